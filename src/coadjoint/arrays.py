@@ -1,0 +1,165 @@
+"""The arrays the library runs on: NumPy, JAX, PyTorch, and NumPy arrays of symbols.
+
+Every algorithm is written once on arrays whose leading axes are batch axes. What differs between the array
+libraries stands here and nowhere else: which namespace an array belongs to, constants lifted to its type, and
+stacking of parts whose batch axes differ.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import ShapeError
+
+Array = Any
+"""A NumPy, JAX or PyTorch array, or a NumPy array of symbols."""
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array namespace that the arguments share; plain numbers and lists count as NumPy.
+
+    PyTorch wins over JAX wins over symbols wins over NumPy, so constants may stand beside any of them.
+    """
+    found: Any = np
+    for x in arrays:
+        kind = type(x)
+        if kind is np.ndarray:
+            if x.dtype == object:
+                found = _symbols()
+        elif kind in (float, int) or isinstance(x, np.generic):
+            continue
+        elif _is_torch(x):
+            import array_api_compat.torch as xp
+
+            return xp
+        elif _is_jax(x):
+            import jax.numpy as xp
+
+            found = xp
+        elif hasattr(x, "__coadjoint_symbol__"):
+            found = _symbols()
+    return found
+
+
+def _symbols() -> Any:
+    from .kernel import symbols
+
+    return symbols
+
+
+def _is_torch(x: object) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def _is_jax(x: object) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.Array)
+
+
+def asfloat(x: Array) -> Array:
+    """x as an array of floating-point numbers (or symbols); integers and lists become float64."""
+    if _is_torch(x):
+        return x if x.is_floating_point() else x.double()
+    if _is_jax(x):
+        return x if x.dtype.kind == "f" else x.astype(float)
+    x = np.asarray(x)
+    return x if x.dtype.kind in "fO" else x.astype(np.float64)
+
+
+def like(constant: Array, x: Array) -> Array:
+    """The constant as an array of the namespace, precision and device of x."""
+    if _is_torch(x):
+        import torch
+
+        return torch.as_tensor(constant, dtype=x.dtype, device=x.device)
+    if _is_jax(x):
+        # Left as NumPy: JAX makes a constant of it, and nothing made inside one trace outlives it.
+        return constant if _is_jax(constant) else np.asarray(constant, dtype=x.dtype)
+    if getattr(x, "dtype", None) == np.float32:
+        return np.asarray(constant, dtype=np.float32)
+    return np.asarray(constant)
+
+
+def _broadcast(xp: Any, items: Sequence[Array], reference: Array) -> list[Array]:
+    """The items as arrays of one shape."""
+    arrays = [x if hasattr(x, "shape") else like(x, reference) for x in items]
+    if xp.__name__.endswith("torch"):
+        arrays = [x if _is_torch(x) else like(x, reference) for x in arrays]
+    shapes = {tuple(x.shape) for x in arrays}
+    if len(shapes) == 1:
+        return arrays
+    shape = np.broadcast_shapes(*shapes)
+    return [xp.broadcast_to(x, shape) for x in arrays]
+
+
+def _reference(xp: Any, items: Sequence[Array]) -> Array:
+    for x in items:
+        if hasattr(x, "dtype") and namespace(x) is xp:
+            return x
+    return items[0]
+
+
+def stack(items: Sequence[Array], axis: int = -1) -> Array:
+    """Arrays and numbers stacked along a new axis after broadcasting."""
+    xp = namespace(*items)
+    return xp.stack(_broadcast(xp, items, _reference(xp, items)), axis=axis)
+
+
+def concat(items: Sequence[Array]) -> Array:
+    """Arrays joined along their last axis after broadcasting the leading ones."""
+    xp = namespace(*items)
+    reference = _reference(xp, items)
+    items = [like(x, reference) if xp is not namespace(x) else x for x in items]
+    leading = {tuple(x.shape[:-1]) for x in items}
+    if len(leading) > 1:
+        shape = np.broadcast_shapes(*leading)
+        items = [xp.broadcast_to(x, (*shape, x.shape[-1])) for x in items]
+    return xp.concat(items, axis=-1)
+
+
+def matrix(rows: Sequence[Sequence[Array]]) -> Array:
+    """A matrix (..., m, n) from nested rows of scalars (...) and plain numbers."""
+    flat = stack([x for row in rows for x in row])
+    return flat.reshape((*flat.shape[:-1], len(rows), len(rows[0])))
+
+
+def block(rows: Sequence[Sequence[Array]]) -> Array:
+    """A matrix from nested rows of matrices (..., m, n) after broadcasting their leading axes."""
+    return transpose(concat([transpose(concat(row)) for row in rows]))
+
+
+def transpose(a: Array) -> Array:
+    """The last two axes exchanged."""
+    return a.mT if hasattr(a, "mT") else a.swapaxes(-1, -2)
+
+
+def mv(a: Array, x: Array) -> Array:
+    """Matrix times vector: (..., m, n), (..., n) -> (..., m)."""
+    return (a @ x[..., None])[..., 0]
+
+
+def dot(x: Array, y: Array) -> Array:
+    """Inner product of vectors over the last axis."""
+    return (x * y).sum(-1)
+
+
+def cross(x: Array, y: Array) -> Array:
+    """x × y over the last axis."""
+    x1, x2, x3 = x[..., 0], x[..., 1], x[..., 2]
+    y1, y2, y3 = y[..., 0], y[..., 1], y[..., 2]
+    return stack([x2 * y3 - x3 * y2, x3 * y1 - x1 * y3, x1 * y2 - x2 * y1])
+
+
+def broadcast_batch(**arrays: tuple[Array, int]) -> tuple[int, ...]:
+    """The common batch shape of named (array, core_ndim); an error names the arguments that do not fit."""
+    shapes = {name: tuple(x.shape[: x.ndim - core]) for name, (x, core) in arrays.items()}
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        listing = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ShapeError(f"batch axes do not broadcast: {listing}. Leading axes must be equal or 1.") from None

@@ -1,0 +1,46 @@
+"""The errors of the library. Each message names what is wrong, its value, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CoadjointError(ValueError):
+    """Every error that bad input to this library raises."""
+
+
+class ShapeError(CoadjointError):
+    """An array has the wrong shape, or batch axes that do not broadcast."""
+
+
+class UnknownNameError(CoadjointError, KeyError):
+    """A joint, link, frame or bundled robot of that name does not exist."""
+
+    def __str__(self) -> str:  # KeyError would show the message quoted
+        return str(self.args[0])
+
+
+class ModelError(CoadjointError):
+    """A mechanism that cannot exist: a cycle, a name used twice, an unphysical inertia."""
+
+
+class ReadError(CoadjointError):
+    """A robot description cannot be read; the message names file, line, element and what is expected."""
+
+
+class SingularMassMatrixError(CoadjointError):
+    """The mass matrix is singular: some motion of the robot moves no mass."""
+
+
+class TraceError(CoadjointError, TypeError):
+    """A traced function did something that depends on the value of a symbol."""
+
+
+def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
+    """An error that lists what exists and suggests the nearest name."""
+    names = list(known)
+    near = difflib.get_close_matches(str(name), names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    listing = ", ".join(names[:40]) + (f", … ({len(names)} in all)" if len(names) > 40 else "")
+    return UnknownNameError(f"no {kind} is named {name!r}.{hint} There is: {listing or 'none'}.")
