@@ -1,0 +1,1 @@
+"""From readable array code to machine code: trace, differentiate, lower, call."""
