@@ -1,0 +1,30 @@
+"""Arguments of the functions on Lie groups: lists become arrays, constants join the others' array library, shapes are checked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Array, asfloat, like, namespace
+from ..errors import ShapeError
+
+
+def arguments(*named: tuple[str, Array, tuple[int, ...]]) -> tuple[Array, ...]:
+    """Each (name, array, core shape) as a floating-point array whose last axes are the core shape; () stands for a scalar."""
+    arrays = [asfloat(x) for _, x, _ in named]
+    for (name, _, core), x in zip(named, arrays, strict=True):
+        if core and tuple(x.shape[-len(core) :]) != core:
+            wanted = ", ".join(map(str, core))
+            raise ShapeError(f"{name} has the shape {tuple(x.shape)}; expected (..., {wanted}), batch axes in front.")
+    xp = namespace(*arrays)
+    if xp.__name__.endswith("torch"):  # PyTorch alone does not compute with NumPy arrays
+        reference = next(x for x in arrays if namespace(x) is xp)
+        arrays = [x if namespace(x) is xp else like(x, reference) for x in arrays]
+    elif xp is not np and xp.__name__.startswith("jax"):
+        reference = next(x for x in arrays if namespace(x) is xp)
+        arrays = [like(x, reference) for x in arrays]
+    return tuple(arrays)
+
+
+def argument(name: str, x: Array, *core: int) -> Array:
+    """One array whose last axes are the core shape."""
+    return arguments((name, x, core))[0]
