@@ -1,5 +1,5 @@
 """Lie groups: rotations, poses, quaternions, screws and inertias."""
 
-from . import se3, so3
+from . import inertia, quaternion, screw, se3, so3
 
-__all__ = ["se3", "so3"]
+__all__ = ["inertia", "quaternion", "screw", "se3", "so3"]

@@ -1,8 +1,10 @@
 """The even functions of the angle that the exponentials of SO(3) and SE(3) and their derivatives need.
 
-All take s = |ω|² and are entire in s, or analytic for s < (2π)²: at s = 0 nothing happens but cancellation in the closed
-forms. Below s = 1 a series in s is used, above it the closed form. So values and all derivatives, automatic ones too, keep
-their digits at any angle, and |ω| = sqrt(s) is never differentiated at zero.
+All take s = θ² = |ω|² and are analytic in s, for all s or for s < (2π)²; only their closed forms cancel near s = 0. Below
+s = 1 a series in s is used, above it the closed form. So values and derivatives, automatic ones too, keep their digits at
+any angle, and θ = √s is never differentiated at zero.
+
+    a = sin θ / θ,  b = (1 - cos θ) / θ²,  c = (θ - sin θ) / θ³,  d = (1 - θ/2 cot θ/2) / θ²
 """
 
 from __future__ import annotations
@@ -10,13 +12,35 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import factorial
 
-from ..arrays import Array, namespace
+from ..arrays import Array, asfloat, namespace
 
 _SWITCH = 1.0
 _TERMS = range(10)
 _COS_HALF = [(-0.25) ** k / factorial(2 * k) for k in _TERMS]
 _SINC_HALF = [(-0.25) ** k / factorial(2 * k + 1) for k in _TERMS]
+_B = [(-1) ** k / factorial(2 * k + 2) for k in _TERMS]
 _C = [(-1) ** k / factorial(2 * k + 3) for k in _TERMS]
+# |B_2k| / (2k)!, k = 1, 2, …, with the Bernoulli numbers B_2k; the ratio of successive terms tends to 1/(2π)².
+_D = [
+    1 / 12,
+    1 / 720,
+    1 / 30240,
+    1 / 1209600,
+    1 / 47900160,
+    691 / 1307674368000,
+    1 / 74724249600,
+    3617 / 10670622842880000,
+    43867 / 5109094217170944000,
+    174611 / 802857662698291200000,
+    77683 / 14101100039391805440000,
+    236364091 / 1693824136731743669452800000,
+]
+_ATAN = [(-1) ** k / (2 * k + 1) for k in _TERMS]
+
+
+def column(x: Array) -> Array:
+    """A scalar (...) as (..., 1), to multiply vectors; also a single symbol."""
+    return asfloat(x)[..., None]
 
 
 def polynomial(coefficients: Sequence[float], s: Array) -> Array:
@@ -27,22 +51,25 @@ def polynomial(coefficients: Sequence[float], s: Array) -> Array:
     return value
 
 
+def _derivative(coefficients: Sequence[float]) -> list[float]:
+    return [k * c for k, c in enumerate(coefficients)][1:]
+
+
 def _choose(s: Array, series: Sequence[float], closed: Callable[[Array], Array]) -> Array:
     """The series for s < 1 and the closed form elsewhere, each evaluated only where it is finite with its derivatives."""
     xp = namespace(s)
     small = xp.less(s, _SWITCH)
-    one = 0.0 * s + 1.0
-    return xp.where(small, polynomial(series, xp.where(small, s, one)), closed(xp.where(small, one, s)))
+    return xp.where(small, polynomial(series, xp.where(small, s, 0.0)), closed(xp.where(small, 1.0, s)))
 
 
 def cos_half(s: Array) -> Array:
-    """cos(θ/2), θ = √s."""
+    """cos θ/2."""
     xp = namespace(s)
     return _choose(s, _COS_HALF, lambda s: xp.cos(0.5 * xp.sqrt(s)))
 
 
 def sinc_half(s: Array) -> Array:
-    """sin(θ/2) / (θ/2)."""
+    """sin θ/2 / (θ/2)."""
     xp = namespace(s)
 
     def closed(s: Array) -> Array:
@@ -52,12 +79,52 @@ def sinc_half(s: Array) -> Array:
     return _choose(s, _SINC_HALF, closed)
 
 
-def exp_coefficients(s: Array) -> tuple[Array, Array]:
-    """a = sin θ / θ and b = (1 - cos θ) / θ², from half angles so that neither cancels."""
-    c, u = cos_half(s), sinc_half(s)
-    return c * u, 0.5 * u * u
+def a_and_b(s: Array) -> tuple[Array, Array]:
+    """a and b, from half angles so that neither cancels."""
+    cos, sinc = cos_half(s), sinc_half(s)
+    return cos * sinc, 0.5 * sinc * sinc
 
 
-def dexp_coefficient(s: Array) -> Array:
-    """c = (θ - sin θ) / θ³."""
-    return _choose(s, _C, lambda s: (1.0 - exp_coefficients(s)[0]) / s)
+def c_of(s: Array) -> Array:
+    """c = (1 - a) / s."""
+    return _choose(s, _C, lambda s: (1.0 - a_and_b(s)[0]) / s)
+
+
+def d_of(s: Array) -> Array:
+    """d = (1 - θ/2 cot θ/2) / s; it has a pole at θ = 2π."""
+    return _choose(s, _D, lambda s: (1.0 - cos_half(s) / sinc_half(s)) / s)
+
+
+def db_ds(s: Array) -> Array:
+    """db/ds = (a - 2b) / 2s."""
+
+    def closed(s: Array) -> Array:
+        a, b = a_and_b(s)
+        return (0.5 * a - b) / s
+
+    return _choose(s, _derivative(_B), closed)
+
+
+def dc_ds(s: Array) -> Array:
+    """dc/ds = (b - 3c) / 2s."""
+    return _choose(s, _derivative(_C), lambda s: (0.5 * a_and_b(s)[1] - 1.5 * c_of(s)) / s)
+
+
+def dd_ds(s: Array) -> Array:
+    """dd/ds = (1/sinc² + θ/2 cot θ/2 - 2) / 2s², sinc = sin θ/2 / (θ/2)."""
+
+    def closed(s: Array) -> Array:
+        cos, sinc = cos_half(s), sinc_half(s)
+        return (1.0 / (sinc * sinc) + cos / sinc - 2.0) / (2.0 * s * s)
+
+    return _choose(s, _derivative(_D), closed)
+
+
+def angle_over_sine(n2: Array, w: Array) -> Array:
+    """2 atan2(n, w) / n for n = √n2 ≥ 0 and w ≥ 0 not both 0: what turns (n·axis, w) into a rotation vector."""
+    xp = namespace(n2, w)
+    small = xp.less(n2, 0.01 * w * w)
+    w1 = xp.where(small, w, 1.0)
+    t2 = xp.where(small, n2, 0.0) / (w1 * w1)
+    n = xp.sqrt(xp.where(small, 1.0, n2))
+    return xp.where(small, 2.0 * polynomial(_ATAN, t2) / w1, 2.0 * xp.atan2(n, w) / n)

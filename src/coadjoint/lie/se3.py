@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array, block, concat, cross, dot, like, matrix, mv, namespace, transpose
+from ..errors import CoadjointError
 from . import so3
 from ._arguments import argument, arguments
-from ._series import dexp_coefficient, exp_coefficients
+from ._series import a_and_b, c_of, column, d_of, db_ds, dc_ds, dd_ds
 
 
 def pose(R: Array, p: Array) -> Array:
@@ -59,10 +60,20 @@ def exp(xi: Array) -> Array:
     xi = argument("xi", xi, 6)
     w, v = xi[..., :3], xi[..., 3:]
     s = dot(w, w)
-    _, b = exp_coefficients(s)
-    c = dexp_coefficient(s)
     wv = cross(w, v)
-    return pose(so3.exp(w), v + b[..., None] * wv + c[..., None] * cross(w, wv))
+    return pose(so3.exp(w), v + column(a_and_b(s)[1]) * wv + column(c_of(s)) * cross(w, wv))
+
+
+def log(T: Array) -> Array:
+    """The twist ξ with exp(ξ) = T and |ω| ≤ π: (..., 4, 4) -> (..., 6).
+
+    v = p - ½ ω×p + d ω×(ω×p), d = (1 - θ/2 cot θ/2)/θ². At θ = π the sign of ω is that of `so3.log`.
+    """
+    T = argument("T", T, 4, 4)
+    p = T[..., :3, 3]
+    w = so3.log(T[..., :3, :3])
+    wp = cross(w, p)
+    return concat([w, p - 0.5 * wp + column(d_of(dot(w, w))) * cross(w, wp)])
 
 
 def exp_screw(S: Array, q: Array) -> Array:
@@ -77,6 +88,7 @@ def exp_screw(S: Array, q: Array) -> Array:
     keeps relative accuracy in tiny motions as well.
     """
     S, q = arguments(("S", S, (6,)), ("q", q, ()))
+    _check_unit(S)
     xp = namespace(q)
     sin, cos = xp.sin(q), xp.cos(q)
     versine = 1.0 - cos
@@ -94,10 +106,72 @@ def exp_screw(S: Array, q: Array) -> Array:
             [zx - sy, yz + sx, still + zz + (xx + yy) * cos],
         ]
     )
-    along = still[..., None] * v + dot(w, v)[..., None] * w  # 1 + [ω]² on v: what q moves along the axis
-    across = n[..., None] * v - dot(w, v)[..., None] * w  # -[ω]² v
-    p = q[..., None] * along + versine[..., None] * cross(w, v) + sin[..., None] * across
+    axial = column(dot(w, v)) * w
+    along = column(still) * v + axial  # (1 + [ω]²) v
+    across = column(n) * v - axial  # -[ω]² v
+    p = column(q) * along + column(versine) * cross(w, v) + column(sin) * across
     return pose(R, p)
+
+
+def _check_unit(S: Array) -> None:
+    """An error for a screw of numbers with |ω| plainly neither 1 nor 0; steps of finite differences by S may pass."""
+    if namespace(S) is np:
+        n = (S[..., :3] ** 2).sum(-1)
+        wrong = np.abs(n * (n - 1.0)) > 1e-3
+        if wrong.any():
+            length = np.sqrt(np.max(n, where=wrong, initial=0.0))
+            raise CoadjointError(
+                f"exp_screw needs a screw with |ω| = 1 or ω = 0, not |ω| = {length:g}: divide S by |ω| and multiply q by it, "
+                "or use exp(S q)."
+            )
+
+
+def _dual(x: Array, y: Array, dx: Array, dy: Array, xi: Array) -> Array:
+    """[[J, 0], [J', J]] with J = 1 + x [ω] + y [ω]² and J' its derivative along v; dx = dx/ds, dy = dy/ds, s = |ω|².
+
+    ad_ξ is [ω + ε v] in dual numbers (ε² = 0), so a power series in ad_ξ is that of [ω] evaluated at ω + ε v.
+    """
+    w, v = xi[..., :3], xi[..., 3:]
+    W, V = so3.hat(w), so3.hat(v)
+    x, y, dx, dy, ds = (column(column(z)) for z in (x, y, dx, dy, 2.0 * dot(w, v)))
+    WW = W @ W
+    J = like(np.eye(3), xi) + x * W + y * WW
+    dJ = x * V + y * (W @ V + V @ W) + ds * (dx * W + dy * WW)
+    return block([[J, like(np.zeros((3, 3)), xi)], [dJ, J]])
+
+
+def dexp(xi: Array) -> Array:
+    """The derivative of exp, right-trivialised (twist in space): d/dt exp(ξ) = [dexp(ξ) ξ̇] exp(ξ): (..., 6) -> (..., 6, 6).
+
+    dexp(ξ) = Σ_k ad_ξᵏ / (k + 1)!. It is singular at |ω| = 2π, 4π, …
+    """
+    xi = argument("xi", xi, 6)
+    s = dot(xi[..., :3], xi[..., :3])
+    return _dual(a_and_b(s)[1], c_of(s), db_ds(s), dc_ds(s), xi)
+
+
+def dexp_body(xi: Array) -> Array:
+    """The derivative of exp, left-trivialised (twist in the body): d/dt exp(ξ) = exp(ξ) [dexp_body(ξ) ξ̇].
+
+    dexp_body(ξ) = dexp(-ξ) = Ad_{exp(-ξ)} dexp(ξ).
+    """
+    return dexp(-argument("xi", xi, 6))
+
+
+def dexp_inverse(xi: Array) -> Array:
+    """dexp(ξ)⁻¹ = Σ_k B_k ad_ξᵏ / k!, with the Bernoulli numbers B_k, summed: (..., 6) -> (..., 6, 6).
+
+    Towards θ = |ω| = 2π its blocks grow as 1/(2π - θ), the lower left one as 1/(2π - θ)², and so does what rounding of ξ
+    does to them. Twists from `log` have θ ≤ π, far from that.
+    """
+    xi = argument("xi", xi, 6)
+    s = dot(xi[..., :3], xi[..., :3])
+    return _dual(-0.5, d_of(s), 0.0, dd_ds(s), xi)
+
+
+def dexp_inverse_body(xi: Array) -> Array:
+    """dexp_body(ξ)⁻¹ = dexp_inverse(-ξ)."""
+    return dexp_inverse(-argument("xi", xi, 6))
 
 
 def Ad(T: Array) -> Array:
