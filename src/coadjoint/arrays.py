@@ -67,7 +67,7 @@ def asfloat(x: Array) -> Array:
         return x if x.is_floating_point() else x.double()
     if _is_jax(x):
         return x if x.dtype.kind == "f" else x.astype(float)
-    x = np.asarray(x)
+    x = np.asanyarray(x)  # an array of symbols is a subclass of NumPy's
     return x if x.dtype.kind in "fO" else x.astype(np.float64)
 
 
@@ -153,6 +153,30 @@ def cross(x: Array, y: Array) -> Array:
     x1, x2, x3 = x[..., 0], x[..., 1], x[..., 2]
     y1, y2, y3 = y[..., 0], y[..., 1], y[..., 2]
     return stack([x2 * y3 - x3 * y2, x3 * y1 - x1 * y3, x1 * y2 - x2 * y1])
+
+
+def solve_spd(a: Array, b: Array) -> Array:
+    """A⁻¹B for symmetric positive definite A (..., n, n) and B (..., n, m), by Cholesky's factors.
+
+    Only the lower triangle of A counts. Where A is not positive definite NumPy and PyTorch raise their LinAlgError.
+    """
+    xp = namespace(a, b)
+    if xp.__name__.endswith("symbols"):
+        return xp.solve_spd(a, b)
+    if _is_torch(a) or _is_torch(b):
+        import torch
+
+        a, b = like(a, b), like(b, a)
+        return torch.cholesky_solve(b, torch.linalg.cholesky(a))
+    if xp is not np:
+        from jax.scipy.linalg import solve_triangular
+
+        factor = xp.linalg.cholesky(a, symmetrize_input=False)
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        factor, b = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (factor, b))
+        return solve_triangular(factor, solve_triangular(factor, b, lower=True), lower=True, trans=1)
+    factor = np.linalg.cholesky(a)
+    return np.linalg.solve(transpose(factor), np.linalg.solve(factor, b))
 
 
 def broadcast_batch(**arrays: tuple[Array, int]) -> tuple[int, ...]:
