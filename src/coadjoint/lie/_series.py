@@ -62,59 +62,74 @@ def _choose(s: Array, series: Sequence[float], closed: Callable[[Array], Array])
     return xp.where(small, polynomial(series, xp.where(small, s, 0.0)), closed(xp.where(small, 1.0, s)))
 
 
+def _half(s: Array) -> tuple[Array, Array]:
+    """cos θ/2 and sinc θ/2 = sin θ/2 / (θ/2) for s ≥ 1. The closed forms below use these: half angles do not cancel."""
+    xp = namespace(s)
+    half = 0.5 * xp.sqrt(s)
+    return xp.cos(half), xp.sin(half) / half
+
+
 def cos_half(s: Array) -> Array:
     """cos θ/2."""
-    xp = namespace(s)
-    return _choose(s, _COS_HALF, lambda s: xp.cos(0.5 * xp.sqrt(s)))
+    return _choose(s, _COS_HALF, lambda s: _half(s)[0])
 
 
 def sinc_half(s: Array) -> Array:
-    """sin θ/2 / (θ/2)."""
-    xp = namespace(s)
-
-    def closed(s: Array) -> Array:
-        half = 0.5 * xp.sqrt(s)
-        return xp.sin(half) / half
-
-    return _choose(s, _SINC_HALF, closed)
+    """sinc θ/2."""
+    return _choose(s, _SINC_HALF, lambda s: _half(s)[1])
 
 
 def a_and_b(s: Array) -> tuple[Array, Array]:
-    """a and b, from half angles so that neither cancels."""
+    """a = cos θ/2 sinc θ/2 and b = ½ sinc² θ/2."""
     cos, sinc = cos_half(s), sinc_half(s)
     return cos * sinc, 0.5 * sinc * sinc
 
 
+def _c(s: Array) -> Array:
+    cos, sinc = _half(s)
+    return (1.0 - cos * sinc) / s
+
+
 def c_of(s: Array) -> Array:
     """c = (1 - a) / s."""
-    return _choose(s, _C, lambda s: (1.0 - a_and_b(s)[0]) / s)
+    return _choose(s, _C, _c)
 
 
 def d_of(s: Array) -> Array:
     """d = (1 - θ/2 cot θ/2) / s; it has a pole at θ = 2π."""
-    return _choose(s, _D, lambda s: (1.0 - cos_half(s) / sinc_half(s)) / s)
+
+    def closed(s: Array) -> Array:
+        cos, sinc = _half(s)
+        return (1.0 - cos / sinc) / s
+
+    return _choose(s, _D, closed)
 
 
 def db_ds(s: Array) -> Array:
     """db/ds = (a - 2b) / 2s."""
 
     def closed(s: Array) -> Array:
-        a, b = a_and_b(s)
-        return (0.5 * a - b) / s
+        cos, sinc = _half(s)
+        return 0.5 * sinc * (cos - sinc) / s
 
     return _choose(s, _derivative(_B), closed)
 
 
 def dc_ds(s: Array) -> Array:
     """dc/ds = (b - 3c) / 2s."""
-    return _choose(s, _derivative(_C), lambda s: (0.5 * a_and_b(s)[1] - 1.5 * c_of(s)) / s)
+
+    def closed(s: Array) -> Array:
+        _, sinc = _half(s)
+        return (0.25 * sinc * sinc - 1.5 * _c(s)) / s
+
+    return _choose(s, _derivative(_C), closed)
 
 
 def dd_ds(s: Array) -> Array:
-    """dd/ds = (1/sinc² + θ/2 cot θ/2 - 2) / 2s², sinc = sin θ/2 / (θ/2)."""
+    """dd/ds = (1/sinc² + θ/2 cot θ/2 - 2) / 2s²."""
 
     def closed(s: Array) -> Array:
-        cos, sinc = cos_half(s), sinc_half(s)
+        cos, sinc = _half(s)
         return (1.0 / (sinc * sinc) + cos / sinc - 2.0) / (2.0 * s * s)
 
     return _choose(s, _derivative(_D), closed)

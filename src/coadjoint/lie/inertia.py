@@ -148,7 +148,7 @@ def violations(parameters: Array, tolerance: float = 1e-12) -> list[str]:
     if not np.isfinite(parameters).all():
         return [f"a parameter is not a finite number: {parameters.tolist()}"]
     found = []
-    mass, com, inertia = to_body(parameters)
+    mass, _, inertia = to_body(parameters)
     h = parameters[1:4]
     if mass < 0.0:
         found.append(f"the mass {mass:g} is negative")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, asfloat, concat, cross, dot, namespace
+from ..arrays import Array, concat, cross, dot, namespace
 from ._arguments import argument, arguments
 from ._series import column
 
