@@ -86,7 +86,7 @@ def _joined(values: list[Any], shape: tuple[int, ...], flat: list[Array], symbol
     if not values:
         return np.zeros((*batch, *shape))
     columns = [np.broadcast_to(x, batch) for x in values]
-    return np.stack(columns, axis=-1).reshape(*batch, *shape)
+    return np.stack(columns, axis=-1).reshape((*batch, *shape))
 
 
 def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool) -> list[Any]:

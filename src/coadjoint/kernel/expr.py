@@ -316,6 +316,11 @@ class Expr:
 
         return apply(ufunc, method, inputs, options)
 
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        from .symbols import symbols
+
+        return function(*(symbols(x) if isinstance(x, Expr) else x for x in args), **options)
+
     def __bool__(self) -> bool:
         raise TraceError(
             "the truth of a symbol is not known while a function is traced, so it may not decide an if, while, and, or, "
@@ -522,20 +527,22 @@ def where(condition: Any, x: Scalar, y: Scalar) -> Scalar:
 # Functions of numbers and symbols
 
 
-def _number(function: Callable[..., float]) -> Callable[..., float]:
+def _number(function: Callable[[float], float], overflow: float = math.nan) -> Callable[[float], float]:
     """The function of `math` with what NumPy gives where `math` raises."""
 
-    def safe(*x: float) -> float:
+    def safe(x: float) -> float:
         try:
-            return function(*x)
-        except (ValueError, OverflowError):
-            with np.errstate(all="ignore"):
-                return float(getattr(np, function.__name__)(*x))
+            return function(x)
+        except ValueError:
+            return overflow if x == 0.0 else math.nan
+        except OverflowError:
+            return overflow
 
     return safe
 
 
-_sin, _cos, _exp, _log, _sqrt = (_number(f) for f in (math.sin, math.cos, math.exp, math.log, math.sqrt))
+_sin, _cos, _sqrt = _number(math.sin), _number(math.cos), _number(math.sqrt)
+_exp, _log = _number(math.exp, math.inf), _number(math.log, -math.inf)
 
 
 def _unary(op: str, x: Expr) -> Expr:
@@ -587,7 +594,9 @@ def sqrt(x: Scalar) -> Scalar:
 def floor(x: Scalar) -> Scalar:
     """The largest integer ≤ x."""
     x = _scalar(x)
-    return float(np.floor(x)) if type(x) is float else _unary("floor", x)
+    if type(x) is float:
+        return float(math.floor(x)) if math.isfinite(x) else x
+    return _unary("floor", x)
 
 
 def absolute(x: Scalar) -> Scalar:
@@ -611,7 +620,9 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 def _extremum(op: str, x: Scalar, y: Scalar) -> Scalar:
     x, y = _scalar(x), _scalar(y)
     if type(x) is float and type(y) is float:
-        return float(np.minimum(x, y) if op == "min" else np.maximum(x, y))
+        if x != x or y != y:
+            return math.nan
+        return min(x, y) if op == "min" else max(x, y)
     table = (y if type(x) is float else x).table
     i, j = _index(table, x), _index(table, y)
     return x if i == j else Expr(table, table.node(op, (i, j)))
@@ -632,10 +643,18 @@ def divide(x: Scalar, y: Scalar) -> Scalar:
     x, y = _scalar(x), _scalar(y)
     if type(y) is float and y == 0.0:
         if type(x) is float:
-            with np.errstate(all="ignore"):
-                return float(np.divide(x, y))
+            return math.copysign(math.inf, x) * math.copysign(1.0, y) if x and x == x else math.nan
         return Expr(x.table, x.table.div(x.index, x.table.const(y)))
     return x / y
+
+
+def _number_power(x: float, exponent: float) -> float:
+    try:
+        return math.pow(x, exponent)
+    except ValueError:
+        return math.inf if x == 0.0 else math.nan
+    except OverflowError:
+        return -math.inf if x < 0.0 and exponent % 2.0 else math.inf
 
 
 def power(x: Scalar, exponent: Any) -> Scalar:
@@ -649,8 +668,7 @@ def power(x: Scalar, exponent: Any) -> Scalar:
             "Write xp.exp(exponent * xp.log(base)) where the base is positive."
         )
     if type(x) is float:
-        with np.errstate(all="ignore"):
-            return float(np.power(x, exponent))
+        return _number_power(x, exponent)
     if exponent < 0.0:
         return 1.0 / power(x, -exponent)
     whole, half = divmod(exponent, 1.0)

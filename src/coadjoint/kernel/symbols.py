@@ -33,6 +33,15 @@ class Symbols(np.ndarray):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return apply(ufunc, method, inputs, options)
 
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        mine = _FUNCTIONS.get(function)
+        if getattr(function, "__module__", "") == "numpy.linalg" and function.__name__ in _REFUSED:
+            raise TraceError(
+                f"np.linalg.{function.__name__} has no form on symbols. Write coadjoint.arrays.solve_spd(A, B) for A⁻¹B "
+                "with A symmetric positive definite."
+            )
+        return super().__array_function__(function, types, args, options) if mine is None else mine(*args, **options)
+
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ValueError("the truth value of an array with more than one element is ambiguous")
@@ -164,6 +173,11 @@ def where(condition: Array, x: Array, y: Array) -> Symbols:
     return symbols(_where(*plain))
 
 
+_REFUSED = frozenset("inv solve det slogdet cholesky eig eigh eigvals eigvalsh svd svdvals pinv lstsq qr".split())
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {np.where: where}
+"""NumPy's functions that are neither elementwise operations nor made of them."""
+
+
 def clip(x: Array, low: Array, high: Array) -> Array:
     """x kept within [low, high]."""
     return minimum(maximum(x, low), high)
@@ -285,6 +299,9 @@ def cross(x: Array, y: Array) -> Symbols:
 def einsum(subscripts: str, *operands: Array) -> Symbols:
     """numpy.einsum of arrays of symbols."""
     return symbols(np.einsum(subscripts, *(symbols(x).view(np.ndarray) for x in operands)))
+
+
+_FUNCTIONS.update({np.einsum: einsum, np.cross: cross, np.clip: clip})
 
 
 def solve_spd(a: Array, b: Array) -> Symbols:

@@ -25,7 +25,12 @@ def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: s
     name = name or str(getattr(fn, "__name__", "function"))
     table = Table()
     inputs = [variables(table, k, shape) for k, shape in enumerate(shapes.values())]
-    returned = fn(*inputs)
+    try:
+        returned = fn(*inputs)
+    except ValueError as error:
+        if isinstance(error.__cause__, TraceError):  # NumPy hides it where it fills an array
+            raise error.__cause__ from None
+        raise
     outputs = [_output(x, name) for x in (returned if isinstance(returned, (tuple, list)) else (returned,))]
     nodes = [[_node(table, x) for x in output.ravel().tolist()] for output in outputs]
     op, args, value, number = reachable(table.op, table.args, table.value, [k for row in nodes for k in row])

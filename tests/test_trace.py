@@ -1,0 +1,362 @@
+"""Tracing: the graph computes what the function computes, and nothing twice."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coadjoint import arrays
+from coadjoint.errors import TraceError
+from coadjoint.kernel import symbols as xs
+from coadjoint.kernel.evaluate import evaluate
+from coadjoint.kernel.expr import Expr
+from coadjoint.kernel.graph import ARITY
+from coadjoint.kernel.trace import trace
+
+
+def well_formed(graph):
+    """Arguments come before their node, as many as the operation takes; truth values feed only truth values and where."""
+    truths = {"lt", "le", "eq", "and", "or", "not"}
+    assert len(graph.op) == len(graph.args) == len(graph.value)
+    used = {k for row in graph.outputs for k in row}
+    for k, (op, args) in enumerate(zip(graph.op, graph.args, strict=True)):
+        assert all(0 <= j < k for j in args)
+        assert ARITY[op] in (len(args), -1)
+        used.update(args)
+        for place, j in enumerate(args):
+            assert (graph.op[j] in truths) == (op in {"and", "or", "not"} or (op == "where" and place == 0))
+    assert used == set(range(len(graph)))  # nothing dead
+    assert all(graph.op[k] not in truths for row in graph.outputs for k in row)
+    return graph
+
+
+def agrees(fn, *inputs, tolerance=1e-13):
+    """The graph of fn on a batch equals fn itself on each member."""
+    graph = well_formed(trace(fn, {f"x{k}": x.shape[1:] for k, x in enumerate(inputs)}))
+    results = evaluate(graph, *inputs)
+    for b in range(len(inputs[0])):
+        expected = fn(*(x[b] for x in inputs))
+        for mine, theirs in zip(results, expected if isinstance(expected, tuple) else (expected,), strict=True):
+            np.testing.assert_allclose(mine[b], np.asarray(theirs, dtype=float), rtol=tolerance, atol=tolerance)
+    return graph
+
+
+def ops(graph):
+    return {op: n for op, n in graph.count().items() if op not in ("input", "const")}
+
+
+def traced(fn, n=3):
+    """The graph of fn of n scalars."""
+    return well_formed(trace(lambda x: fn(*x), {"x": (n,)}))
+
+
+RNG = np.random.default_rng(7)
+
+
+@pytest.mark.parametrize(
+    ("fn", "expected"),
+    [
+        (lambda x, y, z: x * y + y * x, {"mul": 2}),  # 2 (x y)
+        (lambda x, y, z: 0 * x + y * 0.0, {}),
+        (lambda x, y, z: 1 * x + 0 - y / 1, {"sub": 1}),
+        (lambda x, y, z: x - x + (y - y), {}),
+        (lambda x, y, z: -(-x), {}),
+        (lambda x, y, z: x + -x, {}),
+        (lambda x, y, z: -x + x, {}),
+        (lambda x, y, z: -1 * x + y, {"sub": 1}),
+        (lambda x, y, z: (-x) * y + z, {"mul": 1, "sub": 1}),
+        (lambda x, y, z: (-x) * (-y), {"mul": 1}),
+        (lambda x, y, z: (-x) / (-y), {"div": 1}),
+        (lambda x, y, z: x - (-2.0) * y, {"mul": 1, "add": 1}),
+        (lambda x, y, z: -x - y, {"add": 1, "neg": 1}),
+        (lambda x, y, z: 1 - x + 0 * z, {"sub": 1}),
+        (lambda x, y, z: -3 - x, {"add": 1, "neg": 1}),
+        (lambda x, y, z: (x - y) * z + (y - x), {"sub": 2, "mul": 1}),
+        (lambda x, y, z: x / 4.0, {"mul": 1}),
+        (lambda x, y, z: x / 3.0, {"div": 1}),
+        (lambda x, y, z: x / -3.0 + y, {"div": 1, "sub": 1}),
+        (lambda x, y, z: 0 / x, {}),
+        (lambda x, y, z: x / x, {}),
+        (lambda x, y, z: np.cos(-x) * np.cos(x), {"cos": 1, "mul": 1}),
+        (lambda x, y, z: np.sin(-x) + np.sin(x), {"sin": 1}),
+        (lambda x, y, z: abs(-x) - abs(x), {"abs": 1}),
+        (lambda x, y, z: xs.where(x < y, z, z), {}),
+        (lambda x, y, z: xs.where(~(x < y), y, z), {"lt": 1, "where": 1}),
+        (lambda x, y, z: xs.where(~~(x < y) & (x < y), y, z), {"lt": 1, "where": 1}),
+        (lambda x, y, z: xs.minimum(x, y) + xs.minimum(y, x), {"min": 1, "mul": 1}),
+        (lambda x, y, z: x**3 * x**0, {"mul": 2}),
+        (lambda x, y, z: x**0.5, {"sqrt": 1}),
+        (lambda x, y, z: x**-1, {"div": 1}),
+    ],
+)
+def test_folding(fn, expected):
+    graph = traced(fn)
+    counts = ops(graph)
+    counts.pop("neg", None) if "neg" not in expected else None
+    x = RNG.uniform(0.1, 2.0, size=(20, 3))
+    theirs = np.array([float(fn(*row)) for row in x])
+    assert theirs.any() or graph.op == ["const"]
+    np.testing.assert_allclose(evaluate(graph, x)[0], theirs, rtol=1e-14)
+    for op, n in expected.items():
+        if graph.op != ["const"]:
+            assert counts.get(op, 0) <= n
+    assert set(counts) <= set(expected)
+
+
+def test_constants_stay_floats():
+    def fn(x):
+        for zero in (0 * x[0], x[0] * np.float64(0.0), x[0] - x[0], x[1] + -x[1]):
+            assert np.asarray(zero).item() == 0.0
+        assert isinstance(0 * x[0], float)
+        assert isinstance(xs.sin(xs.asarray(0.5)).item(), float)
+        assert (1.0 * x[0]).index == x[0].index
+        return x
+
+    trace(fn, {"x": (2,)})
+
+
+def test_equal_nodes_are_one():
+    graph = traced(lambda x, y, z: (x * y + np.sin(z)) * (np.sin(z) + y * x) + 2 * (3.5 * x) - 3.5 * x)
+    keys = [(op, tuple(sorted(args)) if op in ("add", "mul") else args, str(value))
+            for op, args, value in zip(graph.op, graph.args, graph.value, strict=True)]  # fmt: skip
+    assert len(keys) == len(set(keys))
+    assert graph.op.count("sin") == 1
+
+
+def test_numpy_code_runs_on_symbols():
+    """NumPy's functions and those of the namespace, on arrays, elements and NumPy's scalars."""
+
+    def fn(x, m):
+        xp = arrays.namespace(x)
+        w = arrays.stack([xp.sin(x[..., 0]), 0.0, np.cos(x[1])])
+        n = arrays.dot(w, w)
+        angles = np.arctan2(x[0], 2.0), np.arcsin(x[0] / 9), np.arccos(x[1] / 9), np.arctan(x[2]), np.tan(x[0] / 9)
+        return (
+            arrays.cross(w, x),
+            n[..., None] * m,
+            xp.where((n > 0.5) | (x[0] <= 0), np.float64(2.0) * x[0], np.maximum(x[1], 0)),
+            np.float64(1.0) < x[1],
+            (x * np.array([1.0, 0.0, 1.0])).sum(-1),
+            m @ x + np.eye(3) @ m[0],
+            x[1:].max() - np.min(x),
+            np.abs(x) ** 1.5 + np.square(x) / 3 + (x * x + 1) ** -0.5,
+            np.stack(angles),
+            arrays.dot(np.array([1.0, 2.0, 3.0]), xp.ones(3))[..., None],
+            np.sign(x) + np.floor(x) + np.ceil(x) + x % 0.75 + x // 0.5,
+            np.hypot(x[0], x[1]) * np.exp(x) * np.log(np.abs(x) + 1) + 2.0 ** x,
+            np.einsum("ij,j->i", m, x) - np.where(x > 0, x, 0) * np.where(x[0] > x[1], 2.0, x[2]),
+            np.cross(m, x) + np.clip(x, -1, x[0] * x[0]),
+            np.concatenate([m, m.T], axis=-1).reshape(-1)[::2],
+            xp.clip(x, -0.5, 0.5),
+            (x == x[0]) * 2.0 - (x != x[1]),
+            np.logical_and(x > 0, x < 1) & ~(x > 0.5),
+            np.trace(m) + np.outer(x, x).sum() + np.dot(m, x) @ x + np.tensordot(m, m) + np.linalg.norm(x),
+            np.prod(x) * np.cumsum(x) + np.mean(m, axis=0),
+        )
+
+    agrees(fn, RNG.normal(size=(30, 3)), RNG.normal(size=(30, 3, 3)))
+
+
+def test_every_elementwise_function_folds_on_floats_as_numpy_does():
+    values = np.array([-2.5, -1.0, -0.0, 0.0, 0.3, 1.0, 7.0, 1e300, np.inf, -np.inf, np.nan])
+    with np.errstate(all="ignore"):
+        for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "abs", "floor", "ceil", "sign", "square", "negative"):
+            mine = getattr(xs, name)(xs.asarray(values))
+            np.testing.assert_allclose(np.asarray(mine.tolist()), getattr(np, name)(values), rtol=1e-15, err_msg=name)
+        for name in ("add", "subtract", "multiply", "divide", "minimum", "maximum", "arctan2", "less", "less_equal"):
+            mine = getattr(xs, name)(xs.asarray(values)[:, None], values)
+            theirs = getattr(np, name)(values[:, None], values)
+            np.testing.assert_array_equal(np.asarray(mine.tolist()), theirs, err_msg=name)
+
+
+def test_division_by_zero_in_the_branch_not_taken():
+    def fn(x):
+        zero = xs.asarray(0.0)
+        return xs.where(zero > 0, 1.0 / zero, x[0]), xs.where(x[0] < 9, x[0], x[0] / zero)
+
+    graph = trace(fn, {"x": (1,)})
+    assert evaluate(graph, np.array([3.0])) == (3.0, 3.0)
+
+
+def _branch(x):
+    return x if x[0] > 0 else -x
+
+
+@pytest.mark.parametrize(
+    ("fn", "remedy"),
+    [
+        (_branch, "where"),
+        (lambda x: max(x[0], x[1]), "where"),
+        (lambda x: x[0] > 0 and x[1] > 0, "& |"),
+        (lambda x: x[0] and 1.0, "where"),
+        (lambda x: float(x[0]), "namespace"),
+        (lambda x: int(x[0]), "namespace"),
+        (lambda x: [1, 2, 3][x[0]], "namespace"),
+        (lambda x: np.linalg.inv(x[:, None] * x), "solve_spd"),
+        (lambda x: np.asarray(x, dtype=float), "namespace"),
+        (lambda x: list(x[0]), "iterate over the array"),
+        (lambda x: np.arcsinh(x), "arctan2"),
+        (lambda x: x[0] ** x[1], "exp"),
+        (lambda x: {"a": x}, "tuple of arrays"),
+        (lambda x: None, "tuple of arrays"),
+    ],
+)
+def test_what_cannot_be_traced_says_what_to_write(fn, remedy):
+    with pytest.raises(TraceError, match=remedy):
+        trace(fn, {"x": (3,)})
+
+
+def test_symbols_of_two_traces_do_not_mix():
+    kept = []
+    trace(lambda x: kept.append(x) or x, {"x": (2,)})
+    for use in (lambda x: x + kept[0], lambda x: x[0] * kept[0][0], lambda x: kept[0], lambda x: xs.minimum(x, kept[0])):
+        with pytest.raises(TraceError, match="another trace"):
+            trace(use, {"x": (2,)})
+
+
+def test_outputs_keep_shapes_and_kinds():
+    graph = trace(
+        lambda x, y: (x, 2.0, np.ones((2, 3)), y[..., None], x[0] > 0, np.zeros((0, 2)), np.array(True)),
+        {"x": (2, 2), "y": ()},
+        "named",
+    )
+    assert graph.name == "named" and graph.input_shapes == ((2, 2), ()) and graph.input_names == ("x", "y")
+    assert graph.output_shapes == ((2, 2), (), (2, 3), (1,), (2,), (0, 2), ())
+    out = evaluate(graph, np.arange(8.0).reshape(2, 2, 2), np.ones(2))
+    assert [x.shape for x in out] == [(2, 2, 2), (2,), (2, 2, 3), (2, 1), (2, 2), (2, 0, 2), (2,)]
+    np.testing.assert_array_equal(out[4], [[False, True], [True, True]])
+
+
+def test_a_traced_graph_can_be_traced_again():
+    def fn(x):
+        return arrays.stack([np.sin(x[0]) * x[1], x[0] - x[1]]), x.sum()
+
+    graph = trace(fn, {"x": (2,)})
+    again = trace(lambda x: evaluate(graph, x), {"x": (2,)}, graph.name)
+    assert again.op == graph.op and again.args == graph.args and again.outputs == graph.outputs
+
+
+@pytest.mark.parametrize("n", [1, 4, 12, 15])
+def test_solve_spd(n):
+    def fn(a, b):
+        m = a @ arrays.transpose(a) + np.eye(n)
+        return arrays.solve_spd(m, b), m @ arrays.solve_spd(m, b) - b
+
+    a, b = RNG.normal(size=(3, n, n)), RNG.normal(size=(3, n, 2))
+    graph = agrees(fn, a, b, tolerance=1e-11)
+    assert ("block" in graph.op) == (n > 12)
+    batched = trace(lambda a, b: fn(a[None], b)[0], {"a": (n, n), "b": (4, n, 2)})
+    b4 = RNG.normal(size=(3, 4, n, 2))
+    np.testing.assert_allclose(evaluate(batched, a, b4)[0], fn(a[:, None], b4)[0], rtol=1e-10, atol=1e-12)
+
+
+def test_solve_spd_keeps_branch_zeros():
+    """Two branches on a trunk: no product crosses between the branches."""
+    pattern = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 0, 0], [1, 0, 0, 1, 1], [1, 0, 0, 1, 1.0]])
+    dense = trace(lambda m, b: arrays.solve_spd(m, b), {"m": (5, 5), "b": (5, 1)})
+    branched = trace(lambda m, b: arrays.solve_spd(m * pattern, b), {"m": (5, 5), "b": (5, 1)})
+    assert branched.count()["mul"] <= dense.count()["mul"] - 14
+    m = np.eye(5) * 6 + pattern * 0.5
+    b = RNG.normal(size=(5, 1))
+    np.testing.assert_allclose(evaluate(branched, m, b)[0], np.linalg.solve(m * pattern, b), rtol=1e-13)
+
+
+def test_solve_spd_on_other_arrays():
+    a, b = RNG.normal(size=(3, 1, 4, 4)), RNG.normal(size=(2, 4, 3))
+    m = a @ arrays.transpose(a) + np.eye(4)
+    expected = np.linalg.solve(m, b)
+    np.testing.assert_allclose(arrays.solve_spd(m, b), expected, rtol=1e-10)
+    torch = pytest.importorskip("torch")
+    np.testing.assert_allclose(arrays.solve_spd(torch.as_tensor(m), torch.as_tensor(b)).numpy(), expected, rtol=1e-10)
+    jax = pytest.importorskip("jax")
+    for pair in ((jax.numpy.asarray(m), b), (m, jax.numpy.asarray(b))):
+        np.testing.assert_allclose(np.asarray(arrays.solve_spd(*pair)), expected, rtol=2e-3, atol=2e-3)  # maybe float32
+
+
+def test_threads_trace_at_once():
+    def fn(x):
+        for _ in range(60):
+            x = np.sin(x) * x[::-1] + x
+        return x
+
+    alone = trace(fn, {"x": (8,)})
+    graphs = [None] * 8
+
+    def work(k):
+        graphs[k] = trace(fn, {"x": (8,)})
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(graph == alone for graph in graphs)
+
+
+def test_a_long_chain_needs_no_recursion():
+    def fn(x):
+        y = x[0]
+        for _ in range(50_000):
+            y = y * x[1] + x[2]
+        return y
+
+    graph = trace(fn, {"x": (3,)})
+    assert len(graph) == 100_003
+    assert np.isfinite(evaluate(graph, np.array([0.5, 0.9, 0.1]))[0])
+
+
+@st.composite
+def programs(draw):
+    """A random straight-line program as a list of (operation, arguments)."""
+    steps = []
+    for k in range(draw(st.integers(1, 25))):
+        op = draw(st.sampled_from(["add", "sub", "mul", "div", "neg", "sin", "cos", "abs", "min", "max", "where", "const"]))
+        steps.append((op, [draw(st.integers(0, k + 2)) for _ in range(3)], draw(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0]))))
+    return steps
+
+
+def run(program, x, xp):
+    values = [x[..., 0], x[..., 1], x[..., 2]]
+    for op, (i, j, k), c in program:
+        a, b, d = values[i], values[j], values[k]
+        values.append(
+            {
+                "add": lambda: a + b,
+                "sub": lambda: a - b,
+                "mul": lambda: a * b,
+                "div": lambda: a / (b * b + 1.5),
+                "neg": lambda: -a,
+                "sin": lambda: xp.sin(a),
+                "cos": lambda: xp.cos(a),
+                "abs": lambda: abs(a),
+                "min": lambda: xp.minimum(a, b),
+                "max": lambda: xp.maximum(a, c),
+                "where": lambda: xp.where(a < b, d, c),
+                "const": lambda: a * c + c,
+            }[op]()
+        )
+    return arrays.stack(values[3:])
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs(), st.integers(0, 2**32 - 1))
+def test_random_programs(program, seed):
+    x = np.random.default_rng(seed).uniform(-2, 2, size=(5, 3))
+    graph = well_formed(trace(lambda x: run(program, x, xs), {"x": (3,)}))
+    theirs = run(program, x, np)
+    with np.errstate(all="ignore"):
+        mine = evaluate(graph, x)[0]
+    usual = np.abs(theirs) < 1e6
+    np.testing.assert_allclose(mine[usual], theirs[usual], rtol=1e-9, atol=1e-9)
+
+
+def test_an_element_behaves_as_a_numpy_scalar():
+    def fn(x):
+        assert isinstance(x[0], Expr) and x[0].shape == () and x[0].ndim == 0
+        assert x[0][..., None].shape == (1,) and (x[0] * np.ones((2, 2))).shape == (2, 2)
+        assert type(x.sum()) is type(x) and arrays.namespace(x[0]) is xs and arrays.namespace(x.sum()) is xs
+        return x[0] * np.ones((2, 2)), np.ones(2) - x[1]
+
+    agrees(lambda x: fn(x) if x.dtype == object else (x[0] * np.ones((2, 2)), np.ones(2) - x[1]), RNG.normal(size=(4, 2)))
