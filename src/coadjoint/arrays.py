@@ -138,6 +138,14 @@ def transpose(a: Array) -> Array:
     return a.mT if hasattr(a, "mT") else a.swapaxes(-1, -2)
 
 
+def mirror(a: Array) -> Array:
+    """The symmetric matrix whose upper triangle is that of a (..., n, n); in a traced graph the lower one is never computed."""
+    n = a.shape[-1]
+    i, j = np.indices((n, n))
+    flat = a.reshape((*a.shape[:-2], n * n))
+    return flat[..., (np.minimum(i, j) * n + np.maximum(i, j)).reshape(-1)].reshape(a.shape)
+
+
 def mv(a: Array, x: Array) -> Array:
     """Matrix times vector: (..., m, n), (..., n) -> (..., m)."""
     return (a @ x[..., None])[..., 0]

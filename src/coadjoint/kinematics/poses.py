@@ -1,0 +1,44 @@
+"""Forward kinematics: the product of exponentials, link after link."""
+
+from __future__ import annotations
+
+from ..arrays import Array, like, stack
+from ..kernel.dispatch import kernel
+from ..robot.robot import Robot
+
+
+def relative_poses(robot: Robot, q: Array) -> list[Array]:
+    """f_{λ(i), i} = Mᵢ exp(Sᵢ qᵢ): each link's frame in its parent's. Park, Bobrow & Ploen (1995), (23); q of the tree."""
+    return [
+        robot.placements[i] @ like(robot.kind(i).pose(robot.joint_screws(i), q[..., robot.tree_q_slices[i]]), q)
+        for i in range(robot.n_links)
+    ]
+
+
+def absolute_poses(robot: Robot, relative: list[Array]) -> list[Array]:
+    """fᵢ = f_{λ(i)} f_{λ(i), i}: each link's frame in the space frame, (67)."""
+    poses: list[Array] = [None] * robot.n_links
+    for i in robot.order:
+        parent = robot.parents[i]
+        poses[i] = relative[i] if parent < 0 else poses[parent] @ relative[i]
+    return poses
+
+
+@kernel("n_links 4 4", q="nq")
+def forward_kinematics(robot: Robot, q: Array) -> Array:
+    """The pose (..., n_links, 4, 4) of every link's frame in the space frame, for q (..., nq).
+
+    fᵢ(q) = M₁ exp(S₁ q₁) ⋯ Mᵢ exp(Sᵢ qᵢ) along the path to link i. Park, Bobrow & Ploen (1995), eqs. (23), (67).
+    """
+    return stack(absolute_poses(robot, relative_poses(robot, robot.tree_q(q))), axis=-3)
+
+
+@kernel("4 4", q="nq")
+def pose(robot: Robot, q: Array, frame: str) -> Array:
+    """The pose (..., 4, 4) of a frame, a link or the base in the space frame, for q (..., nq)."""
+    link, T = robot.frame(frame)
+    relative = relative_poses(robot, robot.tree_q(q))
+    while link >= 0:
+        T = relative[link] @ like(T, q)
+        link = robot.parents[link]
+    return T

@@ -1,0 +1,6 @@
+"""Mechanisms: joints as screws, links, the immutable Robot, and its readers."""
+
+from .link import Frame, Joint, Link, Mimic
+from .robot import Robot
+
+__all__ = ["Frame", "Joint", "Link", "Mimic", "Robot"]

@@ -1,0 +1,137 @@
+"""Changed copies of a robot: other numbers, locked joints, merged links, one robot carrying another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import CoadjointError, ModelError, ShapeError
+from ..lie import inertia as _inertia
+from .link import Frame, Joint, Link, Mimic, as_pose
+
+if TYPE_CHECKING:
+    from .robot import Robot
+
+
+def _with_changed_link(robot: Robot, i: int, link: Link) -> Robot:
+    return robot._remade(links=(*robot.links[:i], link, *robot.links[i + 1 :]))
+
+
+def _moving_link(robot: Robot, link: str) -> int:
+    i = robot.link_index(link)
+    if i < 0:
+        raise ModelError(f"{link!r} is the base of robot {robot.name!r}; it does not move and has no inertia to change.")
+    return i
+
+
+def with_inertia(robot: Robot, link: str, *, mass: float, com: Any, inertia: Any) -> Robot:
+    i = _moving_link(robot, link)
+    old = robot.links[i]
+    return _with_changed_link(robot, i, Link.solid(old.name, old.parent, old.joint, old.placement, mass=mass, com=com, inertia=inertia))
+
+
+def with_inertial_parameters(robot: Robot, parameters: Any) -> Robot:
+    parameters = np.asarray(parameters, dtype=float)
+    if parameters.shape != (10 * robot.n_links,):
+        raise ShapeError(f"parameters has shape {parameters.shape}; expected ({10 * robot.n_links},), ten per link.")
+    rows = parameters.reshape(-1, 10)
+    return robot._remade(links=[replace(link, parameters=row) for link, row in zip(robot.links, rows, strict=True)])
+
+
+def with_joint(robot: Robot, joint: str, **options: Any) -> Robot:
+    allowed = ("armature", "damping", "friction", "lower", "upper", "velocity", "effort", "mimic")
+    for key in options:
+        if key not in allowed:
+            raise CoadjointError(f"joint {joint!r} has no option {key!r}; choose from {', '.join(allowed)}.")
+    i = robot.joint_index(joint)
+    link = robot.links[i]
+    return _with_changed_link(robot, i, replace(link, joint=replace(link.joint, **options)))
+
+
+def with_placement(robot: Robot, link: str, placement: Any) -> Robot:
+    i = _moving_link(robot, link)
+    return _with_changed_link(robot, i, replace(robot.links[i], placement=placement))
+
+
+def lock(robot: Robot, values: Mapping[str, Any]) -> Robot:
+    """Each joint becomes fixed at M exp(S q₀), and what follows a locked joint is locked with it."""
+    held: dict[int, np.ndarray] = {}
+    for joint, value in values.items():
+        i = robot.joint_index(joint)
+        if i in robot.mimics:
+            source = robot.links[robot.mimics[i][0]].joint.name
+            raise ModelError(f"joint {joint!r} follows {source!r} and cannot be locked by itself; lock {source!r}.")
+        q = np.atleast_1d(np.asarray(value, dtype=float))
+        if q.shape != (robot.kinds[i].nq,) or not np.all(np.isfinite(q)):
+            raise ModelError(f"joint {joint!r} is to be locked at {value!r}; it takes {robot.kinds[i].nq} finite number(s).")
+        held[i] = q
+    for i, (source, ratio, offset) in robot.mimics.items():
+        if source in held:
+            held[i] = ratio * held[source] + offset
+    links = list(robot.links)
+    for i, q in held.items():
+        link = links[i]
+        motion = robot.kinds[i].pose(link.joint.screws, q)
+        links[i] = replace(link, joint=Joint.fixed(name=link.joint.name), placement=link.placement @ motion)
+    return _merge(robot._remade(links=links), held.keys())
+
+
+def merge_fixed(robot: Robot) -> Robot:
+    return _merge(robot, [i for i, link in enumerate(robot.links) if link.joint.kind == "fixed"])
+
+
+def _merge(robot: Robot, fixed: Any) -> Robot:
+    """The links of these fixed joints made part of the link (or base) that carries them."""
+    fixed = set(fixed)
+    carrier: dict[int, tuple[int, np.ndarray]] = {-1: (-1, np.eye(4))}  # link -> the link it ends up in, and its pose there
+    parameters = {}
+    for i in robot.order:
+        on, pose = carrier[robot.parents[i]]
+        pose = pose @ robot.placements[i]
+        carrier[i] = (on, pose) if i in fixed else (i, np.eye(4))
+        parameters[i] = robot.inertias[i]
+        if i in fixed and on >= 0:
+            parameters[on] = parameters[on] + _inertia.transform(pose, robot.inertias[i])
+    name = robot._link_name
+    links = []
+    for i, link in enumerate(robot.links):
+        if i not in fixed:
+            on, pose = carrier[robot.parents[i]]
+            links.append(replace(link, parent=name(on), placement=pose @ link.placement, parameters=parameters[i]))
+    frames = [Frame(robot.links[i].name, name(on), pose) for i, (on, pose) in carrier.items() if i in fixed]
+    for frame in robot.frames:
+        on, pose = carrier[robot.link_index(frame.link)]
+        frames.append(Frame(frame.name, name(on), pose @ frame.pose))
+    return robot._remade(links=links, frames=frames)
+
+
+def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Robot:
+    on, placement = robot.frame(frame)
+    root = placement @ (np.eye(4) if pose is None else as_pose(pose, "pose"))
+    taken = set(robot.frame_names) | set(robot.joint_names)
+    clash = [x for x in (*other.link_names, *other.joint_names, *(f.name for f in other.frames)) if prefix + x in taken]
+    if clash:
+        raise ModelError(f"both robots have {', '.join(clash[:5])}; give a prefix, as in attach(hand, {frame!r}, prefix='hand_').")
+    carrier = robot._link_name(on)
+    links = list(robot.links)
+    for link in other.links:
+        at_base = link.parent == other.base
+        mimic = link.joint.mimic
+        joint = replace(
+            link.joint,
+            name=prefix + link.joint.name,
+            mimic=None if mimic is None else Mimic(prefix + mimic.joint, mimic.ratio, mimic.offset),
+        )
+        parent = carrier if at_base else prefix + link.parent
+        moved = root @ link.placement if at_base else link.placement
+        links.append(replace(link, name=prefix + link.name, parent=parent, joint=joint, placement=moved))
+    frames = list(robot.frames)
+    for f in other.frames:
+        at_base = f.link == other.base
+        frames.append(Frame(prefix + f.name, carrier if at_base else prefix + f.link, root @ f.pose if at_base else f.pose))
+    return robot._remade(links=links, frames=frames, warnings=(*robot.warnings, *other.warnings))
+
+

@@ -1,0 +1,241 @@
+"""The parts a robot is made of: a link, the joint that carries it, and named frames on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, unknown
+from ..lie import inertia as _inertia
+from .joints import KINDS, home_screws
+
+Vector = Sequence[float] | np.ndarray
+
+
+def _frozen(x: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """x as a read-only array of that shape, broadcast; an error names what it is."""
+    try:
+        array = np.array(np.broadcast_to(np.asarray(x, dtype=np.float64), shape))
+    except (ValueError, TypeError):
+        raise ModelError(f"{what} is {x!r}; expected numbers of shape {shape}.") from None
+    array.flags.writeable = False
+    return array
+
+
+def _finite(x: np.ndarray, what: str) -> np.ndarray:
+    if not np.all(np.isfinite(x)):
+        raise ModelError(f"{what} is {x.tolist()}; every number must be finite.")
+    return x
+
+
+def _unit(axis: Any, what: str) -> np.ndarray:
+    axis = _finite(_frozen(axis, (3,), what), what)
+    length = np.linalg.norm(axis)
+    if length < 1e-12:
+        raise ModelError(f"{what} is {axis.tolist()}; an axis must not be zero.")
+    return axis / length
+
+
+@dataclass(frozen=True, eq=False)
+class Mimic:
+    """A joint that follows another: q = ratio · q[joint] + offset."""
+
+    joint: str
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """How a link may move: its kind and the screws (nv, 6) of its freedoms, in the frame of the link, at home.
+
+    Make one by its kind: `Joint.revolute(axis=(0, 0, 1), point=(0, 0, 0))`, `.continuous`, `.prismatic`, `.helical(pitch=…)`,
+    `.universal(axis, second_axis)`, `.spherical(point)`, `.planar(normal)`, `.free()`, `.fixed()`. Each also takes
+
+        armature             inertia of the drive, reflected to the joint (kg m² or kg)
+        damping, friction    viscous (N m s/rad) and Coulomb (N m) friction
+        lower, upper         limits of q; ±inf where there is none
+        velocity, effort     limits of |v| and |τ|
+        mimic                `Mimic(joint, ratio, offset)` for a joint with one screw that follows another
+    """
+
+    kind: str
+    screws: np.ndarray
+    name: str = ""
+    armature: Any = 0.0
+    damping: Any = 0.0
+    friction: Any = 0.0
+    lower: Any = -np.inf
+    upper: Any = np.inf
+    velocity: Any = np.inf
+    effort: Any = np.inf
+    mimic: Mimic | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("kind of joint", self.kind, KINDS)
+        kind, label = KINDS[self.kind], f"joint {self.name!r}"
+        set_ = lambda key, value: object.__setattr__(self, key, value)  # noqa: E731
+        set_("screws", _finite(_frozen(self.screws, (kind.nv, 6), f"{label}: screws"), f"{label}: screws"))
+        for key in ("armature", "damping", "friction"):
+            value = _finite(_frozen(getattr(self, key), (kind.nv,), f"{label}: {key}"), f"{label}: {key}")
+            if np.any(value < 0):
+                raise ModelError(f"{label}: {key} is {value.tolist()}; it must not be negative.")
+            set_(key, value)
+        for key, size in (("lower", kind.nq), ("upper", kind.nq), ("velocity", kind.nv), ("effort", kind.nv)):
+            value = _frozen(getattr(self, key), (size,), f"{label}: {key}")
+            if np.any(np.isnan(value)):
+                raise ModelError(f"{label}: {key} is {value.tolist()}; use ±inf where there is no limit.")
+            set_(key, value)
+        if np.any(self.lower > self.upper):
+            raise ModelError(f"{label}: lower limit {self.lower.tolist()} is above upper limit {self.upper.tolist()}.")
+        if self.mimic is not None and kind.nv != 1:
+            raise ModelError(f"{label} is {self.kind} and cannot mimic {self.mimic.joint!r}: only a joint with one screw can.")
+
+    @staticmethod
+    def fixed(**options: Any) -> Joint:
+        """No motion."""
+        return Joint("fixed", home_screws("fixed"), **options)
+
+    @staticmethod
+    def revolute(axis: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
+        """Rotation about the axis through the point."""
+        return Joint("revolute", home_screws("revolute", axis=_unit(axis, "axis"), point=point), **options)
+
+    @staticmethod
+    def continuous(axis: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
+        """Rotation without limits."""
+        return Joint("continuous", home_screws("continuous", axis=_unit(axis, "axis"), point=point), **options)
+
+    @staticmethod
+    def prismatic(axis: Vector = (0.0, 0.0, 1.0), **options: Any) -> Joint:
+        """Translation along the axis."""
+        return Joint("prismatic", home_screws("prismatic", axis=_unit(axis, "axis")), **options)
+
+    @staticmethod
+    def helical(
+        axis: Vector = (0.0, 0.0, 1.0), pitch: float = 0.0, point: Vector = (0.0, 0.0, 0.0), **options: Any
+    ) -> Joint:
+        """Rotation about the axis with an advance of `pitch` metres per radian."""
+        return Joint("helical", home_screws("helical", axis=_unit(axis, "axis"), pitch=pitch, point=point), **options)
+
+    @staticmethod
+    def universal(
+        axis: Vector = (1.0, 0.0, 0.0), second_axis: Vector = (0.0, 1.0, 0.0), point: Vector = (0.0, 0.0, 0.0), **options: Any
+    ) -> Joint:
+        """Rotation about an axis fixed in the parent, then about a second one fixed in the link."""
+        first, second = _unit(axis, "axis"), _unit(second_axis, "second_axis")
+        return Joint("universal", home_screws("universal", axis=first, second_axis=second, point=point), **options)
+
+    @staticmethod
+    def spherical(point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
+        """All rotations about the point; q is a quaternion (x, y, z, w)."""
+        return Joint("spherical", home_screws("spherical", point=point), **options)
+
+    @staticmethod
+    def planar(normal: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
+        """Translation in a plane and rotation about its normal; x and y are the axes that the shortest turn from z brings."""
+        n = _unit(normal, "normal")
+        # The shortest rotation from e_z to n; for n = -e_z a half turn about x.
+        R = np.diag([1.0, -1.0, -1.0]) if n[2] < -1 + 1e-12 else _shortest(n)
+        return Joint("planar", home_screws("planar", axis=n, point=point, plane=(R[:, 0], R[:, 1])), **options)
+
+    @staticmethod
+    def free(**options: Any) -> Joint:
+        """All rigid motions; q = (position, quaternion), v = the body twist."""
+        return Joint("free", home_screws("free"), **options)
+
+
+def _shortest(n: np.ndarray) -> np.ndarray:
+    w = np.array([[0.0, 0.0, n[0]], [0.0, 0.0, n[1]], [-n[0], -n[1], 0.0]])
+    return np.eye(3) + w + w @ w / (1 + n[2])
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid body, the joint that carries it, and the link (or frame of the base) that carries the joint.
+
+    `placement` (4, 4) is the pose of the link's frame in the frame of its parent at home; `parameters` (10,) are
+    m, m c (3) and the inertia about the frame's origin xx xy xz yy yz zz, all in the link's frame.
+    `Link.solid` takes mass, centre of mass and inertia about it instead.
+    """
+
+    name: str
+    parent: str
+    joint: Joint
+    placement: np.ndarray = field(default_factory=lambda: np.eye(4))
+    parameters: np.ndarray = field(default_factory=lambda: np.zeros(10))
+
+    def __post_init__(self) -> None:
+        label = f"link {self.name!r}"
+        if not self.joint.name:
+            object.__setattr__(self, "joint", replace(self.joint, name=f"{self.name}_joint"))
+        object.__setattr__(self, "placement", as_pose(self.placement, f"{label}: placement"))
+        parameters = _finite(_frozen(self.parameters, (10,), f"{label}: parameters"), f"{label}: inertial parameters")
+        if parameters[0] < 0:
+            raise ModelError(f"{label}: mass is {parameters[0]:g} kg; a mass must not be negative.")
+        object.__setattr__(self, "parameters", parameters)
+
+    @staticmethod
+    def solid(
+        name: str,
+        parent: str,
+        joint: Joint,
+        placement: Any = None,
+        *,
+        mass: float = 0.0,
+        com: Vector = (0.0, 0.0, 0.0),
+        inertia: Any = 0.0,
+    ) -> Link:
+        """A link by its mass, centre of mass (3,) in its frame, and inertia (3, 3) or diagonal (3,) about the centre of mass.
+
+        An inertia that no rigid body can have (mass or a principal moment negative) is refused.
+        """
+        I = np.asarray(inertia, dtype=float)  # noqa: E741
+        I = I if I.ndim == 2 else np.diag(np.broadcast_to(I, (3,)))  # noqa: E741
+        check_solid(f"link {name!r}", mass, com, I)
+        parameters = _inertia.from_body(mass, np.asarray(com, dtype=float), I)
+        return Link(name, parent, joint, np.eye(4) if placement is None else placement, parameters)
+
+
+def check_solid(label: str, mass: Any, com: Any, inertia: Any) -> None:
+    """Refuse what cannot be the mass, centre of mass and central inertia of a body."""
+    mass, inertia = float(mass), _frozen(inertia, (3, 3), f"{label}: inertia")
+    _finite(np.array([mass]), f"{label}: mass")
+    _finite(_frozen(com, (3,), f"{label}: centre of mass"), f"{label}: centre of mass")
+    _finite(inertia, f"{label}: inertia")
+    if mass < 0:
+        raise ModelError(f"{label}: mass is {mass:g} kg; a mass must not be negative.")
+    scale = float(np.max(np.abs(inertia))) or 1.0
+    if np.max(np.abs(inertia - inertia.T)) > 1e-9 * scale:
+        raise ModelError(f"{label}: the inertia {inertia.tolist()} is not symmetric.")
+    smallest = float(np.linalg.eigvalsh(inertia)[0])
+    if smallest < -1e-9 * scale:
+        raise ModelError(
+            f"{label}: a principal moment of inertia is {smallest:g} kg m²; no body has a negative one. "
+            "Give the inertia about the centre of mass, not about another point."
+        )
+
+
+def as_pose(x: Any, what: str) -> np.ndarray:
+    """x as a read-only pose (4, 4), or an error that says what is wrong with it."""
+    pose = _finite(_frozen(x, (4, 4), what), what)
+    R = pose[:3, :3]
+    if np.max(np.abs(R @ R.T - np.eye(3))) > 1e-6 or np.linalg.det(R) < 0 or np.any(pose[3] != [0, 0, 0, 1]):
+        raise ModelError(f"{what} is {pose.tolist()}; expected a rotation, a position and the last row 0 0 0 1.")
+    return pose
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame that stands at `pose` in the frame of a link (or of the base)."""
+
+    name: str
+    link: str
+    pose: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pose", as_pose(self.pose, f"frame {self.name!r}: pose"))

@@ -1,0 +1,497 @@
+"""The robot: an immutable tree of links carried by joints.
+
+Link i is carried by joint i; joints and links keep the order in which they were described, whatever the shape of the tree.
+What the algorithms read are plain arrays:
+
+    placements (n, 4, 4)     pose of each link's frame in its parent's, at home: Mᵢ of Park, Bobrow & Ploen (1995), (23)
+    screws (…, 6)            screws of all freedoms, joint after joint, in the frame of the link they carry: Sᵢ
+    inertias (n, 10)         m, m c, inertia about the frame's origin, in the link's frame: Jᵢ of (21)
+    gravity (3,)             the acceleration of free fall in the space frame
+
+A joint that mimics another has no coordinate of its own. The algorithms run on the coordinates of the tree, in which it does;
+`tree_q`, `tree_v` and `from_tree` go to and fro, and are nothing at all for a robot without such joints.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, asfloat, concat, like, mv
+from ..errors import ModelError, ShapeError, unknown
+from ..lie import inertia as _inertia
+from ..lie import se3
+from . import edit, text
+from .joints import KINDS, JointKind
+from .link import Frame, Joint, Link, Mimic, as_pose, check_solid
+
+NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping", "friction", "frame_poses")
+"""The arrays of numbers a robot has beside its structure; any of them may be variables."""
+
+
+class Robot:
+    """An immutable mechanism. Load one with `coadjoint.load`, or make one from screws or from links."""
+
+    name: str
+    base: str
+    links: tuple[Link, ...]
+    frames: tuple[Frame, ...]
+    warnings: tuple[str, ...]
+    placements: Array
+    screws: Array
+    inertias: Array
+    gravity: Array
+    armature: Array
+    damping: Array
+    friction: Array
+    frame_poses: Array
+
+    def __init__(
+        self,
+        name: str,
+        links: Sequence[Link],
+        frames: Iterable[Frame] = (),
+        gravity: Any = (0.0, 0.0, -9.81),
+        base: str = "base",
+        warnings: Iterable[str] = (),
+    ) -> None:
+        set_ = self.__dict__.__setitem__
+        set_("name", name)
+        set_("base", base)
+        set_("links", tuple(links))
+        set_("frames", tuple(frames))
+        set_("warnings", tuple(warnings))
+        self._check_names()
+        index = {link.name: i for i, link in enumerate(self.links)} | {base: -1}
+        for link in self.links:
+            if link.parent not in index:
+                raise unknown(f"link for the parent of {link.name!r}", link.parent, index)
+        set_("_link_index", index)
+        set_("parents", tuple(index[link.parent] for link in self.links))
+        set_("order", self._parents_first())
+        set_("kinds", tuple(KINDS[link.joint.kind] for link in self.links))
+        self._number_coordinates()
+        self._gather_numbers(gravity)
+        set_("_cache", {})
+
+    def _check_names(self) -> None:
+        for what, names in (
+            ("link or frame", [self.base, *(x.name for x in self.links), *(x.name for x in self.frames)]),
+            ("joint", [x.joint.name for x in self.links]),
+        ):
+            seen: set[str] = set()
+            for name in names:
+                if not isinstance(name, str) or not name:
+                    raise ModelError(f"a {what} of robot {self.name!r} is named {name!r}; a name is text and not empty.")
+                if name in seen:
+                    raise ModelError(f"robot {self.name!r} has two {what}s named {name!r}; names must differ.")
+                seen.add(name)
+
+    def _parents_first(self) -> tuple[int, ...]:
+        """Link numbers, every parent before its children, otherwise in the order of description."""
+        order: list[int] = []
+        placed = {-1}
+        waiting = list(range(len(self.parents)))
+        while waiting:
+            ready = [i for i in waiting if self.parents[i] in placed]
+            if not ready:
+                cycle = [waiting[0]]
+                while self.parents[cycle[-1]] not in cycle:
+                    cycle.append(self.parents[cycle[-1]])
+                cycle = cycle[cycle.index(self.parents[cycle[-1]]) :]
+                names = " → ".join(self.links[i].name for i in reversed([*cycle, cycle[0]]))
+                raise ModelError(f"the links of robot {self.name!r} form a cycle: {names}. A robot is a tree that grows from its base.")
+            for i in waiting:  # one pass places whole chains that are described in order
+                if self.parents[i] in placed:
+                    order.append(i)
+                    placed.add(i)
+            waiting = [i for i in waiting if i not in placed]
+        return tuple(order)
+
+    def _number_coordinates(self) -> None:
+        """Slices of every joint in the coordinates of the tree and of the robot, and the maps of mimic joints."""
+        set_ = self.__dict__.__setitem__
+        names = {link.joint.name: i for i, link in enumerate(self.links)}
+        sources = {}
+        for i, link in enumerate(self.links):
+            if (mimic := link.joint.mimic) is not None:
+                sources[i] = self._mimic_source(names, i, mimic)
+        tree_q, tree_v, own_q, own_v = [], [], [], []
+        nq = nv = nq_tree = nv_tree = 0
+        for i, kind in enumerate(self.kinds):
+            tree_q.append(slice(nq_tree, nq_tree := nq_tree + kind.nq))
+            tree_v.append(slice(nv_tree, nv_tree := nv_tree + kind.nv))
+            step = i not in sources
+            own_q.append(slice(nq, nq := nq + kind.nq * step))
+            own_v.append(slice(nv, nv := nv + kind.nv * step))
+        for i, (source, _, _) in sources.items():
+            own_q[i], own_v[i] = own_q[source], own_v[source]
+        set_("nq", nq)
+        set_("nv", nv)
+        set_("tree_nq", nq_tree)
+        set_("tree_nv", nv_tree)
+        set_("tree_q_slices", tuple(tree_q))
+        set_("tree_v_slices", tuple(tree_v))
+        set_("_q_slices", tuple(own_q))
+        set_("_v_slices", tuple(own_v))
+        set_("_joint_index", names)
+        set_("mimics", sources)
+        if sources:
+            q_index = np.concatenate([np.arange(s.start, s.stop) for s in own_q])
+            q_ratio, q_offset = np.ones(nq_tree), np.zeros(nq_tree)
+            v_map = np.zeros((nv_tree, nv))
+            for i in range(len(self.links)):
+                _, ratio, offset = sources.get(i, (i, 1.0, 0.0))
+                q_ratio[tree_q[i]], q_offset[tree_q[i]] = ratio, offset
+                v_map[tree_v[i], own_v[i]] = ratio * np.eye(self.kinds[i].nv)
+            set_("_mimic_maps", (q_index, q_ratio, q_offset, v_map))
+
+    def _mimic_source(self, names: dict[str, int], i: int, mimic: Mimic) -> tuple[int, float, float]:
+        """The independent joint that joint i follows in the end, with the whole ratio and offset."""
+        ratio, offset, seen = mimic.ratio, mimic.offset, [self.links[i].joint.name]
+        while True:
+            if mimic.joint not in names:
+                raise unknown(f"joint for {seen[-1]!r} to mimic", mimic.joint, names)
+            if mimic.joint in seen:
+                raise ModelError(f"joints {' → '.join([*seen, mimic.joint])} mimic each other in a circle.")
+            source = self.links[names[mimic.joint]].joint
+            if source.mimic is None:
+                if len(source.screws) != 1:
+                    raise ModelError(f"joint {seen[-1]!r} mimics {source.name!r}, a {source.kind} joint; only a joint with one screw can be followed.")
+                return names[mimic.joint], ratio, offset
+            seen.append(source.name)
+            mimic = source.mimic
+            ratio, offset = ratio * mimic.ratio, offset + ratio * mimic.offset
+
+    def _gather_numbers(self, gravity: Any) -> None:
+        gravity = np.asarray(gravity, dtype=np.float64)
+        if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
+            raise ModelError(f"gravity is {gravity.tolist()}; expected three numbers, the acceleration of free fall in the space frame.")
+        joint = [link.joint for link in self.links]
+        rows = lambda parts, *shape: np.concatenate([np.zeros((0, *shape)), *parts])  # noqa: E731
+        numbers = {
+            "placements": rows([x.placement[None] for x in self.links], 4, 4),
+            "screws": rows([x.screws for x in joint], 6),
+            "inertias": rows([x.parameters[None] for x in self.links], 10),
+            "gravity": gravity.copy(),
+            "armature": rows([x.armature for x in joint]),
+            "damping": rows([x.damping for x in joint]),
+            "friction": rows([x.friction for x in joint]),
+            "frame_poses": rows([x.pose[None] for x in self.frames], 4, 4),
+        }
+        for key, array in numbers.items():
+            array.flags.writeable = False
+            self.__dict__[key] = array
+
+    def __setattr__(self, key: str, value: object) -> None:
+        raise AttributeError(f"a Robot is immutable; `robot.with_…` and `robot.lock` give a changed copy instead of setting {key!r}.")
+
+    def __delattr__(self, key: str) -> None:
+        raise AttributeError("a Robot is immutable.")
+
+    # --- making one
+
+    @staticmethod
+    def from_screws(
+        screws: Any,
+        com_frames: Any,
+        masses: Any,
+        inertias: Any,
+        parents: Sequence[int] | None = None,
+        tip: Any = None,
+        gravity: Any = (0.0, 0.0, -9.81),
+        name: str = "robot",
+    ) -> Robot:
+        """A robot of revolute, prismatic and helical joints from the data of Park, Bobrow & Ploen (1995), section 4.
+
+        screws (n, 6): Aᵢ = (ω, v) in the space frame, at home, |ω| = 1, or ω = 0 and |v| = 1.
+        com_frames (n, 4, 4): each link's frame, at its centre of mass, at home. masses (n,), inertias (n, 3, 3) in that frame.
+        parents: the link that carries each joint, -1 for the base; a chain if None. tip (4, 4): a frame "tip" on the last link.
+        """
+        screws, com_frames = np.asarray(screws, dtype=float), np.asarray(com_frames, dtype=float)
+        masses, inertias = np.asarray(masses, dtype=float), np.asarray(inertias, dtype=float)
+        n = len(screws)
+        shapes = (("screws", screws, (n, 6)), ("com_frames", com_frames, (n, 4, 4)), ("masses", masses, (n,)), ("inertias", inertias, (n, 3, 3)))
+        for what, x, shape in shapes:
+            if x.shape != shape:
+                raise ShapeError(f"{what} has shape {x.shape}; expected {shape} for {n} joints.")
+        parents = list(range(-1, n - 1)) if parents is None else list(parents)
+        if len(parents) != n or not all(isinstance(p, int | np.integer) and -1 <= p < n for p in parents):
+            raise ModelError(f"parents is {parents}; expected {n} link numbers from -1 (the base) to {n - 1}.")
+        links = []
+        for i in range(n):
+            home = as_pose(com_frames[i], f"com_frames[{i}]")
+            parent = as_pose(com_frames[parents[i]], f"com_frames[{parents[i]}]") if parents[i] >= 0 else np.eye(4)
+            screw = se3.Ad(se3.inverse(home)) @ screws[i]
+            joint = Joint(_kind_of_screw(screws[i], i), screw[None], name=f"joint{i + 1}")
+            check_solid(f"link {i}", masses[i], np.zeros(3), inertias[i])
+            parameters = _inertia.from_body(masses[i], np.zeros(3), inertias[i])
+            parent_name = f"link{parents[i] + 1}" if parents[i] >= 0 else "base"
+            links.append(Link(f"link{i + 1}", parent_name, joint, se3.inverse(parent) @ home, parameters))
+        robot = Robot(name, links, gravity=gravity)
+        if tip is None:
+            return robot
+        return robot.with_frame("tip", links[-1].name, se3.inverse(com_frames[-1]) @ as_pose(tip, "tip"))
+
+    def with_link(self, link: Link) -> Robot:
+        """This robot with one more link, for building link by link from `Robot("name", [])`."""
+        return self._remade(links=(*self.links, link))
+
+    def _remade(self, **changes: Any) -> Robot:
+        parts = {"name": self.name, "links": self.links, "frames": self.frames, "gravity": self.gravity}
+        return Robot(**(parts | {"base": self.base, "warnings": self.warnings} | changes))
+
+    # --- a changed copy
+
+    def with_frame(self, name: str, link: str, pose: Any) -> Robot:
+        """This robot with a frame `name` that stands at `pose` (4, 4) in the frame of a link, another frame or the base."""
+        on, placement = self.frame(link)
+        return self._remade(frames=(*self.frames, Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose"))))
+
+    def with_gravity(self, gravity: Any) -> Robot:
+        """This robot where free fall has that acceleration (3,) in the space frame."""
+        return self._remade(gravity=gravity)
+
+    def with_inertia(self, link: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
+        """This robot with another mass, centre of mass and inertia about it, in the frame of the link."""
+        return edit.with_inertia(self, link, mass=mass, com=com, inertia=inertia)
+
+    def with_inertial_parameters(self, parameters: Any) -> Robot:
+        """This robot with the ten parameters of every link replaced by the vector (10 n_links,)."""
+        return edit.with_inertial_parameters(self, parameters)
+
+    def with_joint(self, joint: str, **options: Any) -> Robot:
+        """This robot with other armature, damping, friction, lower, upper, velocity, effort or mimic of a joint."""
+        return edit.with_joint(self, joint, **options)
+
+    def with_placement(self, link: str, placement: Any) -> Robot:
+        """This robot with a link's frame elsewhere in its parent's at home; what the link carries goes along."""
+        return edit.with_placement(self, link, placement)
+
+    def lock(self, values: Mapping[str, Any]) -> Robot:
+        """This robot with joints held at given coordinates; their links become part of what carries them, and frames of it."""
+        return edit.lock(self, values)
+
+    def attach(self, other: Robot, frame: str, pose: Any = None, prefix: str = "") -> Robot:
+        """This robot carrying another (a tool, a hand): the other's base stands at `pose` in `frame`.
+
+        `prefix` goes before the other's names where they would clash.
+        """
+        return edit.attach(self, other, frame, pose, prefix)
+
+    def merge_fixed(self) -> Robot:
+        """This robot with the links of fixed joints made part of what carries them, and frames of it."""
+        return edit.merge_fixed(self)
+
+    # --- names and numbers
+
+    @property
+    def n_links(self) -> int:
+        """Number of links, the base not counted."""
+        return len(self.links)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(link.joint.name for link in self.links)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        return tuple(link.name for link in self.links)
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Every name that `pose` and `jacobian` take: the base, the links, and the frames on them."""
+        return (self.base, *self.link_names, *(x.name for x in self.frames))
+
+    @property
+    def inertial_parameters(self) -> Array:
+        """(10 n_links,): per link m, m c (3), inertia about the frame's origin xx xy xz yy yz zz."""
+        return self.inertias.reshape(-1)
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Lower limits of q (nq,); -inf where there is none."""
+        return self._per_coordinate("lower", self._q_slices, self.nq)
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper limits of q (nq,); inf where there is none."""
+        return self._per_coordinate("upper", self._q_slices, self.nq)
+
+    @property
+    def velocity_limit(self) -> np.ndarray:
+        """Limits of |v| (nv,)."""
+        return self._per_coordinate("velocity", self._v_slices, self.nv)
+
+    @property
+    def effort_limit(self) -> np.ndarray:
+        """Limits of |τ| (nv,)."""
+        return self._per_coordinate("effort", self._v_slices, self.nv)
+
+    def _per_coordinate(self, key: str, slices: Sequence[slice], size: int) -> np.ndarray:
+        values = np.empty(size)
+        for i, link in enumerate(self.links):
+            if i not in self.mimics:
+                values[slices[i]] = getattr(link.joint, key)
+        return values
+
+    def joint_index(self, joint: str) -> int:
+        """The number of a joint, which is that of the link it carries."""
+        if joint not in self._joint_index:
+            raise unknown("joint", joint, self._joint_index)
+        return self._joint_index[joint]
+
+    def link_index(self, link: str) -> int:
+        """The number of a link; -1 is the base."""
+        if link not in self._link_index:
+            raise unknown("link", link, self._link_index)
+        return self._link_index[link]
+
+    def _link_name(self, i: int) -> str:
+        return self.links[i].name if i >= 0 else self.base
+
+    def frame(self, name: str) -> tuple[int, Array]:
+        """Link number (-1: the base) and pose in that link of a frame, a link or the base."""
+        if name in self._link_index:
+            return self._link_index[name], np.eye(4)
+        for k, frame in enumerate(self.frames):
+            if frame.name == name:
+                return self._link_index[frame.link], self.frame_poses[k]
+        raise unknown("frame", name, self.frame_names)
+
+    def q_slice(self, joint: str) -> slice:
+        """Where the coordinates of a joint stand in q; those of the joint it follows for a mimic joint."""
+        return self._q_slices[self.joint_index(joint)]
+
+    def v_slice(self, joint: str) -> slice:
+        """Where the velocities of a joint stand in v."""
+        return self._v_slices[self.joint_index(joint)]
+
+    # --- the configuration manifold
+
+    def neutral(self) -> np.ndarray:
+        """Home: q (nq,) with every joint at zero."""
+        parts = [kind.neutral() for i, kind in enumerate(self.kinds) if i not in self.mimics]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def random(self, rng: np.random.Generator | int | None = None, shape: int | tuple[int, ...] = ()) -> np.ndarray:
+        """Configurations (*shape, nq) drawn at random: within the limits where there are any, rotations uniformly."""
+        rng = np.random.default_rng(rng)
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        parts = [np.zeros((*shape, 0))]
+        for i, kind in enumerate(self.kinds):
+            if i not in self.mimics:
+                parts.append(kind.random(rng, shape, self.links[i].joint.lower, self.links[i].joint.upper))
+        return np.concatenate(parts, axis=-1)
+
+    def integrate(self, q: Array, dv: Array) -> Array:
+        """q (..., nq) moved by the tangent vector dv (..., nv): for an angle q + dv, for a free base T(q) exp(dv)."""
+        q, dv = self._checked(q, "q", self.nq), self._checked(dv, "dv", self.nv)
+        return self._jointwise(lambda kind, i: kind.integrate(q[..., self._q_slices[i]], dv[..., self._v_slices[i]]), q)
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """The tangent vector (..., nv) that moves q0 to q1: `integrate(q0, difference(q0, q1))` is q1."""
+        q0, q1 = self._checked(q0, "q0", self.nq), self._checked(q1, "q1", self.nq)
+        return self._jointwise(lambda kind, i: kind.difference(q0[..., self._q_slices[i]], q1[..., self._q_slices[i]]), q0)
+
+    def _jointwise(self, part: Any, example: Array) -> Array:
+        parts = [part(kind, i) for i, kind in enumerate(self.kinds) if i not in self.mimics and kind.nq]
+        return concat(parts) if parts else example[..., :0]
+
+    def _checked(self, x: Array, name: str, size: int) -> Array:
+        x = asfloat(x)
+        if x.ndim == 0 or x.shape[-1] != size:
+            raise ShapeError(f"{name} has shape {tuple(x.shape)}; expected (..., {size}).")
+        return x
+
+    # --- the coordinates of the tree, in which a mimic joint has its own
+
+    def tree_q(self, q: Array) -> Array:
+        if not self.mimics:
+            return q
+        index, ratio, offset, _ = self._mimic_maps
+        return q[..., index] * like(ratio, q) + like(offset, q)
+
+    def tree_v(self, v: Array) -> Array:
+        return mv(like(self._mimic_maps[3], v), v) if self.mimics else v
+
+    def from_tree(self, tau: Array) -> Array:
+        """Generalised forces of the tree pulled back to the robot's coordinates."""
+        return mv(like(self._mimic_maps[3].T, tau), tau) if self.mimics else tau
+
+    def from_tree_columns(self, a: Array) -> Array:
+        """The last axis of a, over the velocities of the tree, taken to those of the robot: A G where v_tree = G v."""
+        return a @ like(self._mimic_maps[3], a) if self.mimics else a
+
+    # --- for the algorithms
+
+    def kind(self, i: int) -> JointKind:
+        return self.kinds[i]
+
+    def joint_screws(self, i: int) -> Array:
+        """The screws (nv, 6) of joint i."""
+        return self.screws[..., self.tree_v_slices[i], :]
+
+    def with_numbers(self, **numbers: Array) -> Robot:
+        """This robot with some of `NUMBERS` replaced by arrays of any kind, symbols and traced arrays included, unchecked."""
+        other = copy.copy(self)
+        other.__dict__.update(numbers, _cache={})
+        return other
+
+    def like(self, x: Array) -> Robot:
+        """This robot with its numbers as arrays of the namespace, precision and device of x."""
+        if type(x) is np.ndarray and x.dtype != np.float32:
+            return self
+        return self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
+
+    # --- saving, comparing, showing
+
+    def to_json(self) -> str:
+        """The robot as JSON text, without loss."""
+        from . import storage
+
+        return json.dumps(storage.to_dict(self), indent=1)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything that the robot is."""
+        if "fingerprint" not in self._cache:
+            self._cache["fingerprint"] = hashlib.sha256(self.to_json().encode()).hexdigest()
+        return self._cache["fingerprint"]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Robot) and (self is other or self.fingerprint == other.fingerprint)
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> Any:
+        return Robot, (self.name, self.links, self.frames, self.gravity, self.base, self.warnings)
+
+    def __repr__(self) -> str:
+        return text.summary(self)
+
+    def __str__(self) -> str:
+        return text.tree(self)
+
+    def _repr_html_(self) -> str:
+        return text.html(self)
+
+
+def _kind_of_screw(screw: np.ndarray, i: int) -> str:
+    w, v = screw[:3], screw[3:]
+    if not np.all(np.isfinite(screw)):
+        raise ModelError(f"screws[{i}] is {screw.tolist()}; every number must be finite.")
+    size = np.linalg.norm(w)
+    if size < 1e-12:
+        if abs(np.linalg.norm(v) - 1) > 1e-9:
+            raise ModelError(f"screws[{i}] is {screw.tolist()}: a prismatic joint (ω = 0) needs |v| = 1; divide by {np.linalg.norm(v):g}.")
+        return "prismatic"
+    if abs(size - 1) > 1e-9:
+        raise ModelError(f"screws[{i}] is {screw.tolist()}: a joint that turns needs |ω| = 1; divide by {size:g}.")
+    return "revolute" if abs(w @ v) < 1e-12 * max(1.0, float(np.linalg.norm(v))) else "helical"

@@ -1,0 +1,76 @@
+"""A robot in words: one line, a tree for the terminal, a table for notebooks."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .robot import Robot
+
+
+def summary(robot: Robot) -> str:
+    """One line: name, sizes, mass."""
+    mass = f"{_total_mass(robot):.4g} kg" if isinstance(robot.inertias, np.ndarray) else "traced"
+    return f"Robot({robot.name!r}, {robot.n_links} links, nq={robot.nq}, nv={robot.nv}, {mass})"
+
+
+def _total_mass(robot: Robot) -> float:
+    return float(np.sum(robot.inertias[:, 0])) if robot.inertias.dtype != object else float("nan")
+
+
+def _limits(lower: np.ndarray, upper: np.ndarray) -> str:
+    if not lower.size or not (np.isfinite(lower).any() or np.isfinite(upper).any()):
+        return ""
+    return "; ".join(f"{a:.4g} … {b:.4g}" for a, b in zip(lower, upper, strict=True) if np.isfinite(a) or np.isfinite(b))
+
+
+def rows(robot: Robot) -> list[dict[str, str]]:
+    """What is worth knowing of each link and its joint, as text, in the order of description."""
+    result = []
+    for link in robot.links:
+        joint, mass = link.joint, link.parameters[0]
+        com = link.parameters[1:4] / mass if mass > 0 else np.zeros(3)
+        follows = ""
+        if joint.mimic is not None:
+            follows = f"= {joint.mimic.ratio:g}·{joint.mimic.joint} + {joint.mimic.offset:g}"
+        result.append(
+            {
+                "link": link.name,
+                "parent": link.parent,
+                "joint": joint.name,
+                "kind": joint.kind,
+                "limits": follows or _limits(joint.lower, joint.upper),
+                "mass": f"{mass:.4g}",
+                "com": " ".join(f"{x:.3g}" for x in com) if mass > 0 else "",
+            }
+        )
+    return result
+
+
+def tree(robot: Robot) -> str:
+    """The links as a tree, each with its joint."""
+    children: dict[str, list[int]] = {}
+    for i, link in enumerate(robot.links):
+        children.setdefault(link.parent, []).append(i)
+    table = rows(robot)
+    lines = [summary(robot), robot.base]
+    stack = [(i, "") for i in reversed(children.get(robot.base, []))]
+    while stack:
+        i, indent = stack.pop()
+        link, row = robot.links[i], table[i]
+        last = children[link.parent][-1] == i
+        notes = ", ".join(x for x in (row["kind"], row["limits"], f"{row['mass']} kg") if x)
+        lines.append(f"{indent}{'└' if last else '├'}─ {link.name}  ({link.joint.name}: {notes})")
+        stack.extend((k, indent + ("   " if last else "│  ")) for k in reversed(children.get(link.name, [])))
+    return "\n".join(lines)
+
+
+def html(robot: Robot) -> str:
+    """A table for notebooks."""
+    head = ("joint", "kind", "parent", "link", "limits", "mass", "com")
+    body = "".join("<tr>" + "".join(f"<td>{escape(row[key])}</td>" for key in head) + "</tr>" for row in rows(robot))
+    titles = "".join(f"<th>{key}</th>" for key in head)
+    return f"<b>{escape(summary(robot))}</b><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
