@@ -166,7 +166,7 @@ def cross(x: Array, y: Array) -> Array:
 def solve_spd(a: Array, b: Array) -> Array:
     """A⁻¹B for symmetric positive definite A (..., n, n) and B (..., n, m), by Cholesky's factors.
 
-    Only the lower triangle of A counts. Where A is not positive definite NumPy and PyTorch raise their LinAlgError.
+    Only the lower triangle of A counts. Where A is not positive definite there is no solution, and the result is nan.
     """
     xp = namespace(a, b)
     if xp.__name__.endswith("symbols"):
@@ -175,7 +175,8 @@ def solve_spd(a: Array, b: Array) -> Array:
         import torch
 
         a, b = like(a, b), like(b, a)
-        return torch.cholesky_solve(b, torch.linalg.cholesky(a))
+        factor, failed = torch.linalg.cholesky_ex(a)
+        return torch.where((failed == 0)[..., None, None], torch.cholesky_solve(b, factor), torch.nan)
     if xp is not np:
         from jax.scipy.linalg import solve_triangular
 
@@ -183,7 +184,11 @@ def solve_spd(a: Array, b: Array) -> Array:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         factor, b = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (factor, b))
         return solve_triangular(factor, solve_triangular(factor, b, lower=True), lower=True, trans=1)
-    factor = np.linalg.cholesky(a)
+    try:
+        factor = np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        definite = np.linalg.eigvalsh(a)[..., :1, None] > 0
+        return np.where(definite, solve_spd(np.where(definite, a, np.eye(a.shape[-1])), b), np.nan)
     return np.linalg.solve(transpose(factor), np.linalg.solve(factor, b))
 
 

@@ -21,7 +21,7 @@ from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
 from ..robot.robot import Robot
-from .composite import mass_matrix, tree_mass_matrix
+from .composite import mass_matrix
 from .newton_euler import along, bias_force, friction_force, subspaces, velocities
 
 SINGULAR = 1e-14
@@ -29,18 +29,39 @@ SINGULAR = 1e-14
 
 
 def inertia_scale(robot: Robot) -> np.ndarray:
-    """The size (tree_nv,) of the diagonal of M over a few configurations; an error names a joint that moves no mass at all."""
+    """The size (nv,) of the diagonal of M over a few configurations; an error names a joint that moves no mass at all."""
     if "inertia_scale" not in robot._cache:
-        q = robot.tree_q(robot.random(np.random.default_rng(0), 8))
-        diagonal = np.einsum("...ii->...i", tree_mass_matrix(robot, q)).max(0) if robot.tree_nv else np.zeros(0)
-        for i, link in enumerate(robot.links):
-            if i not in robot.mimics and np.any(diagonal[robot.tree_v_slices[i]] <= 0):
-                raise SingularMassMatrixError(
-                    f"the mass matrix of robot {robot.name!r} is singular: joint {link.joint.name!r} moves no mass. "
-                    f"Give link {link.name!r} (or what it carries) mass and inertia, the joint an armature, or lock the joint."
-                )
+        M = mass_matrix.source(robot, robot.random(np.random.default_rng(0), 8))
+        diagonal = np.atleast_2d(np.einsum("...ii->...i", M)).max(0) if robot.nv else np.zeros(0)
+        for name in robot.joint_names:
+            if np.any(diagonal[robot.v_slice(name)] <= 0):
+                raise SingularMassMatrixError(_singular(robot, name, "moves no mass"))
         robot._cache["inertia_scale"] = diagonal
     return robot._cache["inertia_scale"]
+
+
+def _singular(robot: Robot, joint: str, what: str) -> str:
+    link = robot.links[robot.joint_index(joint)].name
+    return (
+        f"the mass matrix of robot {robot.name!r} is singular: joint {joint!r} {what}. "
+        f"Give link {link!r} (or what it carries) mass and inertia, the joint an armature, or lock the joint."
+    )
+
+
+def explain_singular(robot: Robot, q: np.ndarray, **_: object) -> None:
+    """Raise an error that names the first state whose mass matrix is singular, and the joint; do nothing if there is none."""
+    if not np.all(np.isfinite(q)):
+        return
+    scale = inertia_scale(robot)
+    for state, x in enumerate(q.reshape(-1, robot.nq)):
+        # In the order of elimination from the tips, the first pivot to vanish belongs to a motion that moves no mass.
+        M = mass_matrix.source(robot, x)
+        values, vectors = np.linalg.eigh(M / np.sqrt(np.outer(scale, scale)))
+        if values[0] <= 4 * SINGULAR:
+            weakest = int(np.argmax(np.abs(vectors[:, 0])))
+            joint = next(name for name in robot.joint_names if robot.v_slice(name).start <= weakest < robot.v_slice(name).stop)
+            where = "" if q.ndim == 1 else f" in state {state}"
+            raise SingularMassMatrixError(_singular(robot, joint, f"moves no mass{where}, q = {x.tolist()}"))
 
 
 def transform_articulated(f: Array, J: Array) -> Array:
@@ -57,18 +78,19 @@ def transform_articulated(f: Array, J: Array) -> Array:
     return block([[A, moved], [transpose(moved), C]])
 
 
-@kernel("nv", q="nq", v="nv", tau="nv", wrenches="n_links 6")
+@kernel("nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", explain=explain_singular)
 def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False) -> Array:
     """The acceleration a (..., nv) that joint forces τ and wrenches on the links give: M a = τ - C v - g + the share of the wrenches.
 
     The inverse of `inverse_dynamics`, with the same arguments, by articulated bodies in O(n); with mimic joints by solving with M.
-    `friction=True` lets the joints' viscous and Coulomb friction oppose the motion. A singular mass matrix gives nan.
+    `friction=True` lets the joints' viscous and Coulomb friction oppose the motion.
+    A singular mass matrix is an error for NumPy arrays, and nan for traced ones.
     """
     if robot.mimics:
         force = tau - bias_force(robot, q, v, wrenches)
         if friction:
             force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
-        return solve_spd(mass_matrix(robot, q), force[..., None])[..., 0]
+        return mv(mass_matrix_inverse(robot, q), force)
     f, S = relative_poses(robot, q), subspaces(robot, q)
     V, own = velocities(robot, f, S, v)
     if friction:
@@ -125,21 +147,28 @@ def _regular(robot: Robot, D: list[Array], a: Array) -> Array:
     """a, or nan where some joint's articulated inertia has vanished but for rounding."""
     if not _plain(robot):
         return a
-    xp, scale = namespace(a), SINGULAR * inertia_scale(robot)
-    regular = None
+    scale, regular = SINGULAR * inertia_scale(robot), True
     for i, dofs in enumerate(robot.tree_v_slices):
         for k in range(dofs.stop - dofs.start):
-            ok = D[i][..., k, k] > float(scale[dofs.start + k])
-            regular = ok if regular is None else regular & ok
-    return xp.where(regular[..., None], a, np.nan * a)
+            regular = regular & (D[i][..., k, k] > float(scale[dofs.start + k]))
+    return namespace(a).where(regular[..., None], a, np.nan)
 
 
 def _plain(robot: Robot) -> bool:
-    """Whether the robot's own numbers are constants, so that its scale is known."""
-    return not any(namespace(getattr(robot, key)) is not np for key in ("placements", "screws", "inertias", "armature"))
+    """Whether the robot's own numbers are constants, so that their size is known."""
+    return all(isinstance(getattr(robot, key), np.ndarray) for key in ("placements", "screws", "inertias", "armature"))
 
 
-@kernel("nv nv", q="nq")
+@kernel("nv nv", q="nq", explain=explain_singular)
 def mass_matrix_inverse(robot: Robot, q: Array) -> Array:
-    """M(q)⁻¹ (..., nv, nv): the metric on forces. A singular mass matrix gives nan."""
-    return mirror(solve_spd(mass_matrix(robot, q), like(np.eye(robot.nv), q)))
+    """M(q)⁻¹ (..., nv, nv): the metric on forces.
+
+    A singular mass matrix is an error for NumPy arrays, and nan for traced ones.
+    """
+    inverse = mirror(solve_spd(mass_matrix(robot, q), like(np.eye(robot.nv), q)))
+    if not _plain(robot):
+        return inverse
+    scale, regular = SINGULAR * inertia_scale(robot), True
+    for k in range(robot.nv):  # where a pivot vanishes, the diagonal of the inverse is its reciprocal
+        regular = regular & (inverse[..., k, k] * float(scale[k]) < 1.0) & (inverse[..., k, k] > 0.0)
+    return namespace(inverse).where(regular[..., None, None], inverse, np.nan)

@@ -20,8 +20,12 @@ from ..errors import CoadjointError, ShapeError
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def kernel(*returns: str, **cores: str) -> Callable[[F], F]:
-    """Declare the core shapes of a function's results and array arguments by the robot's sizes: `wrenches="n_links 6"`."""
+def kernel(*returns: str, explain: Callable[..., None] | None = None, **cores: str) -> Callable[[F], F]:
+    """Declare the core shapes of a function's results and array arguments by the robot's sizes: `wrenches="n_links 6"`.
+
+    A function whose first result is nan where there is none gives `explain`, which is called with the robot and the arrays when
+    that happens to NumPy arrays, to raise an error that says why.
+    """
 
     def decorate(source: F) -> F:
         signature = inspect.signature(source)
@@ -36,7 +40,10 @@ def kernel(*returns: str, **cores: str) -> Callable[[F], F]:
             bound.arguments["robot"] = robot.like(reference)
             result = source(*bound.args, **bound.kwargs)
             if len(returns) == 1:
-                return spread(result, batch, len(returns[0].split()), reference)
+                result = spread(result, batch, len(returns[0].split()), reference)
+                if explain is not None and type(result) is np.ndarray and result.dtype != object and np.isnan(result).any():
+                    explain(robot, **arrays)
+                return result
             return tuple(spread(x, batch, len(core.split()), reference) for x, core in zip(result, returns, strict=True))
 
         call.source = source  # type: ignore[attr-defined]

@@ -141,6 +141,8 @@ class Robot:
         set_("_v_slices", tuple(own_v))
         set_("_joint_index", names)
         set_("mimics", sources)
+        set_("_q_map", None)
+        set_("_v_map", None)
         if sources:
             q_index = np.concatenate([np.arange(s.start, s.stop) for s in own_q])
             q_ratio, q_offset = np.ones(nq_tree), np.zeros(nq_tree)
@@ -149,7 +151,8 @@ class Robot:
                 _, ratio, offset = sources.get(i, (i, 1.0, 0.0))
                 q_ratio[tree_q[i]], q_offset[tree_q[i]] = ratio, offset
                 v_map[tree_v[i], own_v[i]] = ratio * np.eye(self.kinds[i].nv)
-            set_("_mimic_maps", (q_index, q_ratio, q_offset, v_map))
+            set_("_q_map", (q_index, q_ratio, q_offset))
+            set_("_v_map", v_map)
 
     def _mimic_source(self, names: dict[str, int], i: int, mimic: Mimic) -> tuple[int, float, float]:
         """The independent joint that joint i follows in the end, with the whole ratio and offset."""
@@ -412,21 +415,21 @@ class Robot:
     # --- the coordinates of the tree, in which a mimic joint has its own
 
     def tree_q(self, q: Array) -> Array:
-        if not self.mimics:
+        if self._q_map is None:
             return q
-        index, ratio, offset, _ = self._mimic_maps
+        index, ratio, offset = self._q_map
         return q[..., index] * like(ratio, q) + like(offset, q)
 
     def tree_v(self, v: Array) -> Array:
-        return mv(like(self._mimic_maps[3], v), v) if self.mimics else v
+        return v if self._v_map is None else mv(like(self._v_map, v), v)
 
     def from_tree(self, tau: Array) -> Array:
         """Generalised forces of the tree pulled back to the robot's coordinates."""
-        return mv(like(self._mimic_maps[3].T, tau), tau) if self.mimics else tau
+        return tau if self._v_map is None else mv(like(self._v_map.T, tau), tau)
 
     def from_tree_columns(self, a: Array) -> Array:
         """The last axis of a, over the velocities of the tree, taken to those of the robot: A G where v_tree = G v."""
-        return a @ like(self._mimic_maps[3], a) if self.mimics else a
+        return a if self._v_map is None else a @ like(self._v_map, a)
 
     # --- for the algorithms
 
