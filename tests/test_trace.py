@@ -14,6 +14,7 @@ from coadjoint.kernel.evaluate import evaluate
 from coadjoint.kernel.expr import Expr
 from coadjoint.kernel.graph import ARITY
 from coadjoint.kernel.trace import trace
+from kernel_helpers import programs, run
 
 
 def well_formed(graph):
@@ -62,7 +63,7 @@ RNG = np.random.default_rng(7)
         (lambda x, y, z: 0 * x + y * 0.0, {}),
         (lambda x, y, z: 1 * x + 0 - y / 1, {"sub": 1}),
         (lambda x, y, z: x - x + (y - y), {}),
-        (lambda x, y, z: -(-x), {}),
+        (lambda x, y, z: -(-x), {}),  # noqa: B002
         (lambda x, y, z: x + -x, {}),
         (lambda x, y, z: -x + x, {}),
         (lambda x, y, z: -1 * x + y, {"sub": 1}),
@@ -145,7 +146,7 @@ def test_numpy_code_runs_on_symbols():
             np.stack(angles),
             arrays.dot(np.array([1.0, 2.0, 3.0]), xp.ones(3))[..., None],
             np.sign(x) + np.floor(x) + np.ceil(x) + x % 0.75 + x // 0.5,
-            np.hypot(x[0], x[1]) * np.exp(x) * np.log(np.abs(x) + 1) + 2.0 ** x,
+            np.hypot(x[0], x[1]) * np.exp(x) * np.log(np.abs(x) + 1) + 2.0**x,
             np.einsum("ij,j->i", m, x) - np.where(x > 0, x, 0) * np.where(x[0] > x[1], 2.0, x[2]),
             np.cross(m, x) + np.clip(x, -1, x[0] * x[0]),
             np.concatenate([m, m.T], axis=-1).reshape(-1)[::2],
@@ -222,7 +223,9 @@ def test_outputs_keep_shapes_and_kinds():
         {"x": (2, 2), "y": ()},
         "named",
     )
-    assert graph.name == "named" and graph.input_shapes == ((2, 2), ()) and graph.input_names == ("x", "y")
+    assert graph.name == "named"
+    assert graph.input_shapes == ((2, 2), ())
+    assert graph.input_names == ("x", "y")
     assert graph.output_shapes == ((2, 2), (), (2, 3), (1,), (2,), (0, 2), ())
     out = evaluate(graph, np.arange(8.0).reshape(2, 2, 2), np.ones(2))
     assert [x.shape for x in out] == [(2, 2, 2), (2,), (2, 2, 3), (2, 1), (2, 2), (2, 0, 2), (2,)]
@@ -235,7 +238,9 @@ def test_a_traced_graph_can_be_traced_again():
 
     graph = trace(fn, {"x": (2,)})
     again = trace(lambda x: evaluate(graph, x), {"x": (2,)}, graph.name)
-    assert again.op == graph.op and again.args == graph.args and again.outputs == graph.outputs
+    assert again.op == graph.op
+    assert again.args == graph.args
+    assert again.outputs == graph.outputs
 
 
 @pytest.mark.parametrize("n", [1, 4, 12, 15])
@@ -307,39 +312,6 @@ def test_a_long_chain_needs_no_recursion():
     assert np.isfinite(evaluate(graph, np.array([0.5, 0.9, 0.1]))[0])
 
 
-@st.composite
-def programs(draw):
-    """A random straight-line program as a list of (operation, arguments)."""
-    steps = []
-    for k in range(draw(st.integers(1, 25))):
-        op = draw(st.sampled_from(["add", "sub", "mul", "div", "neg", "sin", "cos", "abs", "min", "max", "where", "const"]))
-        steps.append((op, [draw(st.integers(0, k + 2)) for _ in range(3)], draw(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0]))))
-    return steps
-
-
-def run(program, x, xp):
-    values = [x[..., 0], x[..., 1], x[..., 2]]
-    for op, (i, j, k), c in program:
-        a, b, d = values[i], values[j], values[k]
-        values.append(
-            {
-                "add": lambda: a + b,
-                "sub": lambda: a - b,
-                "mul": lambda: a * b,
-                "div": lambda: a / (b * b + 1.5),
-                "neg": lambda: -a,
-                "sin": lambda: xp.sin(a),
-                "cos": lambda: xp.cos(a),
-                "abs": lambda: abs(a),
-                "min": lambda: xp.minimum(a, b),
-                "max": lambda: xp.maximum(a, c),
-                "where": lambda: xp.where(a < b, d, c),
-                "const": lambda: a * c + c,
-            }[op]()
-        )
-    return arrays.stack(values[3:])
-
-
 @settings(max_examples=150, deadline=None)
 @given(programs(), st.integers(0, 2**32 - 1))
 def test_random_programs(program, seed):
@@ -354,9 +326,14 @@ def test_random_programs(program, seed):
 
 def test_an_element_behaves_as_a_numpy_scalar():
     def fn(x):
-        assert isinstance(x[0], Expr) and x[0].shape == () and x[0].ndim == 0
-        assert x[0][..., None].shape == (1,) and (x[0] * np.ones((2, 2))).shape == (2, 2)
-        assert type(x.sum()) is type(x) and arrays.namespace(x[0]) is xs and arrays.namespace(x.sum()) is xs
+        assert isinstance(x[0], Expr)
+        assert x[0].shape == ()
+        assert x[0].ndim == 0
+        assert x[0][..., None].shape == (1,)
+        assert (x[0] * np.ones((2, 2))).shape == (2, 2)
+        assert type(x.sum()) is type(x)
+        assert arrays.namespace(x[0]) is xs
+        assert arrays.namespace(x.sum()) is xs
         return x[0] * np.ones((2, 2)), np.ones(2) - x[1]
 
     agrees(lambda x: fn(x) if x.dtype == object else (x[0] * np.ones((2, 2)), np.ones(2) - x[1]), RNG.normal(size=(4, 2)))

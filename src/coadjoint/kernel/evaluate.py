@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import ShapeError
-from . import expr
+from . import functions
 from .graph import Graph
 from .symbols import Symbols, symbols
 
@@ -56,7 +56,7 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
         flat.append(x.reshape(*x.shape[: x.ndim - len(shape)], -1).view(np.ndarray))
     symbolic = any(isinstance(x, Symbols) for x in inputs)
     if operations is None:
-        operations = expr.OPERATIONS if symbolic else NUMPY
+        operations = functions.OPERATIONS if symbolic else NUMPY
     values: list[Any] = []
     with np.errstate(all="ignore"):
         for op, args, value in zip(graph.op, graph.args, graph.value, strict=True):
@@ -98,7 +98,7 @@ def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool) -> list
     A = [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
     B = [right[i * m : i * m + m] for i in range(n)]
     if symbolic:
-        return [x for row in expr.spd_solve_block(A, B) for x in row]
+        return [x for row in functions.spd_solve_block(A, B) for x in row]
     return [x for row in _solve(A, B) for x in row]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TraceError
-from . import expr
+from . import functions
 from .expr import Expr
 
 Array = Any
@@ -28,7 +28,7 @@ class Symbols(np.ndarray):
     """A NumPy array of symbols and plain floats."""
 
     __coadjoint_symbol__ = True
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return apply(ufunc, method, inputs, options)
@@ -86,48 +86,48 @@ def _boxed(x: Expr) -> np.ndarray:
     return array
 
 
-_abs = np.frompyfunc(expr.absolute, 1, 1)
-_less = np.frompyfunc(expr.less, 2, 1)
-_less_equal = np.frompyfunc(expr.less_equal, 2, 1)
-_and = np.frompyfunc(expr.logical_and, 2, 1)
-_or = np.frompyfunc(expr.logical_or, 2, 1)
-_not = np.frompyfunc(expr.logical_not, 1, 1)
-_where = np.frompyfunc(expr.where, 3, 1)
-_divide = np.frompyfunc(expr.divide, 2, 1)
+_abs = np.frompyfunc(functions.absolute, 1, 1)
+_less = np.frompyfunc(functions.less, 2, 1)
+_less_equal = np.frompyfunc(functions.less_equal, 2, 1)
+_and = np.frompyfunc(functions.logical_and, 2, 1)
+_or = np.frompyfunc(functions.logical_or, 2, 1)
+_not = np.frompyfunc(functions.logical_not, 1, 1)
+_where = np.frompyfunc(functions.where, 3, 1)
+_divide = np.frompyfunc(functions.divide, 2, 1)
 
 # What NumPy's own loops over objects do rightly with the operators of Python.
 _NATIVE = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.matmul, np.conjugate, np.vecdot}
 _UFUNCS: dict[Any, Any] = {
     np.true_divide: _divide,
-    np.power: np.frompyfunc(expr.power, 2, 1),
+    np.power: np.frompyfunc(functions.power, 2, 1),
     np.square: np.frompyfunc(lambda x: x * x, 1, 1),
-    np.reciprocal: np.frompyfunc(lambda x: expr.divide(1.0, x), 1, 1),
-    np.floor_divide: np.frompyfunc(lambda x, y: expr.floor(expr.divide(x, y)), 2, 1),
-    np.remainder: np.frompyfunc(lambda x, y: x - expr.floor(expr.divide(x, y)) * y, 2, 1),
-    np.sin: np.frompyfunc(expr.sin, 1, 1),
-    np.cos: np.frompyfunc(expr.cos, 1, 1),
-    np.tan: np.frompyfunc(expr.tan, 1, 1),
-    np.arcsin: np.frompyfunc(expr.asin, 1, 1),
-    np.arccos: np.frompyfunc(expr.acos, 1, 1),
-    np.arctan: np.frompyfunc(expr.atan, 1, 1),
-    np.arctan2: np.frompyfunc(expr.atan2, 2, 1),
-    np.hypot: np.frompyfunc(expr.hypot, 2, 1),
-    np.exp: np.frompyfunc(expr.exp, 1, 1),
-    np.log: np.frompyfunc(expr.log, 1, 1),
-    np.sqrt: np.frompyfunc(expr.sqrt, 1, 1),
+    np.reciprocal: np.frompyfunc(lambda x: functions.divide(1.0, x), 1, 1),
+    np.floor_divide: np.frompyfunc(functions.floor_divide, 2, 1),
+    np.remainder: np.frompyfunc(functions.remainder, 2, 1),
+    np.sin: np.frompyfunc(functions.sin, 1, 1),
+    np.cos: np.frompyfunc(functions.cos, 1, 1),
+    np.tan: np.frompyfunc(functions.tan, 1, 1),
+    np.arcsin: np.frompyfunc(functions.asin, 1, 1),
+    np.arccos: np.frompyfunc(functions.acos, 1, 1),
+    np.arctan: np.frompyfunc(functions.atan, 1, 1),
+    np.arctan2: np.frompyfunc(functions.atan2, 2, 1),
+    np.hypot: np.frompyfunc(functions.hypot, 2, 1),
+    np.exp: np.frompyfunc(functions.exp, 1, 1),
+    np.log: np.frompyfunc(functions.log, 1, 1),
+    np.sqrt: np.frompyfunc(functions.sqrt, 1, 1),
     np.absolute: _abs,
     np.fabs: _abs,
-    np.floor: np.frompyfunc(expr.floor, 1, 1),
-    np.ceil: np.frompyfunc(expr.ceil, 1, 1),
-    np.sign: np.frompyfunc(expr.sign, 1, 1),
-    np.minimum: np.frompyfunc(expr.minimum, 2, 1),
-    np.maximum: np.frompyfunc(expr.maximum, 2, 1),
+    np.floor: np.frompyfunc(functions.floor, 1, 1),
+    np.ceil: np.frompyfunc(functions.ceil, 1, 1),
+    np.sign: np.frompyfunc(functions.sign, 1, 1),
+    np.minimum: np.frompyfunc(functions.minimum, 2, 1),
+    np.maximum: np.frompyfunc(functions.maximum, 2, 1),
     np.less: _less,
     np.less_equal: _less_equal,
-    np.greater: np.frompyfunc(lambda x, y: expr.less(y, x), 2, 1),
-    np.greater_equal: np.frompyfunc(lambda x, y: expr.less_equal(y, x), 2, 1),
-    np.equal: np.frompyfunc(expr.equal, 2, 1),
-    np.not_equal: np.frompyfunc(lambda x, y: expr.logical_not(expr.equal(x, y)), 2, 1),
+    np.greater: np.frompyfunc(lambda x, y: functions.less(y, x), 2, 1),
+    np.greater_equal: np.frompyfunc(lambda x, y: functions.less_equal(y, x), 2, 1),
+    np.equal: np.frompyfunc(functions.equal, 2, 1),
+    np.not_equal: np.frompyfunc(lambda x, y: functions.logical_not(functions.equal(x, y)), 2, 1),
     np.logical_and: _and,
     np.logical_or: _or,
     np.logical_not: _not,
@@ -140,7 +140,7 @@ _UFUNCS: dict[Any, Any] = {
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Array]:
     def function(*inputs: Array) -> Array:
         for x in inputs:
-            if isinstance(x, Expr) or getattr(x, "dtype", None) == object:
+            if isinstance(x, Expr) or getattr(x, "dtype", None) == Expr.dtype:
                 return apply(ufunc, "__call__", inputs, {})
         return ufunc(*inputs)
 
@@ -173,7 +173,7 @@ def where(condition: Array, x: Array, y: Array) -> Symbols:
     return symbols(_where(*plain))
 
 
-_REFUSED = frozenset("inv solve det slogdet cholesky eig eigh eigvals eigvalsh svd svdvals pinv lstsq qr".split())
+_REFUSED = {"inv", "solve", "det", "slogdet", "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "svd", "pinv", "lstsq", "qr"}
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {np.where: where}
 """NumPy's functions that are neither elementwise operations nor made of them."""
 
@@ -316,7 +316,7 @@ def solve_spd(a: Array, b: Array) -> Symbols:
     x = np.empty((*batch, n, m), dtype=object)
     for k in np.ndindex(*batch):
         A, B = a[k].tolist(), b[k].tolist()
-        solution = (_unrolled_solve if n <= _UNROLLED else expr.spd_solve_block)(A, B) if n * m else []
+        solution = (_unrolled_solve if n <= _UNROLLED else functions.spd_solve_block)(A, B) if n * m else []
         x[k] = np.array([[None] * m] * n, dtype=object)
         for i, row in enumerate(solution):
             x[k][i][:] = row
@@ -336,7 +336,7 @@ def _unrolled_solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
     A = [list(row[: i + 1]) for i, row in enumerate(A)]
     inverse = [1.0] * n
     for k in reversed(range(n)):
-        inverse[k] = expr.divide(1.0, A[k][k])
+        inverse[k] = functions.divide(1.0, A[k][k])
         factors = [A[k][i] * inverse[k] for i in range(k)]
         for i in range(k):
             for j in range(i + 1):

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import TraceError
-from . import expr
-from .expr import Expr, Table, Truth
+from .expr import Expr, Truth, where
 from .graph import Graph
 from .symbols import Symbols, symbols
+from .table import Table
 
 
 def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: str | None = None) -> Graph:
@@ -55,16 +55,14 @@ def variables(table: Table, argument: int, shape: Sequence[int]) -> Symbols:
 
 def _output(x: Any, name: str) -> Array:
     if x is None or isinstance(x, (str, dict, set)):
-        raise TraceError(
-            f"{name} returned {type(x).__name__}; a traced function returns an array or a tuple of arrays."
-        )
+        raise TraceError(f"{name} returned {type(x).__name__}; a traced function returns an array or a tuple of arrays.")
     return symbols(x).view(np.ndarray)
 
 
 def _node(table: Table, x: Any) -> int:
     """The node of an element of an output."""
     if isinstance(x, Truth):
-        x = expr.where(x, 1.0, 0.0)
+        x = where(x, 1.0, 0.0)
     if isinstance(x, Expr):
         if x.table is not table:
             raise TraceError("a traced function returned a symbol of another trace; return only what it computed.")

@@ -1,0 +1,135 @@
+"""The nodes of one trace, each made once.
+
+Signs are pulled outwards, (-a)·b = -(a·b), until a sum swallows them, a + (-b) = a - b, so that what differs by a sign only is
+computed once; and b - a is -(a - b) where a - b is there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_COMMUTATIVE = frozenset(("add", "mul", "min", "max", "eq", "and", "or"))
+
+
+class Table:
+    """The nodes of one trace in the order they were made: node k is `op[k]` on `args[k]`, as in `Graph`.
+
+    Every `Expr` knows its table, so traces in several threads do not see each other.
+    """
+
+    __slots__ = ("_consts", "_differences", "_found", "_products", "_quotients", "_sums", "args", "op", "value")
+
+    def __init__(self) -> None:
+        self.op: list[str] = []
+        self.args: list[tuple[int, ...]] = []
+        self.value: list[Any] = []
+        self._consts: dict[float, int] = {}
+        self._sums: dict[tuple[int, ...], int] = {}
+        self._differences: dict[tuple[int, ...], int] = {}
+        self._products: dict[tuple[int, ...], int] = {}
+        self._quotients: dict[tuple[int, ...], int] = {}
+        self._found: dict[Any, int] = {}
+
+    def _append(self, op: str, args: tuple[int, ...], value: Any = None) -> int:
+        k = len(self.op)
+        self.op.append(op)
+        self.args.append(args)
+        self.value.append(value)
+        return k
+
+    def const(self, c: float) -> int:
+        """The node of a constant."""
+        k = self._consts.get(c)
+        if k is None:
+            k = self._append("const", (), c + 0.0)  # -0.0 becomes 0.0: both have one key
+            self._consts[c] = k
+        return k
+
+    def node(self, op: str, args: tuple[int, ...], value: Any = None) -> int:
+        """The node op(args), found again if it is there; nothing is folded."""
+        if op in _COMMUTATIVE and args[0] > args[1]:
+            args = (args[1], args[0])
+        key = (op, args, value)
+        k = self._found.get(key)
+        if k is None:
+            k = self._found[key] = self._append(op, args, value)
+        return k
+
+    def neg(self, i: int) -> int:
+        """-i"""
+        if self.op[i] == "neg":
+            return self.args[i][0]
+        return self.node("neg", (i,))
+
+    def mul(self, i: int, j: int) -> int:
+        """i·j, not both of them constant, neither of them 0 or ±1"""
+        op = self.op
+        negative = False
+        if op[i] == "neg":
+            i = self.args[i][0]
+            negative = True
+        if op[j] == "neg":
+            j = self.args[j][0]
+            negative = not negative
+        key = (i, j) if i < j else (j, i)
+        k = self._products.get(key)
+        if k is None:
+            k = self._products[key] = len(op)
+            op.append("mul")
+            self.args.append(key)
+            self.value.append(None)
+        return self.neg(k) if negative else k
+
+    def add(self, i: int, j: int) -> int:
+        """i + j; -1 if that is 0, which is not a node"""
+        op = self.op
+        if op[i] == "neg":
+            i = self.args[i][0]
+            if op[j] == "neg":
+                return self.neg(self.add(i, self.args[j][0]))
+            return self._subtract(j, i) if i != j else -1
+        if op[j] == "neg":
+            j = self.args[j][0]
+            return self._subtract(i, j) if i != j else -1
+        if i == j:
+            return self.mul(self.const(2.0), i)
+        key = (i, j) if i < j else (j, i)
+        k = self._sums.get(key)
+        if k is None:
+            k = self._sums[key] = len(op)
+            op.append("add")
+            self.args.append(key)
+            self.value.append(None)
+        return k
+
+    def sub(self, i: int, j: int) -> int:
+        """i - j, i not the same as j"""
+        if self.op[j] == "neg":
+            return self.add(i, self.args[j][0])
+        if self.op[i] == "neg":
+            return self.neg(self.add(self.args[i][0], j))
+        return self._subtract(i, j)
+
+    def _subtract(self, i: int, j: int) -> int:
+        key = (i, j)
+        k = self._differences.get(key)
+        if k is None:
+            k = self._differences.get((j, i))
+            if k is not None:
+                return self.neg(k)
+            k = self._differences[key] = self._append("sub", key)
+        return k
+
+    def div(self, i: int, j: int) -> int:
+        """i / j, not both of them constant"""
+        negative = False
+        if self.op[i] == "neg":
+            i = self.args[i][0]
+            negative = True
+        if self.op[j] == "neg":
+            j = self.args[j][0]
+            negative = not negative
+        k = self._quotients.get((i, j))
+        if k is None:
+            k = self._quotients[i, j] = self._append("div", (i, j))
+        return self.neg(k) if negative else k

@@ -1,0 +1,97 @@
+"""Random straight-line programs and 60-digit arithmetic, for the tests of the kernel."""
+
+import mpmath
+import numpy as np
+from hypothesis import strategies as st
+
+from coadjoint import arrays
+from coadjoint.kernel.evaluate import evaluate
+
+PROGRAM = {
+    "add": lambda xp, a, b, d, c: a + b,
+    "sub": lambda xp, a, b, d, c: a - b,
+    "mul": lambda xp, a, b, d, c: a * b,
+    "div": lambda xp, a, b, d, c: a / (b * b + 1.5),
+    "inverse": lambda xp, a, b, d, c: c / (xp.sin(a) + 1.5),
+    "neg": lambda xp, a, b, d, c: -a,
+    "sin": lambda xp, a, b, d, c: xp.sin(a),
+    "cos": lambda xp, a, b, d, c: xp.cos(a),
+    "abs": lambda xp, a, b, d, c: abs(a),
+    "min": lambda xp, a, b, d, c: xp.minimum(a, b),
+    "max": lambda xp, a, b, d, c: xp.maximum(a, c),
+    "where": lambda xp, a, b, d, c: xp.where((a < b) & ~(d <= c), d, c),
+    "affine": lambda xp, a, b, d, c: a * c + c,
+    "sqrt": lambda xp, a, b, d, c: xp.sqrt(a * a + 0.5),
+    "atan2": lambda xp, a, b, d, c: xp.arctan2(a, b * b + 0.25),
+    "exp": lambda xp, a, b, d, c: xp.exp(xp.sin(a)),
+    "log": lambda xp, a, b, d, c: xp.log(a * a + 2),
+}
+
+
+@st.composite
+def programs(draw, names=tuple(PROGRAM), length=25):
+    """A random straight-line program on three inputs: (operation, its arguments, a constant) for each step."""
+    return [
+        (
+            draw(st.sampled_from(names)),
+            tuple(draw(st.integers(0, k + 2)) for _ in range(3)),
+            draw(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0])),
+        )
+        for k in range(draw(st.integers(1, length)))
+    ]
+
+
+def run(program, x, xp):
+    """The values of all steps, stacked."""
+    values = [x[..., 0], x[..., 1], x[..., 2]]
+    for op, (i, j, k), c in program:
+        values.append(PROGRAM[op](xp, values[i], values[j], values[k], c))
+    return arrays.stack(values[3:])
+
+
+MPMATH = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "neg": lambda x: -x,
+    "sqrt": mpmath.sqrt,
+    "sin": mpmath.sin,
+    "cos": mpmath.cos,
+    "atan2": mpmath.atan2,
+    "exp": mpmath.exp,
+    "log": mpmath.log,
+    "abs": abs,
+    "floor": mpmath.floor,
+    "min": min,
+    "max": max,
+    "lt": lambda x, y: x < y,
+    "le": lambda x, y: x <= y,
+    "eq": lambda x, y: x == y,
+    "and": lambda x, y: x and y,
+    "or": lambda x, y: x or y,
+    "not": lambda x: not x,
+    "where": lambda c, x, y: x if c else y,
+}
+
+
+def exact(graph, *inputs):
+    """The outputs of a graph in mpmath's arithmetic at its present precision."""
+    lifted = [np.vectorize(mpmath.mpf, otypes=[object])(x) if np.size(x) else np.zeros(np.shape(x), object) for x in inputs]
+    return evaluate(graph, *lifted, operations=MPMATH)
+
+
+def difference_quotient(graph, output, k, *inputs):
+    """∂output/∂input k by central differences in 60 digits: good to 20 digits and more."""
+    with mpmath.workdps(60):
+        h = mpmath.mpf(10) ** -20
+        x = np.vectorize(mpmath.mpf, otypes=[object])(inputs[k])
+        columns = []
+        for place in np.ndindex(*x.shape):
+            ends = []
+            for sign in (1, -1):
+                moved = x.copy()
+                moved[place] += sign * h
+                ends.append(exact(graph, *inputs[:k], moved, *inputs[k + 1 :])[output])
+            columns.append((ends[0] - ends[1]) / (2 * h))
+        return np.stack(columns, axis=-1).reshape(graph.output_shapes[output] + x.shape)
