@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import factorial
 
-from ..arrays import Array, asfloat, namespace
+from ..arrays import Array, namespace
 
 _SWITCH = 1.0
 _TERMS = range(10)
@@ -39,8 +39,8 @@ _ATAN = [(-1) ** k / (2 * k + 1) for k in _TERMS]
 
 
 def column(x: Array) -> Array:
-    """A scalar (...) as (..., 1), to multiply vectors; also a single symbol."""
-    return asfloat(x)[..., None]
+    """A scalar (...) as (..., 1), to multiply vectors; a plain number stays one."""
+    return x[..., None] if hasattr(x, "shape") else x
 
 
 def polynomial(coefficients: Sequence[float], s: Array) -> Array:

@@ -60,7 +60,7 @@ def to_body(parameters: Array) -> tuple[Array, Array, Array]:
     xp = namespace(parameters)
     mass, h = parameters[..., 0], parameters[..., 1:4]
     massless = xp.equal(mass, 0.0)
-    com = column(xp.where(massless, 0.0, 1.0)) * h / column(xp.where(massless, 1.0, mass))
+    com = xp.where(column(massless), 0.0, h / column(xp.where(massless, 1.0, mass)))
     return mass, com, _symmetric(parameters[..., 4:] - _steiner(0.5 * h, com))
 
 

@@ -45,8 +45,9 @@ def log(q: Array) -> Array:
     q = argument("q", q, 4)
     xp = namespace(q)
     u, w = q[..., :3], q[..., 3]
-    sign = xp.where(xp.less(w, 0.0), -1.0, 1.0)
-    return column(sign * angle_over_sine(dot(u, u), sign * w)) * u
+    back = xp.less(w, 0.0)
+    ratio = angle_over_sine(dot(u, u), xp.where(back, -w, w))
+    return column(xp.where(back, -ratio, ratio)) * u
 
 
 def to_matrix(q: Array) -> Array:
@@ -88,8 +89,8 @@ def from_matrix(R: Array) -> Array:
         larger = xp.less(largest, diagonal)
         row = [xp.where(larger, x, y) for x, y in zip(other, row, strict=True)]
         largest = xp.where(larger, diagonal, largest)
-    sign = xp.where(xp.less(row[3], 0.0), -1.0, 1.0)
-    return normalize(stack([sign * x for x in row]))
+    back = xp.less(row[3], 0.0)
+    return normalize(stack([xp.where(back, -x, x) for x in row]))
 
 
 def rate(q: Array, w: Array) -> Array:

@@ -56,9 +56,9 @@ class Screw(NamedTuple):
         )
         xp = namespace(r, d, h, M)
         finite = xp.less(xp.abs(h), np.inf)
-        M, h, scale = column(M), column(xp.where(finite, h, 0.0)), column(xp.where(finite, 1.0, 0.0))
-        # With infinite pitch the moment is M d and the resultant 0.
-        return scale * M * d, M * (scale * cross(r, d) + (h + (1.0 - scale)) * d)
+        lever = cross(r, d) + column(xp.where(finite, h, 0.0)) * d
+        finite, M = column(finite), column(M)
+        return xp.where(finite, M * d, 0.0), M * xp.where(finite, lever, d)
 
 
 def from_twist(V: Array) -> Screw:
@@ -78,12 +78,10 @@ def _screw(resultant: Array, moment: Array) -> Screw:
     xp = namespace(resultant)
     turning = xp.less(_NEGLIGIBLE * _largest(moment), _largest(resultant))
     magnitude, direction = _polar(xp.where(column(turning), resultant, moment))
-    # The moment is divided by the magnitude in two steps only through `direction`; where nothing turns, 1 stands in.
     arm = moment / column(xp.where(turning, magnitude, 1.0))
-    zero = 0.0 * magnitude
-    at_rest = xp.less_equal(magnitude, 0.0)
-    pitch = xp.where(turning, dot(direction, arm), xp.where(at_rest, zero, zero + np.inf))
-    point = xp.where(column(turning), cross(direction, arm), column(zero))
+    without_line = xp.where(xp.less(0.0, magnitude), np.inf + 0.0 * magnitude, 0.0)
+    pitch = xp.where(turning, dot(direction, arm), without_line)
+    point = xp.where(column(turning), cross(direction, arm), 0.0)
     return Screw(point, direction, pitch, magnitude)
 
 
