@@ -1,0 +1,34 @@
+"""Addresses that machine code needs and that differ from process to process: a table in the code, filled when loaded."""
+
+from __future__ import annotations
+
+from .ir import Module
+
+FIELDS = (
+    "allocate",  # PyMem_RawMalloc
+    "release",  # PyMem_RawFree
+    "vectorcall",  # PyObject_Vectorcall
+    "save_thread",  # PyEval_SaveThread
+    "restore_thread",  # PyEval_RestoreThread
+    "increment",  # Py_IncRef
+    "decrement",  # Py_DecRef
+    "no_memory",  # PyErr_NoMemory
+    "new_tuple",  # PyTuple_New
+    "new_array",  # NumPy's PyArray_New
+    "array_type",  # numpy.ndarray
+    "tuple_type",  # tuple
+    "dtype",  # the one descriptor of the kernel's float type
+    "out",  # the interned string "out"
+    "tuple_items",  # where in a tuple its first item stands
+    "most",  # the largest batch that is not shared out to threads
+)
+
+
+def define_context(module: Module) -> None:
+    """The table itself."""
+    module.define("@context", f"@context = dso_local global [{len(FIELDS)} x i64] zeroinitializer, align 8")
+
+
+def context(field: str) -> str:
+    """Pointer to an entry, as a constant expression."""
+    return f"getelementptr (i8, ptr @context, i64 {8 * FIELDS.index(field)})"

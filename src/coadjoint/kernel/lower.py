@@ -1,0 +1,270 @@
+"""From a graph to LLVM IR: every value a vector of lanes, each lane one state.
+
+The kernel is `i32 @run(inputs, input_strides, outputs, output_strides, start, stop)`: pointers to arrays of pointers
+and of batch strides in bytes; it computes states start … stop-1 and returns 0, or 1 when no scratch memory could be
+had. A stride of 0 broadcasts. Rows lie as NumPy has them: a block of `lanes` rows is loaded piece by piece and
+transposed in registers, results likewise. The last block is moved back so that it ends at `stop`, and where there are
+fewer states than lanes, the last state is computed again in the spare lanes: so inputs and outputs must not overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import blocks, elementary
+from .context import context, define_context
+from .graph import Graph
+from .ir import Body, Lanes, Module
+from .schedule import Chunk, Plan, Step, argument_slot, operands, plan
+from .target import Target
+
+STACK = 65536
+"""Most scratch memory taken from the stack."""
+BLOCKS = 8
+"""Most blocks of lanes that a chunk loops over."""
+
+_PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
+_INTRINSIC = {"sqrt": "sqrt", "abs": "fabs", "min": "minimum", "max": "maximum"}
+_RELATION = {"lt": "olt", "le": "ole", "eq": "oeq"}
+_TRUTH = {"lt", "le", "eq", "and", "or", "not"}
+_ARGUMENTS = "ptr %ins, ptr %instrides, ptr %outs, ptr %outstrides"
+
+
+def lower(graph: Graph, dtype: str, target: Target) -> tuple[Module, Plan]:
+    """The module that computes the graph, and the plan it follows."""
+    lanes = Lanes(dtype, target.lanes(dtype))
+    widths = [w for w in (8, 4, 2, 1) if w <= lanes.count and w * lanes.bits <= max(128, lanes.bits)]
+    module = Module()
+    define_context(module)
+    scheme = plan(graph, target.fma, widths)
+    for number, chunk in enumerate(scheme.chunks):
+        name = f"@chunk{number}"
+        module.define(name, _Chunk(graph, scheme, chunk, module, lanes, target).text(name))
+    module.define("@run", _driver(module, lanes, scheme))
+    return module, scheme
+
+
+def block_bytes(scheme: Plan, lanes: Lanes) -> int:
+    """Scratch memory of one block of lanes; an odd number of cache lines, so that blocks do not compete for sets."""
+    lines = -(-scheme.n_slots * lanes.count * lanes.size // 64)
+    return 64 * (lines | 1) if lines else 0
+
+
+class _Chunk:
+    """Emits one chunk's function."""
+
+    def __init__(self, graph: Graph, scheme: Plan, chunk: Chunk, module: Module, lanes: Lanes, target: Target) -> None:
+        self.graph, self.plan, self.chunk, self.target = graph, scheme, chunk, target
+        self.lanes = lanes
+        self.body = Body(module, lanes, target.fma)
+        self.values: dict[int, str] = {}
+        self.width = lanes.count * lanes.size
+        self.rows: dict[tuple[str, int], list[str]] = {}
+        self.scratch = ""
+
+    def text(self, name: str) -> str:
+        body = self.body
+        arrays = {(s.kind, s.what[0]) for s in self.chunk.steps if s.kind in ("load", "store")}
+        bases = {key: self._base(*key) for key in sorted(arrays)}
+
+        def turn(block: str, _: Sequence[str]) -> Sequence[str]:
+            self.scratch = body.offset("%scratch", body.new(f"mul i64 {block}, {block_bytes(self.plan, self.lanes)}"))
+            if bases:
+                rows = self._row_numbers(block)
+                for key, (base, stride) in bases.items():
+                    self.rows[key] = [body.offset(base, body.new(f"mul i64 {row}, {stride}")) for row in rows]
+            for step in self.chunk.steps:
+                getattr(self, "_" + step.kind)(step)
+            return []
+
+        body.loop("0", "%blocks", 1, [], turn)
+        body.do("ret void")
+        return body.function(
+            f"define internal void {name}({_ARGUMENTS}, i64 %row, i64 %start, i64 %stop, i64 %blocks, ptr %scratch)"
+            " noinline nounwind"
+        )
+
+    def _base(self, kind: str, array: int) -> tuple[str, str]:
+        """Data pointer and batch stride of an array, read before the loop."""
+        body, side = self.body, "in" if kind == "load" else "out"
+        base = body.load("ptr", body.offset(f"%{side}s", 8 * array), 8)
+        return base, body.load("i64", body.offset(f"%{side}strides", 8 * array), 8)
+
+    def _row_numbers(self, block: str) -> list[str]:
+        """The states in the lanes of a block."""
+        body, n = self.body, self.lanes.count
+        body.module.declarations |= {f"declare i64 @llvm.{f}.i64(i64, i64)" for f in ("smin", "smax")}
+        wanted = body.new(f"add i64 %row, {body.new(f'mul i64 {block}, {n}')}")
+        latest = body.new(f"sub i64 %stop, {n}")
+        first = body.new(f"call i64 @llvm.smin.i64(i64 {wanted}, i64 {latest})")
+        first = body.new(f"call i64 @llvm.smax.i64(i64 {first}, i64 %start)")
+        last = body.new("sub i64 %stop, 1")
+        rows = [body.new(f"add i64 {first}, {lane}") for lane in range(n)]
+        return [body.new(f"call i64 @llvm.smin.i64(i64 {row}, i64 {last})") for row in rows]
+
+    def _slot(self, slot: int) -> str:
+        return self.body.offset(self.scratch, slot * self.width)
+
+    def value(self, k: int) -> str:
+        """The vector of node k: a constant, one made in this chunk, or one that waits in its slot."""
+        if self.graph.op[k] == "const":
+            return self.lanes.constant(self.graph.value[k])
+        if k not in self.values:
+            value = self.body.load(self.lanes.type, self._slot(self.plan.slots[k]), self.width)
+            if self.graph.op[k] in _TRUTH:
+                value = self.body.compare("une", value, self.lanes.constant(0.0))
+            self.values[k] = value
+        return self.values[k]
+
+    def made(self, k: int, value: str) -> None:
+        """Node k has its value: remember it, and put it where later chunks and blocks find it."""
+        self.values[k] = value
+        slots = [*self.plan.feeds.get(k, ())]
+        if k in self.chunk.keep:
+            slots.append(self.chunk.keep[k])
+        if slots and self.graph.op[k] in _TRUTH:
+            value = self.body.select(value, self.lanes.constant(1.0), self.lanes.constant(0.0))
+        for slot in slots:
+            self.body.store(self.lanes.type, value, self._slot(slot), self.width)
+
+    def _node(self, step: Step) -> None:
+        body, k = self.body, step.what
+        op = self.graph.op[k]
+        args = [self.value(a) for a in operands(self.graph, self.plan.fused, k)]
+        if k in self.plan.fused:
+            a, b, c = args
+            if op == "sub":
+                product_first = self.graph.args[k][0] == self.plan.fused[k]
+                if product_first:
+                    c = body.op("fneg", c)
+                elif self.graph.op[self.graph.args[self.plan.fused[k]][0]] == "const":
+                    b = body.op("fneg", b)
+                else:
+                    a = body.op("fneg", a)
+            result = body.intrinsic("fma", a, b, c)
+        elif op in _PLAIN:
+            result = body.op(_PLAIN[op], *args)
+        elif op in _INTRINSIC:
+            result = body.intrinsic(_INTRINSIC[op], *args)
+        elif op in _RELATION:
+            result = body.compare(_RELATION[op], *args)
+        elif op in ("and", "or"):
+            result = body.new(f"{op} {self.lanes.bools} {', '.join(args)}")
+        elif op == "not":
+            ones = "<" + ", ".join(["i1 1"] * self.lanes.count) + ">"
+            result = body.new(f"xor {self.lanes.bools} {args[0]}, {ones}")
+        elif op == "where":
+            result = body.select(*args)
+        elif op == "floor":
+            result = elementary.floor(body, args[0], self.target.rounding)
+        else:
+            result = self._call(op, args)
+        self.made(k, result)
+
+    def _call(self, op: str, args: list[str]) -> str:
+        """exp, log and atan2 are long and rare: functions of their own."""
+        v, name = self.lanes.type, f"@vector_{op}"
+        if name not in self.body.module.definitions:
+            inner = Body(self.body.module, self.lanes, self.target.fma)
+            names = [f"%x{i}" for i in range(len(args))]
+            inner.do(f"ret {v} {getattr(elementary, op)(inner, *names)}")
+            parameters = ", ".join(f"{v} {x}" for x in names)
+            self.body.module.define(name, inner.function(f"define internal {v} {name}({parameters}) noinline nounwind"))
+        return self.body.new(f"call {v} {name}({', '.join(f'{v} {x}' for x in args)})")
+
+    def _trig(self, step: Step) -> None:
+        pairs = elementary.sincos(self.body, [self.value(a) for a in step.what])
+        of = {a: pair for a, pair in zip(step.what, pairs, strict=True)}
+        for k in step.defs:
+            self.made(k, of[self.graph.args[k][0]][0 if self.graph.op[k] == "sin" else 1])
+
+    def _block(self, step: Step) -> None:
+        graph, block = self.graph, step.what
+        _, n, m = graph.value[block]
+        area = self.plan.areas[block]
+        for index, k in enumerate(graph.args[block]):
+            if graph.op[k] in ("const", "part"):  # all others were written here when they were made
+                slot = self._slot(area + argument_slot(graph.value[block], index))
+                self.body.store(self.lanes.type, self.value(k), slot, self.width)
+        blocks.spd_solve(self.body, self._slot(area), n, m)
+
+    def _load(self, step: Step) -> None:
+        array, first, width = step.what
+        rows = self.rows["load", array]
+        piece = f"<{width} x {self.lanes.scalar}>"
+        loaded = [self.body.load(piece, self.body.offset(p, first * self.lanes.size), self.lanes.size) for p in rows]
+        columns = self._transpose([self._join(loaded[c::width], width) for c in range(width)], width)
+        for k in step.defs:
+            self.made(k, columns[self.graph.value[k][1] - first])
+
+    def _store(self, step: Step) -> None:
+        array, first, width = step.what
+        body = self.body
+        columns = [self.value(k) for k in self.graph.outputs[array][first : first + width]]
+        joined = self._transpose(columns, width)
+        piece = f"<{width} x {self.lanes.scalar}>"
+        for lane, pointer in enumerate(self.rows["store", array]):
+            group, member = divmod(lane, width)
+            picked = range(group * width, (group + 1) * width)
+            row = body.shuffle(self.lanes.type, joined[member], "poison", picked)
+            body.store(piece, row, body.offset(pointer, first * self.lanes.size), self.lanes.size)
+
+    def _join(self, pieces: list[str], width: int) -> str:
+        """Short vectors one behind the other."""
+        while len(pieces) > 1:
+            type_ = f"<{width} x {self.lanes.scalar}>"
+            pairs = zip(pieces[::2], pieces[1::2], strict=True)
+            pieces = [self.body.shuffle(type_, a, b, range(2 * width)) for a, b in pairs]
+            width *= 2
+        return pieces[0]
+
+    def _transpose(self, vectors: list[str], width: int) -> list[str]:
+        """Transpose each width×width square of `width` vectors, by interleaving halves log₂(width) times."""
+        n, half = self.lanes.count, width // 2
+        low = [s + c // 2 + (n if c % 2 else 0) for s in range(0, n, width) for c in range(width)]
+        high = [s + half for s in low]
+        for _ in range(width.bit_length() - 1):
+            pairs = zip(vectors[:half], vectors[half:], strict=True)
+            vectors = [self.body.shuffle(self.lanes.type, a, b, mask) for a, b in pairs for mask in (low, high)]
+        return vectors
+
+
+def _driver(module: Module, lanes: Lanes, scheme: Plan) -> str:
+    """`@run`: walks through the states some blocks at a time, so that scratch memory stays in cache."""
+    body = Body(module, lanes)
+    size = block_bytes(scheme, lanes)
+    n_blocks = max(1, min(BLOCKS, STACK // size)) if size else 1 << 40
+    count = body.new("sub i64 %stop, %start")
+    blocks_all = body.new(f"sdiv i64 {body.new(f'add i64 {count}, {lanes.count - 1}')}, {lanes.count}")
+    module.declarations.add("declare i64 @llvm.smin.i64(i64, i64)")
+    scratch = "null"
+    if size:
+        used = body.new(f"call i64 @llvm.smin.i64(i64 {blocks_all}, i64 {n_blocks})")
+        total = body.new(f"mul i64 {used}, {size}")
+        if size * n_blocks <= STACK:
+            scratch = body.new(f"alloca i8, i64 {total}, align 64")
+        else:
+            allocate = body.load("ptr", context("allocate"), 8)
+            memory = body.new(f"call ptr {allocate}(i64 {body.new(f'add i64 {total}, 64')})")
+            body.do(f"br i1 {body.new(f'icmp eq ptr {memory}, null')}, label %failed, label %go")
+            body.lines += ["failed:", "  ret i32 1"]
+            body.label("go")
+            address = body.new(f"ptrtoint ptr {memory} to i64")
+            aligned = body.new(f"and i64 {body.new(f'add i64 {address}, 63')}, -64")
+            scratch = body.new(f"inttoptr i64 {aligned} to ptr")
+
+    def turn(block: str, _: Sequence[str]) -> Sequence[str]:
+        row = body.new(f"add i64 %start, {body.new(f'mul i64 {block}, {lanes.count}')}")
+        left = body.new(f"sub i64 {blocks_all}, {block}")
+        now = body.new(f"call i64 @llvm.smin.i64(i64 {left}, i64 {n_blocks})")
+        for number in range(len(scheme.chunks)):
+            body.do(
+                f"call void @chunk{number}({_ARGUMENTS}, i64 {row}, i64 %start, i64 %stop, i64 {now}, ptr {scratch})"
+            )
+        return []
+
+    body.loop("0", blocks_all, n_blocks, [], turn)
+    if size * n_blocks > STACK and size:
+        body.do(f"call void {body.load('ptr', context('release'), 8)}(ptr {memory})")
+    body.do("ret i32 0")
+    return body.function(f"define dso_local i32 @run({_ARGUMENTS}, i64 %start, i64 %stop) noinline nounwind")
