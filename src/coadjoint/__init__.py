@@ -22,6 +22,7 @@ from .dynamics import (
 from .errors import CoadjointError
 from .kinematics import forward_kinematics, jacobian, jacobian_derivative, jacobian_rate, pose
 from .robot import Frame, Joint, Link, Mimic, Robot
+from .robot.load import load
 
 __version__ = "0.1.0"
 
@@ -49,6 +50,7 @@ __all__ = [
     "kinetic_energy",
     "lie",
     "link_velocities",
+    "load",
     "mass_matrix",
     "mass_matrix_inverse",
     "momentum",

@@ -1,0 +1,71 @@
+"""Any robot by its name or its file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import ReadError, UnknownNameError, unknown
+from . import storage, xml
+from .files import read_bytes
+from .link import Joint, Link
+from .robot import Robot
+from .urdf import check_options, fresh, read_urdf
+
+SUFFIXES = (".urdf", ".xml", ".mjcf", ".json")
+
+
+def load(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str = "merge") -> Robot:
+    """A robot: a bundled one by name, as `load("panda")`, or from a file .urdf, .xml (MJCF or URDF) or .json, or the text of a URDF.
+
+    base="fixed" takes the robot as it is described, the root of a URDF being its base, which does not move. "free" lets the base
+    move as well: it becomes the first link, carried by a free joint. fixed_joints="merge" makes the link of a fixed joint part of
+    what carries it, and a frame of it; "keep" leaves it a link. A robot that was saved as JSON comes back as it was.
+    """
+    check_options(base, fixed_joints)
+    if isinstance(source, str) and source.lstrip().startswith("<"):
+        if (tag := xml.root_tag(source.strip(), "the text")) != "robot":
+            raise ReadError(f"the text: the root element is <{tag}>; expected the <robot> of a URDF, or a file's path for MJCF.")
+        return read_urdf(source, base, fixed_joints)
+    path, name = Path(source), os.fspath(source)
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        read_bytes(path)
+        robot = storage.read_json(path)
+    elif suffix in SUFFIXES:
+        tag = xml.root_tag(read_bytes(path), name)
+        if tag == "robot":
+            return read_urdf(path, base, fixed_joints)
+        if tag != "mujoco":
+            raise ReadError(f"{name}: the root element is <{tag}>; expected <robot> (URDF) or <mujoco> (MJCF).")
+        from .mjcf import read_mjcf
+
+        return read_mjcf(path, base=base, fixed_joints=fixed_joints)
+    elif suffix == ".xacro":
+        raise ReadError(f"{name}: macros must be expanded first: run `xacro {path.name} > {path.stem}` and load that.")
+    else:
+        robot = _bundled(name, path)
+    return _floating(robot) if base == "free" else robot
+
+
+def _bundled(name: str, path: Path) -> Robot:
+    from . import zoo
+
+    if name in zoo.names():
+        return zoo.make(name)
+    if path.exists():
+        raise ReadError(f"{name}: the name of a robot's file ends in {', '.join(SUFFIXES)}; rename it so.")
+    if path.name != name or path.suffix:
+        raise ReadError(f"{name}: there is no such file, and the name of a robot's file ends in {', '.join(SUFFIXES)}.")
+    error = unknown("bundled robot", name, zoo.names())
+    raise UnknownNameError(f"{error} Or give the path of a file that ends in {', '.join(SUFFIXES)}.")
+
+
+def _floating(robot: Robot) -> Robot:
+    """The robot with its base carried by a free joint, unless it floats already; such a base has no mass of its own."""
+    at_base = [link for link in robot.links if link.parent == robot.base]
+    if len(at_base) == 1 and at_base[0].joint.kind == "free":
+        return robot
+    base = fresh("world", robot.frame_names)
+    root = Link(robot.base, base, Joint.free(name=fresh("root_joint", robot.joint_names)))
+    return robot._remade(base=base, links=(root, *robot.links))

@@ -1,0 +1,286 @@
+"""Robots read from URDF.
+
+The frame of a link is that of the joint that carries it, and the joint's axis passes through its origin. Links, joints and their
+elements may stand in any order; joints keep theirs. Visuals, collisions, meshes and everything else that a Robot does not hold
+are passed over without a look, so that a mesh that is missing stops nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+import os
+import sys
+from collections.abc import Container
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import CoadjointError, unknown
+from ..lie import inertia as _inertia
+from . import xml
+from .files import read_bytes
+from .link import Joint, Link, Mimic
+from .robot import Robot
+
+TYPES = {
+    "revolute": Joint.revolute,
+    "continuous": Joint.continuous,
+    "prismatic": Joint.prismatic,
+    "fixed": Joint.fixed,
+    "floating": Joint.free,
+    "planar": Joint.planar,
+    "spherical": Joint.spherical,  # these two are not of the specification, but some files have them
+    "ball": Joint.spherical,
+}
+"""The joint types of URDF."""
+
+ROUNDED = 1e-6
+"""How much of an inertia, relative to its largest entry, files lose by writing few digits; less is not worth a warning."""
+
+POINT = 1e-15
+"""An inertia below this times the mass (a radius of gyration of 3e-8 m) is that of a point, and its digits are rounding."""
+
+
+def read_urdf(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str = "merge") -> Robot:
+    """The robot in a URDF file, or in a text that starts with "<".
+
+    base="fixed": the root link is the base of the robot, does not move, and its inertia does not count. "free": it is the first
+    link and moves freely. fixed_joints="merge": the link of a fixed joint becomes a part of what carries it, and a frame of it;
+    "keep": it stays a link.
+
+    A file that is wrong raises one ReadError that names file, line and element. What is odd, but no obstacle, such as an inertia
+    that no body can have, is said in `robot.warnings`.
+    """
+    check_options(base, fixed_joints)
+    if isinstance(source, str) and source.lstrip().startswith("<"):
+        label, data = "the text", source.strip()
+    else:
+        label, data = os.fspath(source), read_bytes(source)
+    robot = _robot(xml.parse(data, label), base == "free")
+    return robot.merge_fixed() if fixed_joints == "merge" else robot
+
+
+def check_options(base: str, fixed_joints: str) -> None:
+    """Refuse what is neither of the choices."""
+    for name, value, choices in (("base", base, ("fixed", "free")), ("fixed_joints", fixed_joints, ("merge", "keep"))):
+        if value not in choices:
+            raise CoadjointError(f"{name} is {value!r}; choose {choices[0]!r} or {choices[1]!r}.")
+
+
+def _robot(root: xml.Element, free: bool) -> Robot:
+    if root.tag != "robot":
+        raise root.error("not a URDF; expected <robot> as the root element.")
+    _refuse_xacro(root)
+    warnings: list[str] = []
+    name = root.attributes.get("name", "").strip()
+    if not name:
+        name = Path(root.source).stem if root.source != "the text" else "robot"
+        warnings.append(f"the robot has no name and is called {name!r}.")
+    links, joints = _named(root, "link"), _named(root, "joint")
+    if not links:
+        if joints:
+            raise next(iter(joints.values())).error("the robot has joints but no <link>.")
+        warnings.append("the robot has no links; nothing of it moves.")
+        return Robot(name, [], warnings=warnings)
+    carriers = _carriers(links, joints)
+    top = _root_link(links, carriers)
+    _check_mimics(joints, warnings)
+    parameters = {key: _inertial(link, warnings) for key, link in links.items()}
+    parts = []
+    base = top
+    if free:
+        base = fresh("world", links)
+        parts.append(Link(top, base, Joint.free(name=fresh("root_joint", joints)), np.eye(4), parameters[top]))
+    for child, joint in carriers.items():
+        placement = origin(joint.optional("origin"))
+        parts.append(Link(child, joint.one("parent").text("link"), _joint(joint, warnings), placement, parameters[child]))
+    try:
+        robot = Robot(name, parts, base=base)
+    except CoadjointError as error:  # all that is known to go wrong has been found before, with its line
+        raise root.error(str(error)) from None
+    return robot._remade(warnings=(*warnings, *_massless(robot)))
+
+
+def fresh(name: str, taken: Container[str]) -> str:
+    """The name, or the name with a number where it is taken."""
+    names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
+    return next(x for x in names if x not in taken)
+
+
+def _refuse_xacro(root: xml.Element) -> None:
+    for element in (x for child in (root, *root.children) for x in (child, *child.children)):
+        macro = element.tag.startswith("xacro:")
+        for key, value in element.attributes.items():
+            macro = macro or (("${" in value or "$(" in value) and element.tag not in ("gazebo", "plugin"))
+        if macro:
+            raise element.error("this is a xacro file, whose macros must be expanded first: run `xacro robot.urdf.xacro > robot.urdf`.")
+
+
+def _named(root: xml.Element, tag: str) -> dict[str, xml.Element]:
+    """The elements of a kind by name, in the order of the file."""
+    found: dict[str, xml.Element] = {}
+    for element in root.all(tag):
+        name = element.text("name")
+        if name in found:
+            raise element.error(f"a second {tag} of this name, the first being in line {found[name].line}; names must differ.")
+        found[name] = element
+    return found
+
+
+def _carriers(links: dict[str, xml.Element], joints: dict[str, xml.Element]) -> dict[str, xml.Element]:
+    """The joint that carries each link but the root, in the order of the joints."""
+    carriers: dict[str, xml.Element] = {}
+    for joint in joints.values():
+        for end in ("parent", "child"):
+            element = joint.one(end)
+            if element.text("link") not in links:
+                raise element.error(f"{joint}: {unknown('link', element.text('link'), links)}")
+        child = joint.one("child").text("link")
+        if child in carriers:
+            other = carriers[child]
+            raise joint.error(f"link {child!r} is already the child of {other} in line {other.line}; a robot is a tree.")
+        carriers[child] = joint
+    return carriers
+
+
+def _root_link(links: dict[str, xml.Element], carriers: dict[str, xml.Element]) -> str:
+    """The one link that no joint carries, from which all others are reached."""
+    roots = [name for name in links if name not in carriers]
+    if len(roots) > 1:
+        second = links[roots[1]]
+        others = ", ".join(repr(x) for x in roots[:5]) + (", …" if len(roots) > 5 else "")
+        raise second.error(f"no joint carries this link, but a robot has one root; {len(roots)} links are roots: {others}.")
+    reached: set[str] = set(roots)
+    for start in carriers:
+        path: list[str] = []
+        link = start
+        while link not in reached:
+            path.append(link)
+            reached.add(link)
+            link = carriers[link].one("parent").text("link")
+        if link in path:
+            cycle = [*reversed(path[path.index(link) :]), path[-1]]
+            raise carriers[link].error(f"the links form a cycle: {' → '.join(cycle)}; a robot is a tree that grows from one root.")
+    return roots[0]
+
+
+def _check_mimics(joints: dict[str, xml.Element], warnings: list[str]) -> None:
+    """Refuse joints that cannot mimic each other; one that mimics a joint which does not exist (some published files have such)
+    moves by itself, as other readers let it, and a warning says so."""
+    followed: dict[str, str] = {}
+    for name, joint in joints.items():
+        mimic = joint.optional("mimic")
+        if mimic is None or joint.attributes.get("type") == "fixed":
+            continue
+        target = mimic.text("joint")
+        if target not in joints:
+            near = difflib.get_close_matches(target, joints, n=1)
+            hint = f" (is it {near[0]!r}?)" if near else ""
+            warnings.append(f"line {mimic.line}: joint {name!r} mimics {target!r}, which does not exist{hint}; it is read as moving by itself.")
+            joint.children.remove(mimic)
+            continue
+        for end, what in ((joint, "follow another"), (joints[target], "be followed")):
+            if (kind := end.attributes.get("type")) not in ("revolute", "continuous", "prismatic"):
+                raise mimic.error(f"{joint} mimics {target!r}, but {end} is {kind}; only revolute, continuous and prismatic joints can {what}.")
+        followed[name] = target
+        path = [name]
+        while path[-1] in followed:
+            path.append(followed[path[-1]])
+            if path[-1] == name:
+                raise mimic.error(f"joints mimic each other in a circle: {' → '.join(path)}.")
+
+
+def origin(element: xml.Element | None) -> np.ndarray:
+    """The pose of an <origin>: xyz and the fixed-axis angles roll, pitch, yaw."""
+    T = np.eye(4)
+    if element is not None:
+        roll, pitch, yaw = element.vector("rpy", (0.0, 0.0, 0.0))
+        cr, sr, cp, sp, cy, sy = (f(x) for x in (roll, pitch, yaw) for f in (math.cos, math.sin))
+        T[:3, :3] = [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+        T[:3, 3] = element.vector("xyz", (0.0, 0.0, 0.0))
+    return T
+
+
+def _inertial(link: xml.Element, warnings: list[str]) -> np.ndarray:
+    """The ten parameters of a link in its frame."""
+    element = link.optional("inertial")
+    if element is None:
+        return np.zeros(10)
+    mass = element.one("mass").number("value")
+    if mass < 0:
+        raise element.one("mass").error(f"{link}: the mass is {mass:g} kg; a mass must not be negative.")
+    xx, xy, xz, yy, yz, zz = (element.one("inertia").number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    central = _inertia.from_body(mass, np.zeros(3), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    if np.max(np.abs(central[4:])) > POINT * mass and (found := _inertia.violations(central, ROUNDED)):
+        warnings.append(f"line {element.line}: link {link.attributes['name']!r}: {'; '.join(found)}.")
+    return _inertia.transform(origin(element.optional("origin")), central)
+
+
+def _joint(joint: xml.Element, warnings: list[str]) -> Joint:
+    kind, name = joint.text("type"), joint.text("name")
+    if kind not in TYPES:
+        raise joint.error(f"unknown joint type {kind!r}; expected one of {', '.join(TYPES)}.")
+    if kind == "fixed":
+        return Joint.fixed(name=name)
+    options: dict[str, Any] = _limits(joint, kind, warnings)
+    if (dynamics := joint.optional("dynamics")) is not None:
+        for key in ("damping", "friction", "armature"):  # `armature` is not of the specification; `write_urdf` writes it
+            options[key] = dynamics.number(key, 0.0)
+            if options[key] < 0:
+                raise dynamics.error(f"{joint}: {key} is {options[key]:g}; it must not be negative.")
+    if (mimic := joint.optional("mimic")) is not None:
+        options["mimic"] = Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+    if kind in ("floating", "spherical", "ball"):
+        return TYPES[kind](name=name, **options)
+    element = joint.optional("axis")
+    axis = (1.0, 0.0, 0.0) if element is None else element.vector("xyz")
+    if element is not None and math.hypot(*axis) < 1e-12:
+        raise element.error(f'{joint}: xyz="{element.attributes["xyz"]}" has no direction; an axis must not be zero.')
+    return TYPES[kind](axis, name=name, **options)
+
+
+def _limits(joint: xml.Element, kind: str, warnings: list[str]) -> dict[str, Any]:
+    limit, label = joint.optional("limit"), f"line {joint.line}: joint {joint.attributes['name']!r}"
+    if limit is None:
+        if kind in ("revolute", "prismatic"):
+            warnings.append(f"{label} is {kind} and has no <limit>; it is taken to be without limits.")
+        return {}
+    options: dict[str, Any] = {key: _bound(limit, key) for key in ("velocity", "effort")}
+    for key in ("velocity", "effort"):
+        if options[key] < 0:
+            warnings.append(f"{label}: the {key} limit {options[key]:g} is negative; it is taken as none.")
+            options[key] = math.inf
+    if kind in ("revolute", "prismatic"):
+        options |= {key: _bound(limit, key, 0.0) for key in ("lower", "upper")}
+        if options["lower"] > options["upper"]:
+            raise limit.error(f"{joint}: the lower limit {options['lower']:g} is above the upper limit {options['upper']:g}.")
+    return options
+
+
+def _bound(limit: xml.Element, key: str, default: float = math.inf) -> float:
+    """A limit; the largest number there is means none, as `write_urdf` writes it for readers that know no infinity."""
+    value = limit.number(key, default, infinite=True)
+    return math.copysign(math.inf, value) if abs(value) == sys.float_info.max else value
+
+
+def _massless(robot: Robot) -> list[str]:
+    """A warning for every joint that moves neither mass nor inertia, by itself or by the joints that mimic it."""
+    heavy = [bool(np.any(robot.inertias[i]) or np.any(robot.armature[robot.tree_v_slices[i]])) for i in range(robot.n_links)]
+    for i in reversed(robot.order):
+        if robot.parents[i] >= 0:
+            heavy[robot.parents[i]] |= heavy[i]
+    for i, (source, _, _) in robot.mimics.items():
+        heavy[source] |= heavy[i]
+    return [
+        f"joint {link.joint.name!r} moves no mass: the mass matrix is singular, and forward dynamics refuses, unless the joint is "
+        "locked or given an armature."
+        for i, link in enumerate(robot.links)
+        if not heavy[i] and link.joint.kind != "fixed" and i not in robot.mimics
+    ]
