@@ -91,6 +91,7 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
         if friction:
             force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
         return mv(mass_matrix_inverse(robot, q), force)
+    q = robot.tree_q(q)
     f, S = relative_poses(robot, q), subspaces(robot, q)
     V, own = velocities(robot, f, S, v)
     if friction:
