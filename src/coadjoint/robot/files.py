@@ -1,17 +1,15 @@
-"""Files read and written so that none is lost."""
+"""Files read, or an error that says why they cannot be."""
 
 from __future__ import annotations
 
 import os
-import secrets
-import stat
 from pathlib import Path
 
-from ..errors import CoadjointError, ReadError
+from ..errors import ReadError
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file, or an error that says why there are none."""
+    """The bytes of a file."""
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
@@ -22,17 +20,9 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise ReadError(f"{path}: cannot be read: {error}.") from None
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a whole file or none: the text goes to a temporary file beside it, which then takes its place."""
-    path = Path(os.path.realpath(path))
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a file in UTF-8."""
     try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        if path.exists():
-            os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
-        os.replace(temporary, path)
-    except OSError as error:
-        raise CoadjointError(f"{path}: cannot be written: {error.strerror}.") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ReadError(f"{path}: cannot decode the text: {error}. Save it as UTF-8.") from None

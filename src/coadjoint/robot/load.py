@@ -16,7 +16,7 @@ SUFFIXES = (".urdf", ".xml", ".mjcf", ".json")
 
 
 def load(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str = "merge") -> Robot:
-    """A robot: a bundled one by name, as `load("panda")`, or from a file .urdf, .xml (MJCF or URDF) or .json, or the text of a URDF.
+    """A robot: a bundled one by name, as `load("panda")`, from a file .urdf, .xml (MJCF or URDF) or .json, or the text of a URDF.
 
     base="fixed" takes the robot as it is described, the root of a URDF being its base, which does not move. "free" lets the base
     move as well: it becomes the first link, carried by a free joint. fixed_joints="merge" makes the link of a fixed joint part of
@@ -30,7 +30,6 @@ def load(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str 
     path, name = Path(source), os.fspath(source)
     suffix = path.suffix.lower()
     if suffix == ".json":
-        read_bytes(path)
         robot = storage.read_json(path)
     elif suffix in SUFFIXES:
         tag = xml.root_tag(read_bytes(path), name)

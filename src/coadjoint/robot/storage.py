@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import CoadjointError, ReadError
+from .files import read_text
 from .link import Frame, Joint, Link, Mimic
 
 if TYPE_CHECKING:
@@ -105,4 +106,4 @@ def from_json(text: str, source: str = "the text") -> Robot:
 
 def read_json(path: str | Path) -> Robot:
     """The robot in a JSON file."""
-    return from_json(Path(path).read_text(encoding="utf-8"), str(path))
+    return from_json(read_text(path), str(path))

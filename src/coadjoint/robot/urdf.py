@@ -112,11 +112,8 @@ def fresh(name: str, taken: Container[str]) -> str:
 
 def _refuse_xacro(root: xml.Element) -> None:
     for element in (x for child in (root, *root.children) for x in (child, *child.children)):
-        macro = element.tag.startswith("xacro:")
-        for key, value in element.attributes.items():
-            macro = macro or (("${" in value or "$(" in value) and element.tag not in ("gazebo", "plugin"))
-        if macro:
-            raise element.error("this is a xacro file, whose macros must be expanded first: run `xacro robot.urdf.xacro > robot.urdf`.")
+        if element.tag.startswith("xacro:") or any("${" in x or "$(" in x for x in element.attributes.values()):
+            raise element.error("this is xacro, whose macros must be expanded first: run `xacro robot.urdf.xacro > robot.urdf`.")
 
 
 def _named(root: xml.Element, tag: str) -> dict[str, xml.Element]:
@@ -179,12 +176,14 @@ def _check_mimics(joints: dict[str, xml.Element], warnings: list[str]) -> None:
         if target not in joints:
             near = difflib.get_close_matches(target, joints, n=1)
             hint = f" (is it {near[0]!r}?)" if near else ""
-            warnings.append(f"line {mimic.line}: joint {name!r} mimics {target!r}, which does not exist{hint}; it is read as moving by itself.")
+            label = f"line {mimic.line}: joint {name!r}"
+            warnings.append(f"{label} mimics {target!r}, which does not exist{hint}; it is read as moving by itself.")
             joint.children.remove(mimic)
             continue
         for end, what in ((joint, "follow another"), (joints[target], "be followed")):
             if (kind := end.attributes.get("type")) not in ("revolute", "continuous", "prismatic"):
-                raise mimic.error(f"{joint} mimics {target!r}, but {end} is {kind}; only revolute, continuous and prismatic joints can {what}.")
+                allowed = f"only revolute, continuous and prismatic joints can {what}"
+                raise mimic.error(f"{joint} mimics {target!r}, but {end} is {kind}; {allowed}.")
         followed[name] = target
         path = [name]
         while path[-1] in followed:

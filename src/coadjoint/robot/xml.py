@@ -76,7 +76,7 @@ class Element:
             return default
         words = self.text(key).split()
         if len(words) != 3:
-            raise self.error(f'{key}="{self.attributes[key]}" has {len(words)} word(s); expected three numbers with spaces between.')
+            raise self.error(f'{key}="{self.attributes[key]}" has {len(words)} words; expected three numbers with spaces between.')
         x, y, z = (self._number(key, word, False) for word in words)
         return x, y, z
 
