@@ -1,0 +1,81 @@
+"""The command `coadjoint`. Exit codes: 0 done, 1 wrong input (one line on stderr), 2 wrong usage, 130 interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from . import __version__
+from .errors import CoadjointError
+
+ROBOT = "a bundled robot (see `coadjoint zoo`) or a file: .urdf, .xml (MJCF), .json"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line with its sub-commands, each a module of `commands` with a function `run`."""
+    root = argparse.ArgumentParser(prog="coadjoint", description="Robot dynamics as geometry.")
+    root.add_argument("--version", action="version", version=f"coadjoint {__version__}")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def add(name: str, help: str, robot: bool = True) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
+        if robot:
+            command.add_argument("robot", metavar="ROBOT", help=ROBOT)
+            command.add_argument("--base", choices=("fixed", "free"), default="fixed", help="may the base move? (default: fixed)")
+            joints = "whether links of fixed joints become part of what carries them (default: merge)"
+            command.add_argument("--fixed-joints", choices=("merge", "keep"), default="merge", help=joints)
+        return command
+
+    info = add("info", "show the tree, joints, limits, masses, frames and implausible inertias of a robot")
+    info.add_argument("--json", action="store_true", help="print JSON")
+
+    dynamics = add("dynamics", "compute joint forces, or accelerations, for a table of states")
+    dynamics.add_argument(
+        "--states",
+        metavar="FILE",
+        help="table of states, .csv, .npz or .parquet: time, q1…, v1…, a1… (or q.JOINT …); without it a smooth motion is used",
+    )
+    dynamics.add_argument("--out", metavar="FILE", help="write time, q, v, a, tau: .csv, .npz or .parquet")
+    dynamics.add_argument("--plot", metavar="FILE", help="draw the result: .png, .svg, .pdf or .html")
+    dynamics.add_argument("--forward", action="store_true", help="accelerations from joint forces (columns tau1…) instead")
+    dynamics.add_argument("--friction", action="store_true", help="with the joints' viscous and Coulomb friction")
+    dynamics.add_argument("--differentiate", action="store_true", help="estimate missing v and a from the time column")
+
+    convert = add("convert", "write a robot as URDF, MJCF or JSON, by the extension", robot=False)
+    convert.add_argument("robot", metavar="IN", help=ROBOT)
+    convert.add_argument("out", metavar="OUT", help="the file to write: .urdf, .xml (MJCF) or .json")
+    convert.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
+
+    add("zoo", "list the bundled robots", robot=False)
+    return root
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal without τ shows ? instead of failing
+            stream.reconfigure(errors="replace")
+    args = parser().parse_args(argv)
+    try:
+        import_module(f".commands.{args.command}", __package__).run(args)
+        sys.stdout.flush()
+    except (CoadjointError, OSError, MemoryError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output has gone, as with `| head`
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
+        message = str(error) or type(error).__name__
+        print(f"coadjoint: error: {' '.join(message.split())}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ncoadjoint: interrupted; nothing was left half done.", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""`coadjoint dynamics`: joint forces, or accelerations, for a table of states."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..dynamics import forward_dynamics, inverse_dynamics
+from ..errors import CoadjointError, SingularMassMatrixError
+from ..files import check_output
+from ..motion.sample import smooth_motion
+from ..motion.states import States, coordinate_names, differentiate, force_units
+from ..motion.tables import check_format, read_states, write_states
+from ..robot.robot import Robot
+from ..show.terminal import Progress, number, table
+
+CHUNK = 16384
+"""Rows computed at once: enough for speed, few enough for memory and for a progress that moves."""
+
+
+def run(args: argparse.Namespace) -> None:
+    from ..robot.load import load
+
+    _check_files(args)
+    robot = load(args.robot, base=args.base, fixed_joints=args.fixed_joints)
+    if not robot.nv:
+        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    states, notes = _states(args, robot)
+    result = compute(robot, states, args.forward, args.friction)
+    print(summary(robot, result, args.forward))
+    for note in notes:
+        print(note)
+    if args.out:
+        with Progress(f"writing {args.out}") as report:
+            write_states(args.out, robot, result, report)
+        print(f"wrote {args.out}")
+    if args.plot:
+        from ..show.plots import draw_states
+
+        draw_states(args.plot, robot, result, forward=args.forward)
+        print(f"drew {args.plot}")
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Everything about files that can be wrong and is known beforehand."""
+    if args.states:
+        check_format(args.states)
+        if not Path(args.states).is_file():
+            raise CoadjointError(f"{args.states}: there is no such file.")
+    inputs = (args.states, args.robot if Path(args.robot).is_file() else None)
+    if args.out:
+        check_format(args.out)
+        check_output(args.out, *inputs)
+    if args.plot:
+        from ..show.plots import check_figure
+
+        check_figure(args.plot)
+        check_output(args.plot, *inputs, args.out)
+
+
+def _states(args: argparse.Namespace, robot: Robot) -> tuple[States, list[str]]:
+    """The states to compute on, and what is to be said about them."""
+    if not args.states:
+        motion = smooth_motion(robot)
+        notes = [f"states: a smooth motion of {motion.time[-1]:g} s, as no --states are given"]  # type: ignore[index]
+        if args.forward:
+            motion = compute(robot, motion, False, args.friction)
+            notes.append("joint forces: those of that motion by inverse dynamics")
+        return motion, notes
+    needs = ["q", "tau"] if args.forward else ["q"]
+    if not args.differentiate:
+        needs = ["q", "v", "tau"] if args.forward else ["q", "v", "a"]
+    with Progress(f"reading {args.states}") as report:
+        states = read_states(args.states, robot, needs, report)
+    notes = []
+    if args.differentiate:
+        # A forward problem needs no accelerations: whatever stands there will be replaced.
+        given = replace(states, a=states.q[:, :0]) if args.forward else states
+        given, made = differentiate(robot, given)
+        states = replace(states, v=given.v, a=None if args.forward else given.a)
+        notes += [f"{x}: estimated by central differences over time, not smoothed" for x in made]
+    if not args.forward and states.tau is not None:
+        notes.append("the tau of the table was not used")
+    return states, notes
+
+
+def compute(robot: Robot, states: States, forward: bool, friction: bool) -> States:
+    """The states with tau by inverse dynamics, or with a by forward dynamics; a result that is no number is an error."""
+    known = states.tau if forward else states.a
+    assert states.v is not None
+    assert known is not None
+    result = np.empty((len(states), robot.nv))
+    function = forward_dynamics if forward else inverse_dynamics
+    with Progress("computing") as report:
+        for start in range(0, len(states), CHUNK):
+            rows = slice(start, start + CHUNK)
+            result[rows] = function(robot, states.q[rows], states.v[rows], known[rows], friction=friction)
+            report(min(1.0, rows.stop / len(states)))
+    if not np.isfinite(result).all():
+        row = int(np.argmin(np.isfinite(result).all(axis=1)))
+        if forward:
+            raise SingularMassMatrixError(
+                f"row {row + 1}: the mass matrix of robot {robot.name!r} is singular there, or the numbers are too large; "
+                "accelerations do not exist. `coadjoint info` shows links without mass."
+            )
+        raise CoadjointError(f"row {row + 1}: the joint forces are not finite; the numbers of this row are too large.")
+    return replace(states, a=result) if forward else replace(states, tau=result)
+
+
+def summary(robot: Robot, states: States, forward: bool) -> str:
+    """For every coordinate the largest and the root-mean-square value, its limit, and whether that is exceeded."""
+    assert states.tau is not None
+    names, units = coordinate_names(robot, "v"), force_units(robot)
+    rows = []
+    for k, name in enumerate(names):
+        tau, limit = states.tau[:, k], robot.effort_limit[k]
+        over = int(np.sum(np.abs(tau) > limit))
+        verdict = "" if not np.isfinite(limit) else f"exceeded in {over} rows" if over else "kept"
+        row = [name, number(np.max(np.abs(tau))), number(_rms(tau)), units[k], number(limit), verdict]
+        if forward:
+            assert states.a is not None
+            unit = "rad/s²" if units[k] == "N m" else "m/s²"
+            row = [name, number(np.max(np.abs(states.a[:, k]))), number(_rms(states.a[:, k])), unit, *row[1:2], *row[3:]]
+        rows.append(row)
+    head, align = ["joint", "max |τ|", "rms τ", "", "limit", ""], "lrrlrl"
+    if forward:
+        head, align = ["joint", "max |a|", "rms a", "", "max |τ|", "", "limit", ""], "lrrlrlrl"
+    span = ""
+    if states.time is not None:
+        span = f" over {states.time[-1] - states.time[0]:.4g} s"
+    what = "accelerations" if forward else "joint forces"
+    lines = [f"{robot.name}: {what} for {len(states)} states{span}", "", table(head, rows, align), ""]
+    return "\n".join(lines + _outside(robot, states))
+
+
+def _rms(x: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(x * x)))
+
+
+def _outside(robot: Robot, states: States) -> list[str]:
+    """A line for every coordinate whose position or velocity leaves its limits."""
+    lines = []
+    for what, x, low, high in (
+        ("position", states.q, robot.lower, robot.upper),
+        ("velocity", states.v, -robot.velocity_limit, robot.velocity_limit),
+    ):
+        assert x is not None
+        outside = np.sum((x < low) | (x > high), axis=0)
+        names = coordinate_names(robot, "q" if what == "position" else "v")
+        for k in np.flatnonzero(outside):
+            lines.append(f"{names[k]}: {what} outside its limits {number(low[k])} … {number(high[k])} in {outside[k]} rows")
+    return lines

@@ -1,0 +1,122 @@
+"""`coadjoint info`: what a robot is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+import numpy as np
+
+from ..dynamics import center_of_mass, total_mass
+from ..lie import inertia
+from ..robot import text
+from ..robot.robot import Robot
+from ..show.terminal import number, table, vector
+
+
+def run(args: argparse.Namespace) -> None:
+    from ..robot.load import load
+
+    robot = load(args.robot, base=args.base, fixed_joints=args.fixed_joints)
+    facts = describe(robot)
+    print(json.dumps(facts, indent=1, ensure_ascii=False) if args.json else as_text(robot, facts))
+
+
+def describe(robot: Robot) -> dict[str, Any]:
+    """What `info` tells, as what JSON can hold; None where there is no limit, follower or centre of mass."""
+    links, implausible = [], []
+    for link in robot.links:
+        mass, com, central = inertia.to_body(link.parameters)
+        links.append(
+            {
+                "name": link.name,
+                "parent": link.parent,
+                "joint": link.joint.name,
+                "mass": float(mass),
+                "center_of_mass": com.tolist(),
+                "principal_moments": np.linalg.eigvalsh(central).tolist(),
+            }
+        )
+        implausible += [f"link {link.name!r}: {what}." for what in inertia.violations(link.parameters)]
+    mass = float(total_mass(robot))
+    return {
+        "name": robot.name,
+        "base": robot.base,
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "gravity": robot.gravity.tolist(),
+        "total_mass": mass,
+        "home": robot.neutral().tolist(),
+        "center_of_mass_at_home": center_of_mass(robot, robot.neutral()).tolist() if mass > 0 else None,
+        "joints": [_joint(robot, i) for i in range(robot.n_links)],
+        "links": links,
+        "frames": [{"name": f.name, "link": f.link, "position": f.pose[:3, 3].tolist()} for f in robot.frames],
+        "implausible_inertias": implausible,
+        "warnings": list(robot.warnings),
+    }
+
+
+def _joint(robot: Robot, i: int) -> dict[str, Any]:
+    joint, mimic = robot.links[i].joint, robot.links[i].joint.mimic
+    finite = lambda x: [float(y) if np.isfinite(y) else None for y in x]  # noqa: E731
+    own = robot.q_slice(joint.name)
+    return {
+        "name": joint.name,
+        "kind": joint.kind,
+        "q": [own.start, own.stop],
+        "mimic": None if mimic is None else {"joint": mimic.joint, "ratio": float(mimic.ratio), "offset": float(mimic.offset)},
+        **{key: finite(getattr(joint, key)) for key in ("lower", "upper", "velocity", "effort", "armature", "damping", "friction")},
+    }
+
+
+def as_text(robot: Robot, facts: dict[str, Any]) -> str:
+    """The facts for people."""
+    parts = [text.tree(robot)]
+    moving = [joint for joint in facts["joints"] if joint["kind"] != "fixed" and joint["mimic"] is None]
+    if moving:
+        parts.append(_joint_table(moving))
+    parts.append(_link_table(facts["links"]))
+    com = facts["center_of_mass_at_home"]
+    parts.append(
+        f"total mass {number(facts['total_mass'])} kg"
+        + (f", centre of mass at home {vector(com)} m" if com is not None else "")
+        + f", gravity {vector(facts['gravity'])} m/s²"
+    )
+    if facts["frames"]:
+        rows = [(f["name"], f["link"], vector(f["position"])) for f in facts["frames"]]
+        parts.append(table(("frame", "on link", "at [m]"), rows, "lll"))
+    if facts["implausible_inertias"]:
+        parts.append("no rigid body has such an inertia:\n" + "\n".join(f"  {x}" for x in facts["implausible_inertias"]))
+    if facts["warnings"]:
+        parts.append("warnings of the reader:\n" + "\n".join(f"  {x}" for x in facts["warnings"]))
+    return "\n\n".join(parts)
+
+
+def _joint_table(joints: list[dict[str, Any]]) -> str:
+    """Limits and drives, one row a coordinate where they differ; columns in which nothing stands are left out."""
+    columns: dict[str, list[str]] = {key: [] for key in ("position", "velocity", "effort", "armature", "damping", "friction")}
+    for joint in joints:
+        pairs = list(dict.fromkeys(zip(joint["lower"], joint["upper"], strict=True)))
+        limits = [f"{number(low)} … {number(high)}" for low, high in pairs if low is not None or high is not None]
+        columns["position"].append("; ".join(limits))
+        for key in ("velocity", "effort", "armature", "damping", "friction"):
+            values = [x for x in dict.fromkeys(joint[key]) if x is not None and (x or key in ("velocity", "effort"))]
+            columns[key].append("; ".join(map(number, values)))
+    used = [key for key, cells in columns.items() if any(cells)]
+    head = {"position": "position limits", "velocity": "velocity limit", "effort": "effort limit"}
+    rows = [(joint["name"], joint["kind"], *(columns[key][k] or "-" for key in used)) for k, joint in enumerate(joints)]
+    return table(("joint", "kind", *(head.get(key, key) for key in used)), rows, "ll" + "r" * len(used))
+
+
+def _link_table(links: list[dict[str, Any]]) -> str:
+    rows = [
+        (
+            link["name"],
+            number(link["mass"]),
+            vector(link["center_of_mass"]) if link["mass"] > 0 else "-",
+            vector(link["principal_moments"]) if link["mass"] > 0 else "-",
+        )
+        for link in links
+    ]
+    return table(("link", "mass [kg]", "centre of mass [m]", "principal moments [kg m²]"), rows, "lrll")

@@ -1,0 +1,7 @@
+"""Motions: tables of states, and a smooth motion for any robot."""
+
+from .sample import smooth_motion
+from .states import States, differentiate
+from .tables import read_states, write_states
+
+__all__ = ["States", "differentiate", "read_states", "smooth_motion", "write_states"]

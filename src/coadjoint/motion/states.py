@@ -1,0 +1,102 @@
+"""States of a robot over time, and the names of its coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import CoadjointError
+from ..robot.robot import Robot
+
+Q_NAMES = {
+    "universal": ("1", "2"),
+    "spherical": ("qx", "qy", "qz", "qw"),
+    "planar": ("x", "y", "angle"),
+    "free": ("x", "y", "z", "qx", "qy", "qz", "qw"),
+}
+V_NAMES = {
+    "universal": ("1", "2"),
+    "spherical": ("wx", "wy", "wz"),
+    "planar": ("w", "vx", "vy"),
+    "free": ("wx", "wy", "wz", "vx", "vy", "vz"),
+}
+"""What the coordinates of a joint with several are called after its name, as in `q.base.qx`."""
+
+
+@dataclass(frozen=True)
+class States:
+    """A table of states: time (N,), q (N, nq), v (N, nv), a (N, nv), tau (N, nv); None for what it does not have.
+
+    `numbered`: its columns are called by number (`q1`), not by joint (`q.elbow`).
+    """
+
+    q: np.ndarray
+    v: np.ndarray | None = None
+    a: np.ndarray | None = None
+    tau: np.ndarray | None = None
+    time: np.ndarray | None = None
+    numbered: bool = False
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+
+def coordinate_names(robot: Robot, quantity: str) -> list[str]:
+    """A name for every coordinate of q or, for any other quantity, of v: the joint's, with a part where it has several."""
+    parts = Q_NAMES if quantity == "q" else V_NAMES
+    names: list[str] = []
+    for i, link in enumerate(robot.links):
+        size = robot.kinds[i].nq if quantity == "q" else robot.kinds[i].nv
+        if i not in robot.mimics and size:
+            joint = link.joint
+            names += [joint.name] if size == 1 else [f"{joint.name}.{part}" for part in parts[joint.kind]]
+    return names
+
+
+def column_names(robot: Robot, quantity: str, numbered: bool) -> list[str]:
+    """The columns of a quantity in a table: q1, q2, … or q.shoulder, q.elbow, …"""
+    names = coordinate_names(robot, quantity)
+    return [f"{quantity}{k + 1}" for k in range(len(names))] if numbered else [f"{quantity}.{name}" for name in names]
+
+
+def force_units(robot: Robot) -> list[str]:
+    """The unit of every generalised force: N where the coordinate is a length, N m where it is an angle."""
+    turns = np.any(robot.screws[:, :3] != 0, axis=1)
+    own = [turns[robot.tree_v_slices[i]] for i in range(robot.n_links) if i not in robot.mimics]
+    return ["N m" if x else "N" for part in own for x in part]
+
+
+def differentiate(robot: Robot, states: States) -> tuple[States, list[str]]:
+    """The states with v (from q) and a (from v) where they are missing, and the names of those, estimated from the time column.
+
+    The slopes between neighbouring rows hold half-way between them; from there they are interpolated linearly to the rows,
+    which is second order also for uneven times and at both ends. Noise is not removed.
+    """
+    made: list[str] = []
+    v, a, time = states.v, states.a, states.time
+    if v is not None and a is not None:
+        return states, made
+    if time is None:
+        raise CoadjointError("differentiating needs the column 'time', which the table does not have.")
+    if len(time) < 3:
+        raise CoadjointError(f"differentiating needs at least 3 rows; the table has {len(time)}.")
+    if np.any(stuck := np.diff(time) <= 0):
+        k = int(np.argmax(stuck))
+        raise CoadjointError(f"differentiating needs growing times; row {k + 2} has {time[k + 1]:.9g} after {time[k]:.9g}.")
+    if v is None:
+        made.append("v")
+        v = _rates(time, robot.difference(states.q[:-1], states.q[1:]))
+    if a is None:
+        made.append("a")
+        a = _rates(time, np.diff(v, axis=0))
+    return replace(states, v=v, a=a), made
+
+
+def _rates(time: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Rates (N, n) at the times (N,) from the steps (N - 1, n) between them."""
+    h = np.diff(time)[:, None]
+    slope, middle = steps / h, (0.5 * (time[1:] + time[:-1]))[:, None]
+    k = np.clip(np.arange(len(time)) - 1, 0, len(middle) - 2)
+    weight = (time[:, None] - middle[k]) / (middle[k + 1] - middle[k])
+    return slope[k] + weight * (slope[k + 1] - slope[k])

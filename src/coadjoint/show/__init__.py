@@ -1,0 +1,1 @@
+"""Results made visible: tables and progress in the terminal, figures."""

@@ -1,0 +1,194 @@
+"""Figures of motions, drawn with matplotlib, which is imported only here and only when something is drawn."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.util import find_spec
+from io import StringIO
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import CoadjointError
+from ..files import check_output, replacing
+from ..motion.states import States, coordinate_names, force_units
+from ..robot.robot import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg", ".pdf", ".html")
+POINTS = 2000
+"""Points of a drawn line: more than a figure can show."""
+
+_STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 4,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "0.6",
+    "axes.grid": True,
+    "grid.color": "0.92",
+    "grid.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "xtick.color": "0.3",
+    "ytick.color": "0.3",
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "lines.linewidth": 1.4,
+    "figure.constrained_layout.w_pad": 0.06,
+    "figure.constrained_layout.h_pad": 0.05,
+    "svg.hashsalt": "coadjoint",
+}
+_LIMIT = "#c0392b"
+
+
+def check_figure(path: str | Path) -> str:
+    """The extension of a figure's name, if such figures can be drawn here."""
+    extension = Path(path).suffix.lower()
+    if extension not in FORMATS:
+        raise CoadjointError(f"{path}: figures end in {', '.join(FORMATS)}, not in {extension or 'nothing'!r}.")
+    if find_spec("matplotlib") is None:
+        raise CoadjointError(f"{path}: drawing needs matplotlib, which is not installed: pip install coadjoint[plot]")
+    return extension
+
+
+def draw_states(path: str | Path, robot: Robot, states: States, forward: bool = False) -> None:
+    """Draw joint forces (or accelerations), positions and velocities to a file; it appears whole or not at all."""
+    extension = check_figure(path)
+    check_output(path)
+    figure = states_figure(robot, states, forward)
+    with replacing(path) as part:
+        if extension == ".html":
+            part.write_text(_page(figure, robot, states, forward), encoding="utf-8")
+        else:
+            metadata = {"Date": None} if extension == ".svg" else {"CreationDate": None} if extension == ".pdf" else None
+            with _context():
+                figure.savefig(part, format=extension[1:], dpi=160, metadata=metadata)
+
+
+def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure:
+    """A panel of the joint force (or acceleration) for every coordinate, with its limit, above positions and velocities."""
+    from matplotlib.figure import Figure
+
+    names, units = coordinate_names(robot, "v"), force_units(robot)
+    values = states.a if forward else states.tau
+    if values is None or states.v is None:
+        raise CoadjointError("the states have nothing to draw: compute tau (or a) first.")
+    x = np.arange(1, len(states) + 1) if states.time is None else states.time
+    across = robot.nv if robot.nv <= 4 else min((4, 3), key=lambda n: -robot.nv % n)
+    rows = -(-robot.nv // across)
+    with _context():
+        figure = Figure(figsize=(11, 1.0 + 1.55 * rows + 2.6), layout="constrained")
+        grid = figure.add_gridspec(rows + 1, 1, height_ratios=[1.0] * rows + [1.7])
+        upper = grid[:rows].subgridspec(rows, across)
+        colours = _colours(robot.nv)
+        first: Axes | None = None
+        for k, name in enumerate(names):
+            axes = figure.add_subplot(upper[k // across, k % across], sharex=first)
+            first = first or axes
+            unit = units[k] if not forward else "rad/s²" if units[k] == "N m" else "m/s²"
+            _panel(axes, x, values[:, k], colours[k], np.inf if forward else float(robot.effort_limit[k]))
+            axes.set_title(f"{_short(name)}  [{unit}]")
+            axes.tick_params(labelbottom=k + across >= robot.nv)
+        lower = grid[rows].subgridspec(1, 2)
+        positions = [unit for unit, force in (("rad", "N m"), ("m", "N")) if force in units]
+        _overlay(figure.add_subplot(lower[0]), x, states.q, coordinate_names(robot, "q"), f"position  [{', '.join(positions)}]")
+        _overlay(figure.add_subplot(lower[1]), x, states.v, names, f"velocity  [{', '.join(f'{u}/s' for u in positions)}]")
+        for axes in figure.axes[-2:]:
+            axes.set_xlabel("time [s]" if states.time is not None else "row")
+        what = "joint accelerations" if forward else "joint forces"
+        figure.suptitle(f"{robot.name}: {what}", x=0.01, ha="left", fontsize=12, fontweight="bold")
+    return figure
+
+
+def _context() -> Any:
+    import matplotlib
+
+    return matplotlib.rc_context(_STYLE)
+
+
+def _colours(n: int) -> list[Any]:
+    import matplotlib
+
+    if n <= 10:
+        return [matplotlib.colormaps["tab10"](k) for k in range(n)]
+    return [matplotlib.colormaps["turbo"](0.05 + 0.9 * k / (n - 1)) for k in range(n)]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 30 else f"{name[:14]}…{name[-14:]}"
+
+
+def _panel(axes: Axes, x: np.ndarray, y: np.ndarray, colour: Any, limit: float) -> None:
+    """One force over time; its limit as lines where it is near, and else in words."""
+    axes.axhline(0, color="0.75", linewidth=0.8)
+    axes.plot(*thin(x, y), color=colour)
+    axes.margins(x=0.01)
+    largest = float(np.max(np.abs(y)))
+    if not np.isfinite(limit):
+        return
+    if largest > 0.5 * limit:
+        for sign in (1, -1):
+            if np.max(sign * y) > 0.5 * limit:
+                axes.axhline(sign * limit, color=_LIMIT, linestyle=(0, (5, 3)), linewidth=1.0)
+    over = largest > limit
+    axes.set_title(f"limit {limit:g}" + (" exceeded" if over else ""), loc="right", fontsize=7.5, color=_LIMIT if over else "0.45")
+
+
+def _overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: list[str], title: str) -> None:
+    """All coordinates in one panel."""
+    colours = _colours(len(names))
+    for k, name in enumerate(names):
+        axes.plot(*thin(x, values[:, k]), color=colours[k], label=_short(name), linewidth=1.2)
+    axes.set_title(title)
+    axes.margins(x=0.01)
+    if 1 < len(names) <= 14:
+        axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2, labelspacing=0.3)
+
+
+def thin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fewer points that draw the same line: of every stretch its smallest and its largest value, in their order."""
+    if len(x) <= POINTS:
+        return x, y
+    edges = np.linspace(0, len(x), POINTS // 2 + 1).astype(int)
+    keep = {0, len(x) - 1}
+    for start, stop in pairwise(edges):
+        keep |= {start + int(np.argmin(y[start:stop])), start + int(np.argmax(y[start:stop]))}
+    index = np.array(sorted(keep))
+    return x[index], y[index]
+
+
+def _page(figure: Figure, robot: Robot, states: States, forward: bool) -> str:
+    """A page that needs nothing else: the figure as SVG in it, and the robot's table."""
+    buffer = StringIO()
+    with _context():
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    what = "Accelerations" if forward else "Joint forces"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(robot.name)}: {what.lower()}</title>
+<style>
+body {{ font: 14px/1.45 system-ui, sans-serif; color: #222; max-width: 1150px; margin: 2rem auto; padding: 0 1rem; }}
+svg {{ width: 100%; height: auto; }}
+table {{ border-collapse: collapse; margin: .5rem 0; font-size: 13px; }}
+th, td {{ text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px solid #e5e5e5; }}
+</style>
+</head>
+<body>
+<p>{what} of <b>{escape(robot.name)}</b> for {len(states)} states.</p>
+{svg}
+{robot._repr_html_()}
+</body>
+</html>
+"""

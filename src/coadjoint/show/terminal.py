@@ -1,0 +1,52 @@
+"""Plain text for the terminal: aligned tables, numbers, progress."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
+    """Rows of text in columns two spaces apart, each aligned left (l) or right (r)."""
+    cells = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
+    pad = lambda text, k: text.ljust(widths[k]) if align[k] == "l" else text.rjust(widths[k])  # noqa: E731
+    return "\n".join("  ".join(pad(text, k) for k, text in enumerate(row)).rstrip() for row in cells)
+
+
+def number(x: Any) -> str:
+    """Four digits; - where there is none or no limit."""
+    return "-" if x is None or not np.isfinite(x) else f"{x:.4g}"
+
+
+def vector(x: Any) -> str:
+    """(x, y, z), four digits each, without signs of zero."""
+    return "(" + ", ".join(f"{y + 0.0:.4g}" for y in np.round(np.asarray(x, dtype=float), 12)) + ")"
+
+
+class Progress:
+    """How far a long job is, on stderr: nothing in its first second, then a line that is overwritten, or in a log one every 5 s."""
+
+    def __init__(self, label: str) -> None:
+        self.label, self.start, self.terminal = label, time.monotonic(), sys.stderr.isatty()
+        self.next, self.shown = self.start + 1.0, False
+
+    def __call__(self, part: float) -> None:
+        now = time.monotonic()
+        if now < self.next:
+            return
+        self.next, self.shown = now + (0.1 if self.terminal else 5.0), True
+        left = (now - self.start) * (1 - part) / part if part > 0 else float("inf")
+        text = f"{self.label} {100 * part:3.0f} %" + (f", {left:.0f} s left" if np.isfinite(left) else "")
+        print(f"\r{text:60}" if self.terminal else text, end="" if self.terminal else "\n", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.shown and self.terminal:
+            print(f"\r{'':60}\r", end="", file=sys.stderr, flush=True)
