@@ -26,6 +26,8 @@ from .newton_euler import along, bias_force, friction_force, subspaces, velociti
 
 SINGULAR = 1e-14
 """A joint's articulated inertia below this part of what it carries is zero but for rounding."""
+SINGULAR_SINGLE = 5e-6
+"""The same in single precision."""
 
 
 def inertia_scale(robot: Robot) -> np.ndarray:
@@ -144,20 +146,23 @@ def _diagonal(x: Array) -> Array:
     return x[..., None] * like(np.eye(x.shape[-1]), x)
 
 
+def _smallest_inertia(robot: Robot, x: Array) -> np.ndarray | None:
+    """Below this (nv,) an inertia is zero but for rounding; None where the robot's numbers are variables and their size is unknown."""
+    original = robot._cache.get("original", robot)
+    if not all(type(getattr(original, key)) is np.ndarray for key in ("placements", "screws", "inertias", "armature")):
+        return None
+    return (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
+
+
 def _regular(robot: Robot, D: list[Array], a: Array) -> Array:
     """a, or nan where some joint's articulated inertia has vanished but for rounding."""
-    if not _plain(robot):
+    smallest, regular = _smallest_inertia(robot, a), True
+    if smallest is None:
         return a
-    scale, regular = SINGULAR * inertia_scale(robot), True
     for i, dofs in enumerate(robot.tree_v_slices):
         for k in range(dofs.stop - dofs.start):
-            regular = regular & (D[i][..., k, k] > float(scale[dofs.start + k]))
+            regular = regular & (D[i][..., k, k] > float(smallest[dofs.start + k]))
     return namespace(a).where(regular[..., None], a, np.nan)
-
-
-def _plain(robot: Robot) -> bool:
-    """Whether the robot's own numbers are constants, so that their size is known."""
-    return all(isinstance(getattr(robot, key), np.ndarray) for key in ("placements", "screws", "inertias", "armature"))
 
 
 @kernel("nv nv", q="nq", explain=explain_singular)
@@ -167,9 +172,9 @@ def mass_matrix_inverse(robot: Robot, q: Array) -> Array:
     A singular mass matrix is an error for NumPy arrays, and nan for traced ones.
     """
     inverse = mirror(solve_spd(mass_matrix(robot, q), like(np.eye(robot.nv), q)))
-    if not _plain(robot):
+    smallest, regular = _smallest_inertia(robot, inverse), True
+    if smallest is None or not robot.nv:
         return inverse
-    scale, regular = SINGULAR * inertia_scale(robot), True
     for k in range(robot.nv):  # where a pivot vanishes, the diagonal of the inverse is its reciprocal
-        regular = regular & (inverse[..., k, k] * float(scale[k]) < 1.0) & (inverse[..., k, k] > 0.0)
+        regular = regular & (inverse[..., k, k] * float(smallest[k]) < 1.0) & (inverse[..., k, k] > 0.0)
     return namespace(inverse).where(regular[..., None, None], inverse, np.nan)

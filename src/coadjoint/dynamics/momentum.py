@@ -70,4 +70,4 @@ def centroidal_momentum_matrix(robot: Robot, q: Array) -> Array:
         for k in range(S[i].shape[-2]):
             h = se3.Ad_inv_dual_act(poses[i], inertia.apply(J[i], S[i][..., k, :]))
             columns.append(concat([h[..., :3] - cross(c, h[..., 3:]), h[..., 3:]]))
-    return robot.from_tree_columns(stack(columns, axis=-1))
+    return robot.from_tree_columns(stack(columns, axis=-1)) if columns else like(np.zeros((6, 0)), q)

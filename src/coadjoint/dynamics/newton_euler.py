@@ -80,7 +80,7 @@ def link_forces(robot: Robot, q: Array, v: Array, a: Array | None, wrenches: Arr
 def joint_forces(robot: Robot, S: list[Array], F: list[Array]) -> Array:
     """τ (..., tree_nv) with τᵢ = Sᵢᵀ Fᵢ, (27)."""
     tau = [dot(S[i][..., k, :], F[i]) for i in range(robot.n_links) for k in range(S[i].shape[-2])]
-    return stack(tau) if tau else F[0][..., :0]
+    return stack(tau) if tau else like(np.zeros(0), robot.gravity)
 
 
 def friction_force(robot: Robot, v: Array) -> Array:
@@ -150,7 +150,7 @@ def joint_reactions(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array 
     Its part along the joint's screws is the joint force (27) without armature; the rest is borne by the bearing.
     """
     F, _ = link_forces(robot, robot.tree_q(q), robot.tree_v(v), robot.tree_v(a), wrenches)
-    return stack(F, axis=-2)
+    return stack(F, axis=-2) if F else like(np.zeros((0, 6)), q)
 
 
 @kernel("n_links 6", q="nq", v="nv")
@@ -158,6 +158,7 @@ def link_velocities(robot: Robot, q: Array, v: Array) -> Array:
     """The body twist Vᵢ (..., n_links, 6) of every link, (24)."""
     q = robot.tree_q(q)
     f, S = relative_poses(robot, q), subspaces(robot, q)
-    return stack(velocities(robot, f, S, robot.tree_v(v))[0], axis=-2)
+    V, _ = velocities(robot, f, S, robot.tree_v(v))
+    return stack(V, axis=-2) if V else like(np.zeros((0, 6)), q)
 
 

@@ -20,7 +20,7 @@ from ..kernel.dispatch import kernel
 from ..lie import se3
 from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
-from .poses import relative_poses
+from .poses import relative_pose
 
 REFERENCES = ("body", "space", "world")
 
@@ -34,14 +34,13 @@ def _body_columns(robot: Robot, q: Array, frame: str) -> tuple[Array, dict[int, 
     """The pose of the frame and the column a_k (..., 6) of every freedom k of the tree on its path."""
     q = robot.tree_q(q)
     link, T = robot.frame(frame)
-    relative = relative_poses(robot, q)
     columns: dict[int, Array] = {}
     while link >= 0:
         S = robot.kind(link).subspace(robot.joint_screws(link), q[..., robot.tree_q_slices[link]])
         dofs = robot.tree_v_slices[link]
         for row, k in enumerate(range(dofs.start, dofs.stop)):
             columns[k] = se3.Ad_inv_act(like(T, q), like(S, q)[..., row, :])
-        T = relative[link] @ like(T, q)
+        T = relative_pose(robot, q, link) @ like(T, q)
         link = robot.parents[link]
     return like(T, q), columns
 
@@ -58,6 +57,8 @@ def _seen_from(T: Array, column: Array, reference: str) -> Array:
 
 def _assemble(robot: Robot, columns: dict[int, Array], q: Array) -> Array:
     """(..., 6, nv) from columns of the tree's freedoms."""
+    if not robot.tree_nv:
+        return like(np.zeros((6, 0)), q)
     zero = like(np.zeros(6), q)
     return robot.from_tree_columns(stack([columns.get(k, zero) for k in range(robot.tree_nv)], axis=-1))
 
@@ -119,6 +120,8 @@ def jacobian_derivative(robot: Robot, q: Array, frame: str, reference: str = "bo
         return _seen_from(T, body + concat([cross(w, a[k][..., :3]), cross(w, a[k][..., 3:])]), "world")
 
     n = robot.tree_nv
+    if not n:
+        return like(np.zeros((6, 0, 0)), q)
     slices = [_assemble(robot, {k: derivative(k, l) for k in range(n)}, q) for l in range(n)]  # noqa: E741
     return robot.from_tree_columns(stack(slices, axis=-1))
 

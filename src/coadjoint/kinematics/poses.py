@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..arrays import Array, like, stack
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 
 
+def relative_pose(robot: Robot, q: Array, i: int) -> Array:
+    """f_{λ(i), i} = Mᵢ exp(Sᵢ qᵢ): link i's frame in its parent's. Park, Bobrow & Ploen (1995), (23); q of the tree."""
+    return robot.placements[i] @ like(robot.kind(i).pose(robot.joint_screws(i), q[..., robot.tree_q_slices[i]]), q)
+
+
 def relative_poses(robot: Robot, q: Array) -> list[Array]:
-    """f_{λ(i), i} = Mᵢ exp(Sᵢ qᵢ): each link's frame in its parent's. Park, Bobrow & Ploen (1995), (23); q of the tree."""
-    return [
-        robot.placements[i] @ like(robot.kind(i).pose(robot.joint_screws(i), q[..., robot.tree_q_slices[i]]), q)
-        for i in range(robot.n_links)
-    ]
+    """f_{λ(i), i} of every link."""
+    return [relative_pose(robot, q, i) for i in range(robot.n_links)]
 
 
 def absolute_poses(robot: Robot, relative: list[Array]) -> list[Array]:
@@ -30,15 +34,16 @@ def forward_kinematics(robot: Robot, q: Array) -> Array:
 
     fᵢ(q) = M₁ exp(S₁ q₁) ⋯ Mᵢ exp(Sᵢ qᵢ) along the path to link i. Park, Bobrow & Ploen (1995), eqs. (23), (67).
     """
-    return stack(absolute_poses(robot, relative_poses(robot, robot.tree_q(q))), axis=-3)
+    poses = absolute_poses(robot, relative_poses(robot, robot.tree_q(q)))
+    return stack(poses, axis=-3) if poses else like(np.zeros((0, 4, 4)), q)
 
 
 @kernel("4 4", q="nq")
 def pose(robot: Robot, q: Array, frame: str) -> Array:
     """The pose (..., 4, 4) of a frame, a link or the base in the space frame, for q (..., nq)."""
     link, T = robot.frame(frame)
-    relative = relative_poses(robot, robot.tree_q(q))
+    q = robot.tree_q(q)
     while link >= 0:
-        T = relative[link] @ like(T, q)
+        T = relative_pose(robot, q, link) @ like(T, q)
         link = robot.parents[link]
     return T
