@@ -20,13 +20,28 @@ from .dynamics import (
     total_mass,
 )
 from .errors import CoadjointError
-from .kinematics import forward_kinematics, jacobian, jacobian_derivative, jacobian_rate, pose
-from .robot import Frame, Joint, Link, Mimic, Robot
+from .kinematics import (
+    DH,
+    body_screws,
+    forward_kinematics,
+    from_dh,
+    jacobian,
+    jacobian_derivative,
+    jacobian_rate,
+    path_coordinates,
+    pose,
+    product_of_exponentials,
+    relative_screws,
+    space_screws,
+    to_dh,
+)
+from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "DH",
     "CoadjointError",
     "Frame",
     "Joint",
@@ -34,12 +49,14 @@ __all__ = [
     "Mimic",
     "Robot",
     "bias_force",
+    "body_screws",
     "center_of_mass",
     "centroidal_momentum",
     "centroidal_momentum_matrix",
     "errors",
     "forward_dynamics",
     "forward_kinematics",
+    "from_dh",
     "generalized_force",
     "gravity_force",
     "inverse_dynamics",
@@ -54,7 +71,13 @@ __all__ = [
     "mass_matrix",
     "mass_matrix_inverse",
     "momentum",
+    "path_coordinates",
     "pose",
     "potential_energy",
+    "product_of_exponentials",
+    "relative_screws",
+    "robot_from_dh",
+    "space_screws",
+    "to_dh",
     "total_mass",
 ]

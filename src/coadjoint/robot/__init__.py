@@ -1,6 +1,7 @@
 """Mechanisms: joints as screws, links, the immutable Robot, and its readers."""
 
+from .dh import robot_from_dh
 from .link import Frame, Joint, Link, Mimic
 from .robot import Robot
 
-__all__ = ["Frame", "Joint", "Link", "Mimic", "Robot"]
+__all__ = ["Frame", "Joint", "Link", "Mimic", "Robot", "robot_from_dh"]
