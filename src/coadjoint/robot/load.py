@@ -50,7 +50,7 @@ def load(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str 
 def _bundled(name: str, path: Path) -> Robot:
     from . import zoo
 
-    if name in zoo.names():
+    if zoo.has(name):
         return zoo.make(name)
     if path.exists():
         raise ReadError(f"{name}: the name of a robot's file ends in {', '.join(SUFFIXES)}; rename it so.")

@@ -20,6 +20,7 @@ _MAKERS: dict[str, Callable[..., Robot]] = {
     maker.__name__: maker
     for maker in (panda, puma560, ur5e, scara, planar2r, planar_nr, spherical_pendulum, furuta, cartpole, floating_body)
 }
+_PLANAR = re.compile(r"planar([1-9]\d{0,2})r")
 
 
 def names() -> tuple[str, ...]:
@@ -27,9 +28,14 @@ def names() -> tuple[str, ...]:
     return tuple(_MAKERS)
 
 
+def has(name: str) -> bool:
+    """Whether `make` knows the name."""
+    return name in _MAKERS or _PLANAR.fullmatch(name) is not None
+
+
 def make(name: str, **sizes: Any) -> Robot:
     """The bundled robot of that name; sizes as its function takes them. "planar7r" is short for "planar_nr" with n = 7."""
-    if (match := re.fullmatch(r"planar(\d+)r", name)) and name not in _MAKERS:
+    if name not in _MAKERS and (match := _PLANAR.fullmatch(name)):
         return make("planar_nr", n=int(match[1]), **sizes)
     if name not in _MAKERS:
         raise unknown("bundled robot", name, _MAKERS)
