@@ -118,7 +118,7 @@ def summary(robot: Robot, states: States, forward: bool) -> str:
     for k, name in enumerate(names):
         tau, limit = states.tau[:, k], robot.effort_limit[k]
         over = int(np.sum(np.abs(tau) > limit))
-        verdict = "" if not np.isfinite(limit) else f"exceeded in {over} rows" if over else "kept"
+        verdict = "" if not np.isfinite(limit) else f"exceeded in {_rows(over)}" if over else "kept"
         row = [name, number(np.max(np.abs(tau))), number(_rms(tau)), units[k], number(limit), verdict]
         if forward:
             assert states.a is not None
@@ -136,6 +136,10 @@ def summary(robot: Robot, states: States, forward: bool) -> str:
     return "\n".join(lines + _outside(robot, states))
 
 
+def _rows(n: int) -> str:
+    return f"{n} row{'s' * (n != 1)}"
+
+
 def _rms(x: np.ndarray) -> float:
     return float(np.sqrt(np.mean(x * x)))
 
@@ -151,5 +155,5 @@ def _outside(robot: Robot, states: States) -> list[str]:
         outside = np.sum((x < low) | (x > high), axis=0)
         names = coordinate_names(robot, "q" if what == "position" else "v")
         for k in np.flatnonzero(outside):
-            lines.append(f"{names[k]}: {what} outside its limits {number(low[k])} … {number(high[k])} in {outside[k]} rows")
+            lines.append(f"{names[k]}: {what} outside its limits {number(low[k])} … {number(high[k])} in {_rows(outside[k])}")
     return lines

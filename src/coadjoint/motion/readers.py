@@ -52,7 +52,7 @@ class Columns:
                 while f"{what}{most + 1}" in index:
                     most += 1
                 if most > len(names):
-                    raise ReadError(f"{self.path}: the table has {what}1 … {what}{most}; robot {robot.name!r} has {len(names)} of these.")
+                    raise ReadError(f"{self.path}: {most} columns {what}1 … {what}{most}; robot {robot.name!r} has {len(names)}.")
                 return [index[name] for name in names]
         for names in choices:
             absent = [name for name in names if name not in index]
