@@ -76,7 +76,9 @@ def like(constant: Array, x: Array) -> Array:
     if _is_torch(x):
         import torch
 
-        return torch.as_tensor(constant, dtype=x.dtype, device=x.device)
+        if not _is_torch(constant):
+            constant = torch.tensor(np.asarray(constant))
+        return constant.to(dtype=x.dtype, device=x.device)
     if _is_jax(x):
         # Left as NumPy: JAX makes a constant of it, and nothing made inside one trace outlives it.
         return constant if _is_jax(constant) else np.asarray(constant, dtype=x.dtype)

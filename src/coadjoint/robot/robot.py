@@ -42,6 +42,16 @@ class Robot:
     links: tuple[Link, ...]
     frames: tuple[Frame, ...]
     warnings: tuple[str, ...]
+    parents: tuple[int, ...]
+    order: tuple[int, ...]
+    kinds: tuple[JointKind, ...]
+    mimics: dict[int, tuple[int, float, float]]
+    nq: int
+    nv: int
+    tree_nq: int
+    tree_nv: int
+    tree_q_slices: tuple[slice, ...]
+    tree_v_slices: tuple[slice, ...]
     placements: Array
     screws: Array
     inertias: Array
@@ -50,6 +60,13 @@ class Robot:
     damping: Array
     friction: Array
     frame_poses: Array
+    _link_index: dict[str, int]
+    _joint_index: dict[str, int]
+    _q_slices: tuple[slice, ...]
+    _v_slices: tuple[slice, ...]
+    _q_map: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    _v_map: np.ndarray | None
+    _cache: dict[Any, Any]
 
     def __init__(
         self,
@@ -450,7 +467,14 @@ class Robot:
         """This robot with its numbers as arrays of the namespace, precision and device of x."""
         if type(x) is np.ndarray and x.dtype != np.float32:
             return self
-        return self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
+        if not all(type(getattr(self, key)) is np.ndarray for key in NUMBERS):
+            return self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
+        kept = (type(x).__module__.partition(".")[0], x.dtype, str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else "")
+        if kept not in self._cache:
+            other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
+            other._cache["original"] = self
+            self._cache[kept] = other
+        return self._cache[kept]
 
     # --- saving, comparing, showing
 
