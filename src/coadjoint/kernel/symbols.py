@@ -7,6 +7,8 @@ here take it, plain arrays, numbers and single symbols; of numbers alone they ar
 
 from __future__ import annotations
 
+import builtins
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -63,6 +65,11 @@ def symbols(x: Any) -> Symbols:
 
 def apply(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """What NumPy's `ufunc` (or its method, such as "reduce") is on symbols."""
+    operation = _OPERATORS.get(ufunc)
+    if operation is not None and method == "__call__" and not options:
+        x, y = inputs
+        if type(x) is Symbols and type(y) is Symbols and not x.ndim and not y.ndim:  # most often so: shortest here
+            return _boxed(operation(x.item(), y.item())).view(Symbols)
     if ufunc not in _NATIVE:
         try:
             ufunc = _UFUNCS[ufunc]
@@ -80,7 +87,21 @@ def apply(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any
     return symbols(result)
 
 
-def _boxed(x: Expr) -> np.ndarray:
+def _plain(x: Any) -> np.ndarray:
+    """x as NumPy's own kind of array of objects."""
+    return symbols(x).view(np.ndarray)
+
+
+def _filled(values: list[Any]) -> Symbols:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array.view(Symbols)
+
+
+_OPERATORS = {np.multiply: operator.mul, np.add: operator.add, np.subtract: operator.sub}
+
+
+def _boxed(x: Any) -> np.ndarray:
     array = np.empty((), dtype=object)
     array[()] = x
     return array
@@ -224,12 +245,15 @@ def full_like(x: Array, value: Any, dtype: Any = None) -> Symbols:
 
 def stack(arrays: Sequence[Array], axis: int = 0) -> Symbols:
     """Arrays stacked along a new axis."""
-    return symbols(np.stack([symbols(x) for x in arrays], axis=axis))
+    plain = [_plain(x) for x in arrays]
+    if plain and not builtins.any(x.ndim for x in plain):
+        return _filled([x.item() for x in plain])
+    return np.stack(plain, axis=axis).view(Symbols)
 
 
 def concat(arrays: Sequence[Array], axis: int = 0) -> Symbols:
     """Arrays joined along an axis."""
-    return symbols(np.concatenate([symbols(x) for x in arrays], axis=axis))
+    return np.concatenate([_plain(x) for x in arrays], axis=axis).view(Symbols)
 
 
 concatenate = concat
@@ -237,7 +261,7 @@ concatenate = concat
 
 def broadcast_to(x: Array, shape: tuple[int, ...]) -> Symbols:
     """x repeated to the shape."""
-    return symbols(np.broadcast_to(symbols(x), shape, subok=True))
+    return np.broadcast_to(_plain(x), shape).view(Symbols)
 
 
 def broadcast_arrays(*arrays: Array) -> list[Symbols]:
