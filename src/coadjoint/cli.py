@@ -6,11 +6,12 @@ import argparse
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
 from . import __version__
-from .errors import CoadjointError
+from .errors import CoadjointError, ModelWarning
 
 ROBOT = "a bundled robot (see `coadjoint zoo`) or a file: .urdf, .xml (MJCF), .json"
 
@@ -61,15 +62,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     args = parser().parse_args(argv)
     try:
-        import_module(f".commands.{args.command}", __package__).run(args)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", ModelWarning)
+            warnings.showwarning = _show_warning
+            import_module(f".commands.{args.command}", __package__).run(args)
         sys.stdout.flush()
     except (CoadjointError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader of our output has gone, as with `| head`
             with contextlib.suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
-        message = str(error) or type(error).__name__
-        print(f"coadjoint: error: {' '.join(message.split())}", file=sys.stderr)
+        print(f"coadjoint: error: {_one_line(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\ncoadjoint: interrupted; nothing was left half done.", file=sys.stderr)
@@ -77,5 +80,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split()) or type(message).__name__
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    print(f"coadjoint: warning: {_one_line(message)}", file=sys.stderr)

@@ -94,7 +94,7 @@ def compute(robot: Robot, states: States, forward: bool, friction: bool) -> Stat
     assert known is not None
     result = np.empty((len(states), robot.nv))
     function = forward_dynamics if forward else inverse_dynamics
-    with Progress("computing") as report:
+    with Progress("computing") as report, np.errstate(all="ignore"):  # what is no number is looked for below
         for start in range(0, len(states), CHUNK):
             rows = slice(start, start + CHUNK)
             result[rows] = function(robot, states.q[rows], states.v[rows], known[rows], friction=friction)
@@ -137,7 +137,7 @@ def summary(robot: Robot, states: States, forward: bool) -> str:
 
 
 def _rows(n: int) -> str:
-    return f"{n} row{'s' * (n != 1)}"
+    return "1 row" if n == 1 else f"{n} rows"
 
 
 def _rms(x: np.ndarray) -> float:
