@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy import cos, sin
-from random_robots import random_inertia, random_pose, random_robot, random_unit
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError, ModelError, ShapeError
 from coadjoint.lie import se3, so3
+from random_robots import random_inertia, random_pose, random_robot, random_unit
 
 CONVENTIONS = ("standard", "modified")
 

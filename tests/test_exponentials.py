@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_robots import ONE_SCREW, random_pose, random_robot
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError, ModelError, ShapeError, UnknownNameError
 from coadjoint.lie import se3
+from random_robots import ONE_SCREW, random_pose, random_robot
 
 SCREWS = {"space": cj.space_screws, "body": cj.body_screws, "relative": cj.relative_screws}
 
