@@ -1,0 +1,208 @@
+"""Every URDF file of `example-robot-data` against Pinocchio, with a fixed and a free base, at 100 random states each.
+
+Two results agree when their largest difference is below 1e-10 of the largest magnitude that Pinocchio's result has over all
+states. Pinocchio orders joints depth-first by name, puts linear before angular parts, writes an unbounded angle as cosine and
+sine, and is asked here for the whole tree, in which joints that mimic others move by themselves. A matrix P takes our velocities
+to its, so that a mass matrix must be Pᵀ M P and forces Pᵀ τ; P and the mimicking angles come from the XML of the file, read here
+by the standard library, not by ours.
+"""
+
+import importlib.metadata
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coadjoint as cj
+from coadjoint.errors import SingularMassMatrixError
+
+pin = pytest.importorskip("pinocchio")
+
+STATES = 100
+TOLERANCE = 1e-10
+SWAP = [3, 4, 5, 0, 1, 2]
+
+EMPTY = "ur_description/urdf/ur3.urdf"
+"""A <robot> without a name and without a single link, which Pinocchio refuses: there is nothing to compare."""
+
+
+def _files() -> dict[str, Path]:
+    try:
+        files = importlib.metadata.distribution("example-robot-data").files or []
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    paths = [Path(str(f.locate())).resolve() for f in files if f.suffix == ".urdf"]
+    return {"/".join(path.parts[-3:]): path for path in sorted(paths)}
+
+
+FILES = _files()
+if not FILES:
+    pytest.skip("example-robot-data is not installed", allow_module_level=True)
+
+
+class Peer:
+    """A robot of ours, Pinocchio's model of the same file, and how their coordinates belong together."""
+
+    def __init__(self, path: Path, robot: cj.Robot, model: "pin.Model") -> None:
+        self.path, self.robot, self.model, self.data = path, robot, model, model.createData()
+        joints = {joint.get("name"): joint for joint in ElementTree.parse(path).getroot().findall("joint")}
+        self.P = np.zeros((self.model.nv, robot.nv))
+        self.angles = []  # (number of Pinocchio's joint, where our coordinate stands, ratio, offset)
+        self.joint_ids = []
+        for name in robot.joint_names:
+            number = self.model.getJointId(name)
+            self.joint_ids.append(number)
+            source, ratio, offset = name, 1.0, 0.0
+            while name != "root_joint" and (mimic := joints[source].find("mimic")) is not None and mimic.get("joint") in joints:
+                offset += ratio * float(mimic.get("offset", 0.0))
+                ratio *= float(mimic.get("multiplier", 1.0))
+                source = mimic.get("joint")
+            block = np.eye(6)[SWAP] if self.model.joints[number].nv == 6 else ratio * np.eye(self.model.joints[number].nv)
+            rows = slice(self.model.idx_vs[number], self.model.idx_vs[number] + self.model.nvs[number])
+            self.P[rows, robot.v_slice(source)] = block
+            self.angles.append((number, robot.q_slice(source), ratio, offset))
+
+    @staticmethod
+    def of(path: Path, base: str) -> "Peer":
+        model = pin.buildModelFromUrdf(str(path), *([pin.JointModelFreeFlyer()] if base == "free" else []))
+        return Peer(path, cj.load(path, base=base), model)
+
+    def locked(self, joints: list[str]) -> "Peer":
+        """Both with these joints, and what follows them, held at home."""
+        robot = self.robot.lock(dict.fromkeys(joints, 0.0))
+        gone = [self.model.getJointId(name) for name in self.robot.joint_names if name not in robot.joint_names]
+        return Peer(self.path, robot, pin.buildReducedModel(self.model, gone, self.q(self.robot.neutral()[None])[0]))
+
+    def states(self, seed: int) -> tuple[np.ndarray, ...]:
+        """q, v, a, tau, wrenches of ours."""
+        robot, rng = self.robot, np.random.default_rng(seed)
+        v, a, tau = rng.normal(size=(3, STATES, robot.nv))
+        return robot.random(rng, STATES), v, a, tau, rng.normal(size=(STATES, robot.n_links, 6))
+
+    def q(self, q: np.ndarray) -> np.ndarray:
+        """Pinocchio's q of ours."""
+        result = np.empty((len(q), self.model.nq))
+        for number, where, ratio, offset in self.angles:
+            x = q[:, where] * ratio + offset
+            if self.model.nqs[number] == 2:
+                x = np.concatenate([np.cos(x), np.sin(x)], axis=-1)
+            start = self.model.idx_qs[number]
+            result[:, start : start + self.model.nqs[number]] = x
+        return result
+
+    def forces(self, wrenches: np.ndarray) -> "pin.StdVec_Force":
+        result = pin.StdVec_Force()
+        result.extend([pin.Force.Zero()] * self.model.njoints)
+        for number, wrench in zip(self.joint_ids, wrenches):
+            result[number] = pin.Force(wrench[3:], wrench[:3])
+        return result
+
+
+def assert_close(ours: np.ndarray, theirs: np.ndarray, what: str) -> None:
+    theirs = np.asarray(theirs)
+    assert ours.shape == theirs.shape, what
+    if theirs.size == 0:
+        return
+    assert np.all(np.isfinite(ours)), what
+    error = np.max(np.abs(ours - theirs)) / (np.max(np.abs(theirs)) or 1.0)
+    assert error < TOLERANCE, f"{what}: relative error {error:.1e}"
+
+
+@pytest.fixture(params=[(name, base) for name in FILES if name != EMPTY for base in ("fixed", "free")], ids="-".join, scope="module")
+def peer(request: pytest.FixtureRequest) -> Peer:
+    name, base = request.param
+    return Peer.of(FILES[name], base)
+
+
+def test_there_are_all_files() -> None:
+    assert len(FILES) >= 69
+
+
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_the_file_that_describes_nothing(base: str) -> None:
+    robot = cj.load(FILES[EMPTY], base=base)
+    assert robot.n_links == robot.nv == 0
+    assert "no name" in robot.warnings[0] and "no links" in robot.warnings[1]
+    assert cj.mass_matrix(robot, robot.neutral()).shape == (0, 0)
+
+
+def test_frames(peer: Peer) -> None:
+    """Poses of all links of the file; Jacobians of those that move and of one link that was merged into each."""
+    robot, model, data = peer.robot, peer.model, peer.data
+    q = peer.states(1)[0]
+    frames = {f.name: k for k, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
+    assert set(frames) == set(robot.frame_names) - ({robot.base} if robot.joint_names[:1] == ("root_joint",) else set())
+    with_jacobian = {robot.base, *robot.link_names, *{frame.link: frame.name for frame in robot.frames}.values()} & set(frames)
+    references = {"body": pin.LOCAL, "space": pin.WORLD, "world": pin.LOCAL_WORLD_ALIGNED}
+    poses = np.empty((len(frames), STATES, 4, 4))
+    jacobians = np.empty((len(frames), 3, STATES, 6, model.nv))
+    for state, x in enumerate(peer.q(q)):
+        pin.computeJointJacobians(model, data, x)
+        pin.updateFramePlacements(model, data)
+        for row, k in enumerate(frames.values()):
+            poses[row, state] = data.oMf[k].homogeneous
+            for reference, theirs in enumerate(references.values()):
+                if model.nv == 0 or model.frames[k].name not in with_jacobian:  # Pinocchio crashes on a Jacobian without columns
+                    break
+                jacobians[row, reference, state] = pin.getFrameJacobian(model, data, k, theirs)
+    for row, name in enumerate(frames):
+        assert_close(cj.pose(robot, q, name), poses[row], name)
+        for reference, theirs in zip(references, jacobians[row] if name in with_jacobian else ()):
+            assert_close(cj.jacobian(robot, q, name, reference), theirs[:, SWAP] @ peer.P, f"{name} {reference}")
+    rows = [list(frames).index(name) for name in robot.link_names]
+    assert_close(cj.forward_kinematics(robot, q), np.moveaxis(poses[rows], 0, 1), "forward kinematics")
+
+
+def test_dynamics(peer: Peer) -> None:
+    robot, model, data, P = peer.robot, peer.model, peer.data, peer.P
+    q, v, a, tau, wrenches = peer.states(2)
+    names = "mass", "forced", "bias", "gravity", "kinetic", "potential", "momentum", "centre", "matrix"
+    theirs: dict[str, list] = {name: [] for name in names}
+    for x, vx, ax, w in zip(peer.q(q), v @ P.T, a @ P.T, wrenches):
+        M = np.triu(pin.crba(model, data, x))
+        theirs["mass"].append(P.T @ (M + np.triu(M, 1).T) @ P)
+        theirs["forced"].append(P.T @ pin.rnea(model, data, x, vx, ax, peer.forces(w)))
+        theirs["bias"].append(P.T @ pin.nonLinearEffects(model, data, x, vx))
+        theirs["gravity"].append(P.T @ pin.computeGeneralizedGravity(model, data, x))
+        theirs["kinetic"].append(pin.computeKineticEnergy(model, data, x, vx))
+        theirs["potential"].append(pin.computePotentialEnergy(model, data, x))
+        if robot.n_links:
+            theirs["matrix"].append(pin.ccrba(model, data, x, vx)[SWAP] @ P)
+            theirs["momentum"].append(data.hg.vector[SWAP])
+            theirs["centre"].append(data.com[0].copy())
+    assert_close(cj.mass_matrix(robot, q), theirs["mass"], "mass matrix")
+    assert_close(cj.inverse_dynamics(robot, q, v, a, wrenches), theirs["forced"], "inverse dynamics")
+    assert_close(cj.bias_force(robot, q, v), theirs["bias"], "bias force")
+    assert_close(cj.gravity_force(robot, q), theirs["gravity"], "gravity force")
+    assert_close(cj.kinetic_energy(robot, q, v), theirs["kinetic"], "kinetic energy")
+    assert_close(cj.potential_energy(robot, q), theirs["potential"], "potential energy")
+    if robot.n_links:
+        assert_close(cj.centroidal_momentum_matrix(robot, q), theirs["matrix"], "centroidal momentum matrix")
+        assert_close(cj.centroidal_momentum(robot, q, v), theirs["momentum"], "centroidal momentum")
+        assert_close(cj.center_of_mass(robot, q), theirs["centre"], "centre of mass")
+
+
+MASSLESS = {"romeo_description/urdf/romeo.urdf": ["LHand", "RHand"], "romeo_description/urdf/romeo_laas_small.urdf": ["l_gripper_joint", "r_gripper_joint"]}
+"""Joints that move links without mass: the mass matrix is singular, which Pinocchio does not notice. Compared with them locked."""
+
+
+def test_forward_dynamics(peer: Peer) -> None:
+    massless = MASSLESS.get("/".join(peer.path.parts[-3:]), [])
+    assert [x for x in peer.robot.warnings if "moves no mass" in x] == [x for x in peer.robot.warnings if any(f"{y!r} moves" in x for y in massless)]
+    if massless:
+        q, v, _, tau, wrenches = peer.states(3)
+        with pytest.raises(SingularMassMatrixError, match=massless[0]):
+            cj.forward_dynamics(peer.robot, q, v, tau, wrenches)
+        peer = peer.locked(massless)
+    robot, model, data, P = peer.robot, peer.model, peer.data, peer.P
+    q, v, _, tau, wrenches = peer.states(3)
+    theirs = []
+    for x, vx, t, w in zip(peer.q(q), v @ P.T, tau, wrenches):
+        if robot.mimics:
+            M = np.triu(pin.crba(model, data, x))
+            bias = pin.rnea(model, data, x, vx, 0 * vx, peer.forces(w))
+            theirs.append(np.linalg.solve(P.T @ (M + np.triu(M, 1).T) @ P, t - P.T @ bias))
+        else:
+            theirs.append(P.T @ pin.aba(model, data, x, vx, P @ t, peer.forces(w)))
+    assert_close(cj.forward_dynamics(robot, q, v, tau, wrenches), np.reshape(theirs, v.shape), "forward dynamics")
