@@ -139,8 +139,7 @@ class Joint:
     def planar(normal: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Translation in a plane and rotation about its normal; x and y are the axes that the shortest turn from z brings."""
         n = _unit(normal, "normal")
-        # The shortest rotation from e_z to n; for n = -e_z a half turn about x.
-        R = np.diag([1.0, -1.0, -1.0]) if n[2] < -1 + 1e-12 else _shortest(n)
+        R = _shortest(n)
         return Joint("planar", home_screws("planar", axis=n, point=point, plane=(R[:, 0], R[:, 1])), **options)
 
     @staticmethod
@@ -150,8 +149,14 @@ class Joint:
 
 
 def _shortest(n: np.ndarray) -> np.ndarray:
+    """The shortest rotation from e_z to the unit vector n; for n = -e_z the half turn about x."""
+    sine2 = n[0] ** 2 + n[1] ** 2
+    if sine2 == 0.0:
+        return np.diag([1.0, np.sign(n[2]), np.sign(n[2])])
     w = np.array([[0.0, 0.0, n[0]], [0.0, 0.0, n[1]], [-n[0], -n[1], 0.0]])
-    return np.eye(3) + w + w @ w / (1 + n[2])
+    # 1 / (1 + cos), which for n near -e_z would lose its digits.
+    scale = 1 / (1 + n[2]) if n[2] > 0 else (1 - n[2]) / sine2
+    return np.eye(3) + w + scale * (w @ w)
 
 
 @dataclass(frozen=True, eq=False)
