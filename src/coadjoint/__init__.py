@@ -1,6 +1,6 @@
 """Robot dynamics as geometry: see the README and `docs/`."""
 
-from . import errors, lie
+from . import errors, interop, lie
 from .dynamics import (
     bias_force,
     center_of_mass,
@@ -59,6 +59,7 @@ __all__ = [
     "from_dh",
     "generalized_force",
     "gravity_force",
+    "interop",
     "inverse_dynamics",
     "jacobian",
     "jacobian_derivative",

@@ -29,6 +29,14 @@ class ReadError(CoadjointError):
     """A robot description cannot be read; the message names file, line, element and what is expected."""
 
 
+class MissingPackageError(CoadjointError, ImportError):
+    """What was asked for needs a package that is not installed; the message has the command that installs it."""
+
+
+class ModelWarning(UserWarning):
+    """A description holds what a Robot does not, or the other way round; the message names it."""
+
+
 class SingularMassMatrixError(CoadjointError):
     """The mass matrix is singular: some motion of the robot moves no mass."""
 

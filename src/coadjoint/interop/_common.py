@@ -1,0 +1,61 @@
+"""What the conversions to all libraries share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ..errors import MissingPackageError, ShapeError
+from ..robot.link import Joint, Link
+from ..robot.urdf import fresh
+
+
+def engine(module: str, extra: str) -> Any:
+    """The library, imported now; where it is missing the error says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingPackageError(
+            f"this needs the package {module!r} ({error}); install it with: pip install coadjoint[{extra}]"
+        ) from None
+
+
+class Names:
+    """Names given out once each: the one wanted, or the same with a number where it is taken."""
+
+    def __init__(self, *taken: str) -> None:
+        self.taken = set(taken)
+
+    def take(self, wanted: str) -> str:
+        name = fresh(wanted, self.taken)
+        self.taken.add(name)
+        return name
+
+
+def chain(
+    link: str, parent: str, joints: Sequence[Joint], placements: Sequence[np.ndarray], parameters: Any, names: Names
+) -> list[Link]:
+    """Links for several joints in a row: massless ones, named after the link and their joint, and last the link itself."""
+    links = []
+    for joint, placement in zip(joints[:-1], placements[:-1], strict=True):
+        between = Link(names.take(f"{link}_{joint.name}"), parent, joint, placement)
+        links.append(between)
+        parent = between.name
+    return [*links, Link(link, parent, joints[-1], placements[-1], parameters)]
+
+
+def array(x: Any, name: str, size: int, of: str) -> np.ndarray:
+    """x as float64 of shape (..., size)."""
+    x = np.asarray(x, dtype=np.float64)
+    if x.ndim == 0 or x.shape[-1] != size:
+        raise ShapeError(f"{name} has shape {x.shape}; expected (..., {size}) for {of}.")
+    return x
+
+
+def listing(names: Sequence[str], most: int = 8) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(x) for x in names[:most]) + more
