@@ -48,7 +48,7 @@ def _steiner(g: Array, p: Array) -> Array:
 
 
 def from_body(mass: Array, com: Array, inertia: Array) -> Array:
-    """Ten parameters from mass, centre of mass and inertia about it, all in one frame: (...), (..., 3), (..., 3, 3) -> (..., 10)."""
+    """Ten parameters from mass, centre of mass and inertia about it, in one frame: (...), (..., 3), (..., 3, 3) -> (..., 10)."""
     mass, com, inertia = arguments(("mass", mass, ()), ("com", com, (3,)), ("inertia", inertia, (3, 3)))
     h = column(mass) * com
     return concat([column(mass), h, _upper(inertia) + _steiner(0.5 * h, com)])
@@ -85,9 +85,8 @@ def from_spatial(J: Array) -> Array:
 def pseudo(parameters: Array) -> Array:
     """Σ = [[½ tr(I) 1 - I, h], [hᵀ, m]]: (..., 10) -> (..., 4, 4)."""
     parameters = argument("parameters", parameters, 10)
-    I = rotational(parameters)
-    h = parameters[..., 1:4, None]
-    second = _scalar_matrix(0.5 * _trace(I)) - I
+    h, about_origin = parameters[..., 1:4, None], rotational(parameters)
+    second = _scalar_matrix(0.5 * _trace(about_origin)) - about_origin
     return block([[second, h], [transpose(h), parameters[..., :1, None]]])
 
 
@@ -99,7 +98,7 @@ def from_pseudo(Sigma: Array) -> Array:
 
 
 def transform(T: Array, parameters: Array) -> Array:
-    """The same body's parameters in another frame, T being the pose of the present frame in it: (..., 4, 4), (..., 10) -> (..., 10).
+    """The body's parameters in another frame, T being the pose of the present frame in it: (..., 4, 4), (..., 10) -> (..., 10).
 
     m' = m, h' = R h + m p, I' = R I Rᵀ + 2 g·p 1 - g pᵀ - p gᵀ with g = R h + ½ m p; of R I Rᵀ one triangle is computed.
     """

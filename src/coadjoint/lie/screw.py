@@ -96,7 +96,11 @@ def _polar(x: Array) -> tuple[Array, Array]:
     """Length and unit vector of x; both 0 where x is 0."""
     xp = namespace(x)
     largest = _largest(x)
+    # Powers of two that bring every length into the range where its square neither under- nor overflows.
+    bits, limit = (60, 1e18) if str(x.dtype).endswith("float32") else (600, 1e140)
+    small, large = xp.less(largest, 1.0 / limit), xp.less(limit, largest)
+    factor = xp.where(small, 2.0**bits, xp.where(large, 2.0**-bits, 0.0 * largest + 1.0))
+    scaled = x * column(factor)
     nonzero = xp.less(0.0, largest)
-    scaled = x / column(xp.where(nonzero, largest, 1.0))
     length = xp.sqrt(xp.where(nonzero, dot(scaled, scaled), 1.0))
-    return largest * length, scaled / column(length)
+    return xp.where(nonzero, length / factor, 0.0), scaled / column(length)
