@@ -147,7 +147,7 @@ def test_many_chunks_give_the_same_as_one(here, monkeypatch):
 
 def test_the_summary_has_maximum_rms_and_exceeded_limits(here, capsys):
     robot = save(two_links(effort=5.0, lower=-0.3, upper=0.3, velocity=0.01), here / "two.json")
-    q, zero = np.array([[0.5, 0.0], [0.0, 0.0], [-0.2, 0.1]]), np.zeros((3, 2))
+    q, zero = np.array([[0.6, 0.0], [0.0, 0.0], [-0.2, 0.1]]), np.zeros((3, 2))
     write_states("in.csv", robot, States(q, zero, zero))
     assert main(["dynamics", "two.json", "--states", "in.csv"]) == 0
     lines = {line.split()[0].rstrip(":"): line for line in capsys.readouterr().out.splitlines() if line}
@@ -378,7 +378,7 @@ def test_the_process_returns_the_exit_code(here):
 def test_an_interrupt_leaves_no_partial_file(here):
     """SIGINT while a long table is being computed or written: exit code 130, the old output as it was, nothing beside it."""
     robot = save(two_links(), here / "two.json")
-    rows = 400_000
+    rows = 200_000
     zero = np.zeros((rows, 2))
     write_states("long.npz", robot, States(zero, zero, zero))
     (here / "out.csv").write_text("precious")
