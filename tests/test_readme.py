@@ -92,8 +92,8 @@ def ran(tmp_path_factory):
             code = [x for x in blocks(page, "python") if all(map(find_spec, re.findall(r"^import (jax|torch)$", x, re.MULTILINE)))]
             assert len(code) >= 3
             (folder / "page.py").write_text("\n".join(code), encoding="utf-8")
-            environment = os.environ | {"MPLBACKEND": "Agg"}
-            done = subprocess.run([sys.executable, "page.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+            options = {"cwd": folder, "env": os.environ | {"MPLBACKEND": "Agg"}, "timeout": 300}
+            done = subprocess.run([sys.executable, "page.py"], capture_output=True, text=True, **options)
             assert done.returncode == 0, done.stderr
         return folders[page]
 
