@@ -68,6 +68,8 @@ def asfloat(x: Array) -> Array:
     if _is_jax(x):
         return x if x.dtype.kind == "f" else x.astype(float)
     x = np.asanyarray(x)  # an array of symbols is a subclass of NumPy's
+    if x.dtype.kind not in "fiubO":
+        raise TypeError(f"real numbers are expected, not {x.dtype}")
     return x if x.dtype.kind in "fO" else x.astype(np.float64)
 
 
@@ -84,7 +86,7 @@ def like(constant: Array, x: Array) -> Array:
         return constant if _is_jax(constant) else np.asarray(constant, dtype=x.dtype)
     if getattr(x, "dtype", None) == np.float32:
         return np.asarray(constant, dtype=np.float32)
-    return np.asarray(constant)
+    return constant if isinstance(constant, np.ndarray) else np.asarray(constant)
 
 
 def _broadcast(xp: Any, items: Sequence[Array], reference: Array) -> list[Array]:

@@ -49,7 +49,7 @@ def tree_mass_matrix(robot: Robot, q: Array) -> Array:
     return matrix(M)
 
 
-@kernel("nv nv", q="nq")
+@kernel("nv nv", q="nq", joint_space=True)
 def mass_matrix(robot: Robot, q: Array) -> Array:
     """M(q) (..., nv, nv): the metric of kinetic energy, T = ½ vᵀ M v. Symmetric, armature included.
 

@@ -10,7 +10,7 @@ from ..robot.robot import Robot
 from .newton_euler import subspaces, velocities
 
 
-@kernel("", q="nq", v="nv")
+@kernel("", q="nq", v="nv", joint_space=True)
 def kinetic_energy(robot: Robot, q: Array, v: Array) -> Array:
     """T = ½ Σ Vᵢᵀ Jᵢ Vᵢ + ½ Σ armature v² (...), equal to ½ vᵀ M v."""
     q, v = robot.tree_q(q), robot.tree_v(v)

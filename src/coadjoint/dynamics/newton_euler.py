@@ -90,7 +90,7 @@ def friction_force(robot: Robot, v: Array) -> Array:
     return robot.damping * v + robot.friction * sign
 
 
-@kernel("nv", q="nq", v="nv", a="nv", wrenches="n_links 6")
+@kernel("nv", q="nq", v="nv", a="nv", wrenches="n_links 6", joint_space=True)
 def inverse_dynamics(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array | None = None, friction: bool = False) -> Array:
     """The joint forces τ (..., nv) of the motion q, v, a: τ = M(q) a + C(q, v) v + g(q) - the share of the wrenches.
 
@@ -105,7 +105,7 @@ def inverse_dynamics(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array
     return robot.from_tree(tau)
 
 
-@kernel("nv", q="nq", v="nv", wrenches="n_links 6")
+@kernel("nv", q="nq", v="nv", wrenches="n_links 6", joint_space=True)
 def bias_force(robot: Robot, q: Array, v: Array, wrenches: Array | None = None) -> Array:
     """C(q, v) v + g(q) (..., nv): the joint forces at zero acceleration, less the share of the wrenches."""
     q, v = robot.tree_q(q), robot.tree_v(v)
@@ -113,7 +113,7 @@ def bias_force(robot: Robot, q: Array, v: Array, wrenches: Array | None = None) 
     return robot.from_tree(joint_forces(robot, S, F))
 
 
-@kernel("nv", q="nq")
+@kernel("nv", q="nq", joint_space=True)
 def gravity_force(robot: Robot, q: Array) -> Array:
     """g(q) = ∂U/∂q (..., nv): the joint forces that hold the robot still. Park, Bobrow & Ploen (1995), (59) corrected."""
     q = robot.tree_q(q)
@@ -135,7 +135,7 @@ def _pull_back(robot: Robot, f: list[Array], S: list[Array], F: list[Array]) -> 
     return joint_forces(robot, S, F)
 
 
-@kernel("nv", q="nq", wrenches="n_links 6")
+@kernel("nv", q="nq", wrenches="n_links 6", joint_space=True)
 def generalized_force(robot: Robot, q: Array, wrenches: Array) -> Array:
     """Σᵢ Jᵢᵀ wᵢ (..., nv): the pullback of wrenches on the links, each in its link's frame, to joint forces."""
     q = robot.tree_q(q)

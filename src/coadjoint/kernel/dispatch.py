@@ -1,8 +1,12 @@
 """The decorator where the executions of one source meet.
 
 A function marked `@kernel("nv", q="nq", v="nv")` is written for a robot and arrays whose core shapes are named so, and returns
-an array whose core shape is the first. The wrapper checks the arrays, brings the robot's numbers to their kind, runs the function
-as written, and gives the result all batch axes.
+an array whose core shape is the first. It runs
+
+    natively     for NumPy arrays: traced once per robot, compiled, and from then on machine code (`compiled.py`)
+    as written   for JAX and PyTorch arrays, for symbols, and for NumPy where native code is switched off or impossible
+
+with the same checks and the same errors.
 """
 
 from __future__ import annotations
@@ -16,58 +20,147 @@ import numpy as np
 
 from ..arrays import Array, asfloat, broadcast_batch, like, namespace
 from ..errors import CoadjointError, ShapeError
+from .inputs import check_out
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def kernel(*returns: str, explain: Callable[..., None] | None = None, **cores: str) -> Callable[[F], F]:
+def kernel(
+    *returns: str, joint_space: bool = False, explain: Callable[..., None] | None = None, **cores: str
+) -> Callable[[F], F]:
     """Declare the core shapes of a function's results and array arguments by the robot's sizes: `wrenches="n_links 6"`.
 
-    A function whose first result is nan where there is none gives `explain`, which is called with the robot and the arrays when
-    that happens to NumPy arrays, to raise an error that says why.
+    `joint_space`: the result does not depend on which frames are fixed to the links, so that the robot's canonical form may be used.
+    A function whose result is nan where there is none gives `explain`, which is called with the robot and the arrays when that
+    happens to NumPy arrays, to raise an error that says why.
+
+    The function also takes `out=`, an array to write to, and `threads=`, how many to use for a batch.
     """
 
     def decorate(source: F) -> F:
-        signature = inspect.signature(source)
-
-        @functools.wraps(source)
-        def call(robot: Any, *args: Any, **options: Any) -> Any:
-            bound = signature.bind(robot, *args, **options)
-            bound.apply_defaults()
-            arrays, batch = check(robot, {name: (bound.arguments[name], core) for name, core in cores.items()})
-            bound.arguments.update(arrays)
-            reference = next(x for x in arrays.values() if x is not None)
-            bound.arguments["robot"] = robot.like(reference)
-            result = source(*bound.args, **bound.kwargs)
-            if len(returns) == 1:
-                result = spread(result, batch, len(returns[0].split()), reference)
-                if explain is not None and type(result) is np.ndarray and result.dtype != object and np.isnan(result).any():
-                    explain(robot, **arrays)
-                return result
-            return tuple(spread(x, batch, len(core.split()), reference) for x, core in zip(result, returns, strict=True))
-
-        call.source = source  # type: ignore[attr-defined]
-        call.cores = cores  # type: ignore[attr-defined]
-        call.returns = returns  # type: ignore[attr-defined]
-        return call  # type: ignore[return-value]
+        return Kernel(source, returns, cores, joint_space, explain).function()  # type: ignore[return-value]
 
     return decorate
 
 
-def check(robot: Any, named: dict[str, tuple[Any, str]]) -> tuple[dict[str, Array | None], tuple[int, ...]]:
+class Kernel:
+    """A function written once, and the ways to run it."""
+
+    def __init__(
+        self,
+        source: Callable[..., Any],
+        returns: tuple[str, ...],
+        cores: dict[str, str],
+        joint_space: bool,
+        explain: Callable[..., None] | None,
+    ) -> None:
+        self.source, self.returns, self.cores = source, returns, cores
+        self.joint_space, self.explain = joint_space, explain
+        self.signature = inspect.signature(source)
+        parameters = list(self.signature.parameters.values())[1:]
+        required = [p.name for p in parameters if p.default is inspect.Parameter.empty]
+        # Called with the required arrays alone, the compiled function is found by the source itself.
+        self.plain = len(required) if all(name in cores for name in required) else -1
+        self.optional = {p.name for p in parameters if p.default is None}
+
+    def function(self) -> Callable[..., Any]:
+        """The function that users call."""
+        source, plain, general = self.source, self.plain, self.general
+
+        @functools.wraps(source)
+        def call(robot: Any, *args: Any, **options: Any) -> Any:
+            if len(args) == plain and not options:
+                try:
+                    fast = robot._fast.get(source)
+                except AttributeError:
+                    fast = None  # not a robot: the check says so
+                if fast is not None:
+                    return fast(*args)
+            return general(robot, *args, **options)
+
+        call.kernel = self  # type: ignore[attr-defined]
+        call.source = source  # type: ignore[attr-defined]
+        return call
+
+    def general(self, robot: Any, *args: Any, out: Any = None, threads: int | None = None, **options: Any) -> Any:
+        """Check, choose a way, run."""
+        bound = self.signature.bind(robot, *args, **options)
+        bound.apply_defaults()
+        left_out = {name for name in self.optional if bound.arguments[name] is None}
+        named = {name: (bound.arguments[name], core) for name, core in self.cores.items() if name not in left_out}
+        arrays, batch = check(robot, named)
+        if threads is not None and (not isinstance(threads, int) or threads < 1):
+            raise CoadjointError(f"threads is {threads!r}; expected a whole number, 1 or more.")
+        reference = next(iter(arrays.values()))
+        statics = {name: x for name, x in bound.arguments.items() if name not in self.cores and name != "robot"}
+        native = None
+        if all(type(x) is np.ndarray and x.dtype != object for x in arrays.values()):
+            native = self.native(robot, arrays, statics)
+        if native is not None:
+            result = native.general.compute(*arrays.values(), out=out, threads=threads)
+        else:
+            bound.arguments.update(arrays)
+            bound.arguments["robot"] = robot.like(reference)
+            result = _written_to(out, self._spread(self.source(*bound.args, **bound.kwargs), batch, reference))
+        if self.explain is not None and type(result) is np.ndarray and result.dtype != object and np.isnan(result).any():
+            self.explain(robot, **arrays)
+        return result
+
+    def native(self, robot: Any, arrays: dict[str, Any], statics: dict[str, Any]) -> Any:
+        """The compiled function for these arguments, or None where there is none."""
+        single = all(x.dtype == np.float32 for x in arrays.values())
+        key = (self.source, tuple(arrays), tuple(statics.items()), single)
+        try:
+            found = robot._fast.get(key, key)
+        except TypeError:
+            return None  # a static argument that cannot be a key
+        if found is not key:
+            return found
+        from .compiled import compiled
+
+        found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
+        robot._fast[key] = found
+        ordinary = len(arrays) == self.plain and not single
+        if found is not None and ordinary and statics == self._defaults():
+            found.general.slow = functools.partial(self.general, robot)
+            robot._fast[self.source] = found.call if self.explain is None else self._explained(robot, found.call)
+        return found
+
+    def _defaults(self) -> dict[str, Any]:
+        return {n: p.default for n, p in list(self.signature.parameters.items())[1:] if n not in self.cores}
+
+    def _explained(self, robot: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The compiled function, with a look at its first entry: where there is no result all of it is nan."""
+
+        def explained(*args: Any) -> Any:
+            result = call(*args)
+            if type(result) is np.ndarray:
+                first = result.item(0) if result.ndim == len(self.returns[0].split()) and result.size else result.ravel()[:0].sum()
+                if first != first or (result.ndim > len(self.returns[0].split()) and np.isnan(result[(..., *[0] * len(self.returns[0].split()))]).any()):
+                    return self.general(robot, *args)
+            return result
+
+        return explained
+
+    def _spread(self, result: Any, batch: tuple[int, ...], reference: Array) -> Any:
+        if len(self.returns) == 1:
+            return spread(result, batch, len(self.returns[0].split()), reference)
+        return tuple(spread(x, batch, len(c.split()), reference) for x, c in zip(result, self.returns, strict=True))
+
+
+def check(robot: Any, named: dict[str, tuple[Any, str]]) -> tuple[dict[str, Array], tuple[int, ...]]:
     """Each array as floating-point numbers of one array library, its last axes as declared; and the batch shape of all."""
     if not hasattr(robot, "links"):
         raise CoadjointError(f"the first argument is {type(robot).__name__}; expected a Robot, as from coadjoint.load('panda').")
-    arrays: dict[str, Array | None] = {}
+    arrays: dict[str, Array] = {}
     batches: dict[str, tuple[Array, int]] = {}
     for name, (x, core) in named.items():
-        if x is None:
-            arrays[name] = None
-            continue
         try:
             x = asfloat(x)
+            if x.dtype == object and not all(isinstance(e, float | int) or hasattr(e, "__coadjoint_symbol__") for e in x.flat):
+                raise TypeError
         except (ValueError, TypeError):
-            raise ShapeError(f"{name} is {x!r}; expected numbers.") from None
+            raise ShapeError(f"{name} is {_short(x)}; expected real numbers.") from None
         wanted = tuple(int(size) if size.isdigit() else getattr(robot, size) for size in core.split())
         if tuple(x.shape[-len(wanted) :]) != wanted:
             sizes = ", ".join(map(str, wanted))
@@ -81,9 +174,14 @@ def check(robot: Any, named: dict[str, tuple[Any, str]]) -> tuple[dict[str, Arra
     if xp is not np and not xp.__name__.endswith("symbols"):
         reference = next(x for x in given if namespace(x) is xp)
         for name, x in arrays.items():
-            if x is not None and namespace(x) is not xp:
+            if namespace(x) is not xp:
                 arrays[name] = like(x, reference)
     return arrays, batch
+
+
+def _short(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) < 80 else f"{text[:60]}… ({type(x).__name__})"
 
 
 def spread(x: Array, batch: tuple[int, ...], core: int, reference: Array) -> Array:
@@ -96,3 +194,14 @@ def spread(x: Array, batch: tuple[int, ...], core: int, reference: Array) -> Arr
         return x
     x = xp.broadcast_to(x, shape)
     return x.copy() if xp is np else x
+
+
+def _written_to(out: Any, result: Any) -> Any:
+    """The result, copied to `out` where that is given."""
+    if out is None:
+        return result
+    results, outs = (result, out) if isinstance(result, tuple) else ((result,), (out,))
+    for k, (x, y) in enumerate(zip(results, outs, strict=True)):
+        check_out("out" if len(outs) == 1 else f"out[{k}]", y, x.shape, x.dtype)
+        y[...] = x
+    return out

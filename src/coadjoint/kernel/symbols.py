@@ -191,7 +191,8 @@ def where(condition: Array, x: Array, y: Array) -> Symbols:
     """x where the condition holds, y elsewhere; both are computed."""
     plain = [v.view(np.ndarray) if type(v) is Symbols else _boxed(v) if isinstance(v, Expr) else v
              for v in (condition, x, y)]  # fmt: skip
-    return symbols(_where(*plain))
+    with np.errstate(invalid="ignore"):  # nan is a number like any other here
+        return symbols(_where(*plain))
 
 
 _REFUSED = {"inv", "solve", "det", "slogdet", "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "svd", "pinv", "lstsq", "qr"}

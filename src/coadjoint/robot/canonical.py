@@ -62,6 +62,7 @@ def canonical(robot: Robot) -> Canonical:
     index, ratio, offset = robot._q_map or (np.arange(robot.nq), np.ones(robot.nq), np.zeros(robot.nq))
     if np.any(offsets) or robot._q_map is not None:
         other.__dict__["_q_map"] = (index, ratio, offset + offsets)
+    other._cache["original"] = robot
     return Canonical(other, frames)
 
 

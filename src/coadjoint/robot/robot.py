@@ -14,7 +14,6 @@ A joint that mimics another has no coordinate of its own. The algorithms run on 
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, asfloat, concat, like, mv
+from ..arrays import Array, asfloat, broadcast_batch, concat, like, mv
 from ..errors import ModelError, ShapeError, unknown
 from ..lie import inertia as _inertia
 from ..lie import se3
@@ -82,12 +81,19 @@ class Robot:
         set_("base", base)
         set_("links", tuple(links))
         set_("frames", tuple(frames))
+        for what, parts, kind in (("links", self.links, Link), ("frames", self.frames, Frame)):
+            for i, part in enumerate(parts):
+                if not isinstance(part, kind):
+                    raise ModelError(f"{what}[{i}] of robot {name!r} is {part!r}; expected a {kind.__name__}.")
         set_("warnings", tuple(warnings))
         self._check_names()
         index = {link.name: i for i, link in enumerate(self.links)} | {base: -1}
         for link in self.links:
             if link.parent not in index:
                 raise unknown(f"link for the parent of {link.name!r}", link.parent, index)
+        for frame in self.frames:
+            if frame.link not in index:
+                raise unknown(f"link for the frame {frame.name!r}", frame.link, index)
         set_("_link_index", index)
         set_("parents", tuple(index[link.parent] for link in self.links))
         set_("order", self._parents_first())
@@ -95,18 +101,19 @@ class Robot:
         self._number_coordinates()
         self._gather_numbers(gravity)
         set_("_cache", {})
+        set_("_fast", {})
 
     def _check_names(self) -> None:
         for what, names in (
-            ("link or frame", [self.base, *(x.name for x in self.links), *(x.name for x in self.frames)]),
-            ("joint", [x.joint.name for x in self.links]),
+            ("links or frames", [self.base, *(x.name for x in self.links), *(x.name for x in self.frames)]),
+            ("joints", [x.joint.name for x in self.links]),
         ):
             seen: set[str] = set()
             for name in names:
                 if not isinstance(name, str) or not name:
-                    raise ModelError(f"a {what} of robot {self.name!r} is named {name!r}; a name is text and not empty.")
+                    raise ModelError(f"one of the {what} of robot {self.name!r} is named {name!r}; a name is text and not empty.")
                 if name in seen:
-                    raise ModelError(f"robot {self.name!r} has two {what}s named {name!r}; names must differ.")
+                    raise ModelError(f"robot {self.name!r} has two {what} named {name!r}; names must differ.")
                 seen.add(name)
 
     def _parents_first(self) -> tuple[int, ...]:
@@ -189,9 +196,13 @@ class Robot:
             ratio, offset = ratio * mimic.ratio, offset + ratio * mimic.offset
 
     def _gather_numbers(self, gravity: Any) -> None:
-        gravity = np.asarray(gravity, dtype=np.float64)
+        given = gravity
+        try:
+            gravity = np.asarray(given, dtype=np.float64)
+        except (ValueError, TypeError):
+            gravity = np.zeros(0)
         if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
-            raise ModelError(f"gravity is {gravity.tolist()}; expected three numbers, the acceleration of free fall in the space frame.")
+            raise ModelError(f"gravity is {given!r}; expected three numbers, the acceleration of free fall in the space frame.")
         joint = [link.joint for link in self.links]
         rows = lambda parts, *shape: np.concatenate([np.zeros((0, *shape)), *parts])  # noqa: E731
         numbers = {
@@ -235,7 +246,7 @@ class Robot:
         """
         screws, com_frames = np.asarray(screws, dtype=float), np.asarray(com_frames, dtype=float)
         masses, inertias = np.asarray(masses, dtype=float), np.asarray(inertias, dtype=float)
-        n = len(screws)
+        n = len(screws) if screws.ndim else 0
         shapes = (("screws", screws, (n, 6)), ("com_frames", com_frames, (n, 4, 4)), ("masses", masses, (n,)), ("inertias", inertias, (n, 3, 3)))
         for what, x, shape in shapes:
             if x.shape != shape:
@@ -256,7 +267,8 @@ class Robot:
         robot = Robot(name, links, gravity=gravity)
         if tip is None:
             return robot
-        return robot.with_frame("tip", links[-1].name, se3.inverse(com_frames[-1]) @ as_pose(tip, "tip"))
+        last = se3.inverse(com_frames[-1]) if n else np.eye(4)
+        return robot.with_frame("tip", links[-1].name if n else "base", last @ as_pose(tip, "tip"))
 
     def with_link(self, link: Link) -> Robot:
         """This robot with one more link, for building link by link from `Robot("name", [])`."""
@@ -412,11 +424,13 @@ class Robot:
     def integrate(self, q: Array, dv: Array) -> Array:
         """q (..., nq) moved by the tangent vector dv (..., nv): for an angle q + dv, for a free base T(q) exp(dv)."""
         q, dv = self._checked(q, "q", self.nq), self._checked(dv, "dv", self.nv)
+        broadcast_batch(q=(q, 1), dv=(dv, 1))
         return self._jointwise(lambda kind, i: kind.integrate(q[..., self._q_slices[i]], dv[..., self._v_slices[i]]), q)
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """The tangent vector (..., nv) that moves q0 to q1: `integrate(q0, difference(q0, q1))` is q1."""
         q0, q1 = self._checked(q0, "q0", self.nq), self._checked(q1, "q1", self.nq)
+        broadcast_batch(q0=(q0, 1), q1=(q1, 1))
         return self._jointwise(lambda kind, i: kind.difference(q0[..., self._q_slices[i]], q1[..., self._q_slices[i]]), q0)
 
     def _jointwise(self, part: Any, example: Array) -> Array:
@@ -459,15 +473,29 @@ class Robot:
 
     def with_numbers(self, **numbers: Array) -> Robot:
         """This robot with some of `NUMBERS` replaced by arrays of any kind, symbols and traced arrays included, unchecked."""
-        other = copy.copy(self)
-        other.__dict__.update(numbers, _cache={})
+        other = object.__new__(Robot)
+        other.__dict__.update(self.__dict__, **numbers, _cache={}, _fast={})
         return other
+
+    @property
+    def has_plain_numbers(self) -> bool:
+        """Whether all its numbers are constants of double precision, so that code can be made for them."""
+        return all(type(x := getattr(self, key)) is np.ndarray and x.dtype == np.float64 for key in NUMBERS)
+
+    @property
+    def canonical(self) -> Any:
+        """The same mechanism in frames in which most constants vanish: see `robot/canonical.py`."""
+        if "canonical" not in self._cache:
+            from .canonical import canonical
+
+            self._cache["canonical"] = canonical(self)
+        return self._cache["canonical"]
 
     def like(self, x: Array) -> Robot:
         """This robot with its numbers as arrays of the namespace, precision and device of x."""
-        if type(x) is np.ndarray and x.dtype != np.float32:
+        if isinstance(x, np.ndarray) and x.dtype != np.float32:
             return self
-        if not all(type(getattr(self, key)) is np.ndarray for key in NUMBERS):
+        if not self.has_plain_numbers:
             return self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
         kept = (type(x).__module__.partition(".")[0], x.dtype, str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else "")
         if kept not in self._cache:
@@ -516,6 +544,8 @@ def _kind_of_screw(screw: np.ndarray, i: int) -> str:
         raise ModelError(f"screws[{i}] is {screw.tolist()}; every number must be finite.")
     size = np.linalg.norm(w)
     if size < 1e-12:
+        if np.linalg.norm(v) < 1e-12:
+            raise ModelError(f"screws[{i}] is zero; a joint moves along or about something.")
         if abs(np.linalg.norm(v) - 1) > 1e-9:
             raise ModelError(f"screws[{i}] is {screw.tolist()}: a prismatic joint (ω = 0) needs |v| = 1; divide by {np.linalg.norm(v):g}.")
         return "prismatic"
