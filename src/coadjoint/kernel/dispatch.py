@@ -121,7 +121,7 @@ class Kernel:
         found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
         robot._fast[key] = found
         ordinary = len(arrays) == self.plain and not single
-        if found is not None and ordinary and statics == self._defaults():
+        if found is not None and ordinary and robot.nv and statics == self._defaults():
             found.general.slow = functools.partial(self.general, robot)
             robot._fast[self.source] = found.call if self.explain is None else self._explained(robot, found.call)
         return found
@@ -130,13 +130,15 @@ class Kernel:
         return {n: p.default for n, p in list(self.signature.parameters.items())[1:] if n not in self.cores}
 
     def _explained(self, robot: Any, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The compiled function, with a look at its first entry: where there is no result all of it is nan."""
+        """The compiled function, with a look at the first entry of each result: where there is none, all of it is nan."""
+        core = len(self.returns[0].split())
+        first = (..., *(0 for _ in range(core)))
 
         def explained(*args: Any) -> Any:
             result = call(*args)
             if type(result) is np.ndarray:
-                first = result.item(0) if result.ndim == len(self.returns[0].split()) and result.size else result.ravel()[:0].sum()
-                if first != first or (result.ndim > len(self.returns[0].split()) and np.isnan(result[(..., *[0] * len(self.returns[0].split()))]).any()):
+                entry = result.item(0) if result.ndim == core else np.nan if np.isnan(result[first]).any() else 0.0
+                if entry != entry:
                     return self.general(robot, *args)
             return result
 
