@@ -23,7 +23,7 @@ def _with_changed_link(robot: Robot, i: int, link: Link) -> Robot:
 def _moving_link(robot: Robot, link: str) -> int:
     i = robot.link_index(link)
     if i < 0:
-        raise ModelError(f"{link!r} is the base of robot {robot.name!r}; it does not move and has no inertia to change.")
+        raise ModelError(f"{link!r} is the base of robot {robot.name!r}, which has neither inertia nor placement; name a link.")
     return i
 
 
@@ -58,15 +58,23 @@ def with_placement(robot: Robot, link: str, placement: Any) -> Robot:
 
 def lock(robot: Robot, values: Mapping[str, Any]) -> Robot:
     """Each joint becomes fixed at M exp(S q₀), and what follows a locked joint is locked with it."""
+    if not isinstance(values, Mapping):
+        raise CoadjointError(f"lock takes a dictionary of joints and the coordinates to hold them at, not {values!r}.")
     held: dict[int, np.ndarray] = {}
     for joint, value in values.items():
         i = robot.joint_index(joint)
         if i in robot.mimics:
             source = robot.links[robot.mimics[i][0]].joint.name
             raise ModelError(f"joint {joint!r} follows {source!r} and cannot be locked by itself; lock {source!r}.")
-        q = np.atleast_1d(np.asarray(value, dtype=float))
-        if q.shape != (robot.kinds[i].nq,) or not np.all(np.isfinite(q)):
-            raise ModelError(f"joint {joint!r} is to be locked at {value!r}; it takes {robot.kinds[i].nq} finite number(s).")
+        nq = robot.kinds[i].nq
+        try:
+            q = np.atleast_1d(np.asarray(value, dtype=float))
+        except (ValueError, TypeError):
+            q = np.full(nq, np.nan)
+        if q.shape != (nq,) or not np.all(np.isfinite(q)):
+            raise ModelError(f"joint {joint!r} is to be locked at {value!r}; it takes {nq} finite number(s).")
+        if robot.links[i].joint.kind in ("spherical", "free") and not q[-4:].any():
+            raise ModelError(f"joint {joint!r} is to be locked at {value!r}; a quaternion must not be zero (none turns: 0 0 0 1).")
         held[i] = q
     for i, (source, ratio, offset) in robot.mimics.items():
         if source in held:
@@ -109,6 +117,8 @@ def _merge(robot: Robot, fixed: Any) -> Robot:
 
 
 def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Robot:
+    if not hasattr(other, "links"):
+        raise CoadjointError(f"what is to be attached is {other!r}; expected a Robot.")
     on, placement = robot.frame(frame)
     root = placement @ (np.eye(4) if pose is None else as_pose(pose, "pose"))
     taken = set(robot.frame_names) | set(robot.joint_names)

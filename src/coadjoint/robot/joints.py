@@ -206,6 +206,31 @@ SUBGROUPS = ("spherical", "planar", "free")
 """Kinds whose coordinates move together as one group element."""
 
 
+def wrong_screws(kind: str, screws: np.ndarray, tolerance: float = 1e-6) -> str:
+    """What keeps screws (nv, 6) from being those of a joint of that kind, in words; empty for screws that are."""
+    w, v = screws[:, :3], screws[:, 3:]
+    differ = lambda x, y: bool(np.max(np.abs(x - y), initial=0.0) > tolerance)  # noqa: E731
+    if kind == "fixed":
+        return ""
+    if kind == "prismatic":
+        return "ω must be 0 and |v| 1" if differ(w, 0.0) or differ(np.linalg.norm(v), 1.0) else ""
+    if kind not in SUBGROUPS:
+        if differ(np.linalg.norm(w, axis=-1), 1.0):
+            return "|ω| must be 1"
+        advance = dot(w, v) / np.maximum(1.0, np.linalg.norm(v, axis=-1))
+        return "ω·v must be 0: it turns without advance" if kind != "helical" and differ(advance, 0.0) else ""
+    still = np.zeros((3, 3))
+    if kind == "planar":
+        axes, c = np.stack([v[1], v[2], w[0]]), np.cross(w[0], v[0])
+        expected = np.concatenate([np.concatenate([axes[2], np.cross(c, axes[2])])[None], np.concatenate([still, axes], 1)[:2]])
+    else:
+        axes, c = w[:3], 0.5 * np.cross(w[:3], v[:3]).sum(0)
+        expected = np.concatenate([np.block([axes, np.cross(c, axes)]), np.block([still, axes])])[: len(screws)]
+    if differ(axes @ axes.T, np.eye(3)) or np.linalg.det(axes) < 0:
+        return f"the axes must be three unit vectors across each other, right-handed: make it with `Joint.{kind}`"
+    return f"the axes must meet in one point, slides go along them: make it with `Joint.{kind}`" if differ(screws, expected) else ""
+
+
 def home_screws(kind: str, **geometry: Any) -> np.ndarray:
     """The screws (nv, 6) of a joint of that kind; see `Joint` for the geometry each takes."""
     axis = geometry.get("axis")

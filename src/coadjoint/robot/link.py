@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ModelError, unknown
 from ..lie import inertia as _inertia
-from .joints import KINDS, home_screws
+from .joints import KINDS, home_screws, wrong_screws
 
 Vector = Sequence[float] | np.ndarray
 
@@ -31,8 +31,15 @@ def _finite(x: np.ndarray, what: str) -> np.ndarray:
     return x
 
 
+def _vector(x: Any, what: str) -> np.ndarray:
+    """x as three finite numbers; one number does not stand for three."""
+    if np.shape(x) != (3,):
+        raise ModelError(f"{what} is {x!r}; expected three numbers.")
+    return _finite(_frozen(x, (3,), what), what)
+
+
 def _unit(axis: Any, what: str) -> np.ndarray:
-    axis = _finite(_frozen(axis, (3,), what), what)
+    axis = _vector(axis, what)
     length = np.linalg.norm(axis)
     if length < 1e-12:
         raise ModelError(f"{what} is {axis.tolist()}; an axis must not be zero.")
@@ -77,9 +84,11 @@ class Joint:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise unknown("kind of joint", self.kind, KINDS)
-        kind, label = KINDS[self.kind], f"joint {self.name!r}"
+        kind, label = KINDS[self.kind], f"joint {self.name!r}" if self.name else f"the {self.kind} joint"
         set_ = lambda key, value: object.__setattr__(self, key, value)  # noqa: E731
         set_("screws", _finite(_frozen(self.screws, (kind.nv, 6), f"{label}: screws"), f"{label}: screws"))
+        if wrong := wrong_screws(self.kind, self.screws):
+            raise ModelError(f"{label}: screws are {self.screws.tolist()}; of a {self.kind} joint {wrong}.")
         for key in ("armature", "damping", "friction"):
             value = _finite(_frozen(getattr(self, key), (kind.nv,), f"{label}: {key}"), f"{label}: {key}")
             if np.any(value < 0):
@@ -94,6 +103,8 @@ class Joint:
             raise ModelError(f"{label}: lower limit {self.lower.tolist()} is above upper limit {self.upper.tolist()}.")
         if self.mimic is not None and kind.nv != 1:
             raise ModelError(f"{label} is {self.kind} and cannot mimic {self.mimic.joint!r}: only a joint with one screw can.")
+        if self.mimic is not None and not np.all(np.isfinite([self.mimic.ratio, self.mimic.offset])):
+            raise ModelError(f"{label} mimics {self.mimic.ratio} · {self.mimic.joint} + {self.mimic.offset}; numbers must be finite.")
 
     @staticmethod
     def fixed(**options: Any) -> Joint:
@@ -103,12 +114,12 @@ class Joint:
     @staticmethod
     def revolute(axis: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Rotation about the axis through the point."""
-        return Joint("revolute", home_screws("revolute", axis=_unit(axis, "axis"), point=point), **options)
+        return Joint("revolute", home_screws("revolute", axis=_unit(axis, "axis"), point=_vector(point, "point")), **options)
 
     @staticmethod
     def continuous(axis: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Rotation without limits."""
-        return Joint("continuous", home_screws("continuous", axis=_unit(axis, "axis"), point=point), **options)
+        return Joint("continuous", home_screws("continuous", axis=_unit(axis, "axis"), point=_vector(point, "point")), **options)
 
     @staticmethod
     def prismatic(axis: Vector = (0.0, 0.0, 1.0), **options: Any) -> Joint:
@@ -120,7 +131,8 @@ class Joint:
         axis: Vector = (0.0, 0.0, 1.0), pitch: float = 0.0, point: Vector = (0.0, 0.0, 0.0), **options: Any
     ) -> Joint:
         """Rotation about the axis with an advance of `pitch` metres per radian."""
-        return Joint("helical", home_screws("helical", axis=_unit(axis, "axis"), pitch=pitch, point=point), **options)
+        geometry = {"axis": _unit(axis, "axis"), "pitch": float(pitch), "point": _vector(point, "point")}
+        return Joint("helical", home_screws("helical", **geometry), **options)
 
     @staticmethod
     def universal(
@@ -128,19 +140,21 @@ class Joint:
     ) -> Joint:
         """Rotation about an axis fixed in the parent, then about a second one fixed in the link."""
         first, second = _unit(axis, "axis"), _unit(second_axis, "second_axis")
-        return Joint("universal", home_screws("universal", axis=first, second_axis=second, point=point), **options)
+        screws = home_screws("universal", axis=first, second_axis=second, point=_vector(point, "point"))
+        return Joint("universal", screws, **options)
 
     @staticmethod
     def spherical(point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """All rotations about the point; q is a quaternion (x, y, z, w)."""
-        return Joint("spherical", home_screws("spherical", point=point), **options)
+        return Joint("spherical", home_screws("spherical", point=_vector(point, "point")), **options)
 
     @staticmethod
     def planar(normal: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Translation in a plane and rotation about its normal; x and y are the axes that the shortest turn from z brings."""
         n = _unit(normal, "normal")
         R = _shortest(n)
-        return Joint("planar", home_screws("planar", axis=n, point=point, plane=(R[:, 0], R[:, 1])), **options)
+        screws = home_screws("planar", axis=n, point=_vector(point, "point"), plane=(R[:, 0], R[:, 1]))
+        return Joint("planar", screws, **options)
 
     @staticmethod
     def free(**options: Any) -> Joint:
@@ -199,18 +213,20 @@ class Link:
 
         An inertia that no rigid body can have (mass or a principal moment negative) is refused.
         """
-        I = np.asarray(inertia, dtype=float)  # noqa: E741
-        I = I if I.ndim == 2 else np.diag(np.broadcast_to(I, (3,)))  # noqa: E741
-        check_solid(f"link {name!r}", mass, com, I)
+        label = f"link {name!r}"
+        if np.ndim(inertia) < 2:
+            inertia = np.diag(_frozen(inertia, (3,), f"{label}: inertia"))
+        I = _frozen(inertia, (3, 3), f"{label}: inertia")  # noqa: E741
+        check_solid(label, mass, com, I)
         parameters = _inertia.from_body(mass, np.asarray(com, dtype=float), I)
         return Link(name, parent, joint, np.eye(4) if placement is None else placement, parameters)
 
 
 def check_solid(label: str, mass: Any, com: Any, inertia: Any) -> None:
     """Refuse what cannot be the mass, centre of mass and central inertia of a body."""
-    mass, inertia = float(mass), _frozen(inertia, (3, 3), f"{label}: inertia")
-    _finite(np.array([mass]), f"{label}: mass")
-    _finite(_frozen(com, (3,), f"{label}: centre of mass"), f"{label}: centre of mass")
+    mass, inertia = float(_frozen(mass, (), f"{label}: mass")), _frozen(inertia, (3, 3), f"{label}: inertia")
+    _finite(np.array(mass), f"{label}: mass")
+    _vector(com, f"{label}: centre of mass")
     _finite(inertia, f"{label}: inertia")
     if mass < 0:
         raise ModelError(f"{label}: mass is {mass:g} kg; a mass must not be negative.")
