@@ -37,6 +37,7 @@ from .kinematics import (
 )
 from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
+from .robot.urdf_write import write_urdf
 
 __version__ = "0.1.0"
 
@@ -81,4 +82,5 @@ __all__ = [
     "space_screws",
     "to_dh",
     "total_mass",
+    "write_urdf",
 ]

@@ -25,7 +25,10 @@ from .files import read_bytes
 from .link import Joint, Link, Mimic
 from .robot import Robot
 
-TYPES = {
+TEXT = "the text"
+"""What errors call a description that is not in a file."""
+
+TYPES: dict[str, Any] = {
     "revolute": Joint.revolute,
     "continuous": Joint.continuous,
     "prismatic": Joint.prismatic,
@@ -36,6 +39,8 @@ TYPES = {
     "ball": Joint.spherical,
 }
 """The joint types of URDF."""
+
+GRAVITY = (0.0, 0.0, -9.81)
 
 ROUNDED = 1e-6
 """How much of an inertia, relative to its largest entry, files lose by writing few digits; less is not worth a warning."""
@@ -56,10 +61,10 @@ def read_urdf(source: str | os.PathLike[str], base: str = "fixed", fixed_joints:
     """
     check_options(base, fixed_joints)
     if isinstance(source, str) and source.lstrip().startswith("<"):
-        label, data = "the text", source.strip()
+        root = xml.parse(source.strip(), TEXT)
     else:
-        label, data = os.fspath(source), read_bytes(source)
-    robot = _robot(xml.parse(data, label), base == "free")
+        root = xml.parse(read_bytes(source), os.fspath(source))
+    robot = _robot(root, base == "free")
     return robot.merge_fixed() if fixed_joints == "merge" else robot
 
 
@@ -77,7 +82,7 @@ def _robot(root: xml.Element, free: bool) -> Robot:
     warnings: list[str] = []
     name = root.attributes.get("name", "").strip()
     if not name:
-        name = Path(root.source).stem if root.source != "the text" else "robot"
+        name = Path(root.source).stem if root.source != TEXT else "robot"
         warnings.append(f"the robot has no name and is called {name!r}.")
     links, joints = _named(root, "link"), _named(root, "joint")
     if not links:
@@ -97,8 +102,10 @@ def _robot(root: xml.Element, free: bool) -> Robot:
     for child, joint in carriers.items():
         placement = origin(joint.optional("origin"))
         parts.append(Link(child, joint.one("parent").text("link"), _joint(joint, warnings), placement, parameters[child]))
+    extra = root.optional("coadjoint")  # what `write_urdf` adds for gravity, which URDF has no word for
+    gravity = GRAVITY if extra is None else extra.vector("gravity", GRAVITY)
     try:
-        robot = Robot(name, parts, base=base)
+        robot = Robot(name, parts, gravity=gravity, base=base)
     except CoadjointError as error:  # all that is known to go wrong has been found before, with its line
         raise root.error(str(error)) from None
     return robot._remade(warnings=(*warnings, *_massless(robot)))

@@ -130,7 +130,7 @@ def root_tag(data: bytes | str, source: str) -> str:
 def _parser(source: str) -> Any:
     parser = expat.ParserCreate()
 
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any) -> Any:
         raise ReadError(
             f"{source}: line {parser.CurrentLineNumber}: the file has a document type (<!DOCTYPE …>), which may hide entities and "
             "other files; robot descriptions need none. Remove it."
