@@ -274,11 +274,25 @@ def test_convert_keeps_the_dynamics(here, extension, capsys):
 
 
 def test_convert_names_what_is_lost(here, capsys):
+    save(two_links(armature=0.5), here / "two.json")
+    assert main(["convert", "two.json", "out.urdf"]) == 0
+    assert re.search(r"coadjoint: warning: .*'shoulder'.* armature", capsys.readouterr().err)
     pytest.importorskip("mujoco")
     save(two_links(velocity=3.0), here / "two.json")
     assert main(["convert", "two.json", "out.xml"]) == 0
-    error = capsys.readouterr().err
-    assert re.search(r"coadjoint: warning: .*velocity limits of 'shoulder'", error)
+    assert re.search(r"coadjoint: warning: .*velocity limits of 'shoulder'", capsys.readouterr().err)
+
+
+def test_convert_refuses_what_a_format_cannot_say(here, capsys):
+    nut = Link.solid("nut", "base", Joint.helical(pitch=0.1, name="thread"), mass=1.0, inertia=0.1)
+    save(Robot("screw", [nut]), here / "s.json")
+    before = files(here)
+    for out in ("out.urdf", "out.xml"):
+        assert main(["convert", "s.json", out]) == 1
+        error = capsys.readouterr().err
+        assert "'thread' is helical" in error
+        assert error.count("\n") == 1
+    assert files(here) == before
 
 
 def test_convert_overwrites_only_by_force(here, capsys):

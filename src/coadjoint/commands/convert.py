@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import warnings
 from pathlib import Path
 
-from ..errors import CoadjointError
+from ..errors import CoadjointError, ModelWarning
 from ..files import check_output, replacing
 from ..robot.robot import Robot
 
@@ -23,8 +23,8 @@ def run(args: argparse.Namespace) -> None:
     if out.exists() and not args.force:
         raise CoadjointError(f"{out} exists already; --force overwrites it.")
     robot = load(args.robot, fixed_joints="keep")
-    for warning in robot.warnings:
-        print(f"coadjoint: warning: {warning}", file=sys.stderr)
+    for note in robot.warnings:
+        warnings.warn(note, ModelWarning, stacklevel=2)
     text = as_text(robot, extension)
     with replacing(out) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
@@ -34,8 +34,10 @@ def run(args: argparse.Namespace) -> None:
 def as_text(robot: Robot, extension: str) -> str:
     """The robot in the format of that extension; what the format does not hold is named in a warning or refused."""
     if extension == ".urdf":
-        from ..robot.urdf import to_urdf
+        from ..robot.urdf_write import to_urdf, unsaid
 
+        for note in unsaid(robot):
+            warnings.warn(f"URDF: {note}", ModelWarning, stacklevel=2)
         return to_urdf(robot)
     if extension == ".xml":
         from ..robot.mjcf import to_mjcf

@@ -81,10 +81,10 @@ def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure
     if values is None or states.v is None:
         raise CoadjointError("the states have nothing to draw: compute tau (or a) first.")
     x = np.arange(1, len(states) + 1) if states.time is None else states.time
-    across = robot.nv if robot.nv <= 4 else min((4, 3), key=lambda n: -robot.nv % n)
+    across = robot.nv if robot.nv <= 4 else 6 if robot.nv > 16 else min((4, 3), key=lambda n: -robot.nv % n)
     rows = -(-robot.nv // across)
     with _context():
-        figure = Figure(figsize=(11, 1.0 + 1.55 * rows + 2.6), layout="constrained")
+        figure = Figure(figsize=(max(11, 2.6 * across), 1.0 + 1.55 * rows + 2.6), layout="constrained")
         grid = figure.add_gridspec(rows + 1, 1, height_ratios=[1.0] * rows + [1.7])
         upper = grid[:rows].subgridspec(rows, across)
         colours = _colours(robot.nv)

@@ -24,8 +24,9 @@ def number(x: Any) -> str:
 
 
 def vector(x: Any) -> str:
-    """(x, y, z), four digits each, without signs of zero."""
-    return "(" + ", ".join(f"{y + 0.0:.4g}" for y in np.round(np.asarray(x, dtype=float), 12)) + ")"
+    """(x, y, z), four digits each; what is rounding beside the largest is 0."""
+    x = np.asarray(x, dtype=float)
+    return "(" + ", ".join(f"{y:.4g}" for y in np.where(np.abs(x) > 1e-12 * np.abs(x).max(), x, 0.0)) + ")"
 
 
 class Progress:
@@ -37,7 +38,7 @@ class Progress:
 
     def __call__(self, part: float) -> None:
         now = time.monotonic()
-        if now < self.next:
+        if now < self.next or part >= 1.0:
             return
         self.next, self.shown = now + (0.1 if self.terminal else 5.0), True
         left = (now - self.start) * (1 - part) / part if part > 0 else float("inf")
