@@ -129,7 +129,7 @@ def test_single_precision(name):
     h.check_float32(_FUNCTIONS[name], _SMOOTH)
 
 
-@pytest.mark.parametrize("name", _FUNCTIONS)
+@pytest.mark.parametrize("name", ["products", "log", "matrices"])  # these contain the others, and compiling takes a second
 def test_jax(name):
     h.check_jax(_FUNCTIONS[name], _POINTS, len(_SMOOTH))
 

@@ -135,7 +135,7 @@ def test_log_of_a_roughly_orthogonal_matrix_is_finite():
 
 @pytest.mark.parametrize("angle", [*h.ANGLES, *h.LARGE_ANGLES])
 def test_dexp_and_its_inverse_have_60_digit_accuracy(angle):
-    xi = h.twists(angle)
+    xi = h.twists(angle)[1::2]
     length = h.lengths(xi[:, 3:])
     references = [h.power_series(se3.ad(x), shift=1) for x in xi]
     error = np.abs(se3.dexp(xi) - np.stack([h.rounded(A) for A in references]))
@@ -257,7 +257,9 @@ def test_single_precision(name):
     h.check_float32(_FUNCTIONS[name], _SMOOTH)
 
 
-@pytest.mark.parametrize("name", _FUNCTIONS)
+@pytest.mark.parametrize(
+    "name", ["vee", "exp_screw", "log", "inverse", "Ad", "ad", "dexp", "dexp_inverse", "actions of a constant pose", "brackets"]
+)  # these contain the others, and compiling takes a second
 def test_jax(name):
     h.check_jax(_FUNCTIONS[name], _POINTS, len(_SMOOTH))
 

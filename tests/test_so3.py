@@ -140,7 +140,7 @@ def test_single_precision(name):
     h.check_float32(_FUNCTIONS[name], _SMOOTH)
 
 
-@pytest.mark.parametrize("name", _FUNCTIONS)
+@pytest.mark.parametrize("name", ["log of exp", "dexp", "dexp_inverse"])  # these contain the others, and compiling takes a second
 def test_jax(name):
     h.check_jax(_FUNCTIONS[name], _POINTS, len(_SMOOTH))
 
