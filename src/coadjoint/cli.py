@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", ModelWarning)
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
             import_module(f".commands.{args.command}", __package__).run(args)
         sys.stdout.flush()
     except (CoadjointError, OSError, MemoryError) as error:

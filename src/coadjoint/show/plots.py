@@ -138,7 +138,7 @@ def _panel(axes: Axes, x: np.ndarray, y: np.ndarray, colour: Any, limit: float) 
             if np.max(sign * y) > 0.5 * limit:
                 axes.axhline(sign * limit, color=_LIMIT, linestyle=(0, (5, 3)), linewidth=1.0)
     over = largest > limit
-    axes.set_title(f"limit {limit:g}" + (" exceeded" if over else ""), loc="right", fontsize=7.5, color=_LIMIT if over else "0.45")
+    axes.set_title(f"{'exceeds' if over else 'limit'} {limit:g}", loc="right", fontsize=7.5, color=_LIMIT if over else "0.45")
 
 
 def _overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: list[str], title: str) -> None:
