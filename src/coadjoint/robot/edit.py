@@ -30,7 +30,8 @@ def _moving_link(robot: Robot, link: str) -> int:
 def with_inertia(robot: Robot, link: str, *, mass: float, com: Any, inertia: Any) -> Robot:
     i = _moving_link(robot, link)
     old = robot.links[i]
-    return _with_changed_link(robot, i, Link.solid(old.name, old.parent, old.joint, old.placement, mass=mass, com=com, inertia=inertia))
+    new = Link.solid(old.name, old.parent, old.joint, old.placement, mass=mass, com=com, inertia=inertia)
+    return _with_changed_link(robot, i, new)
 
 
 def with_inertial_parameters(robot: Robot, parameters: Any) -> Robot:

@@ -104,7 +104,8 @@ class Joint:
         if self.mimic is not None and kind.nv != 1:
             raise ModelError(f"{label} is {self.kind} and cannot mimic {self.mimic.joint!r}: only a joint with one screw can.")
         if self.mimic is not None and not np.all(np.isfinite([self.mimic.ratio, self.mimic.offset])):
-            raise ModelError(f"{label} mimics {self.mimic.ratio} · {self.mimic.joint} + {self.mimic.offset}; numbers must be finite.")
+            follows = f"{self.mimic.ratio} · {self.mimic.joint} + {self.mimic.offset}"
+            raise ModelError(f"{label} mimics {follows}; numbers must be finite.")
 
     @staticmethod
     def fixed(**options: Any) -> Joint:
