@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..arrays import Array, asfloat, like, namespace
 from ..errors import ShapeError
 
@@ -16,12 +14,9 @@ def arguments(*named: tuple[str, Array, tuple[int, ...]]) -> tuple[Array, ...]:
             wanted = ", ".join(map(str, core))
             raise ShapeError(f"{name} has the shape {tuple(x.shape)}; expected (..., {wanted}), batch axes in front.")
     xp = namespace(*arrays)
-    if xp.__name__.endswith("torch"):  # PyTorch alone does not compute with NumPy arrays
+    if xp.__name__.endswith("torch") or xp.__name__.startswith("jax"):
         reference = next(x for x in arrays if namespace(x) is xp)
         arrays = [x if namespace(x) is xp else like(x, reference) for x in arrays]
-    elif xp is not np and xp.__name__.startswith("jax"):
-        reference = next(x for x in arrays if namespace(x) is xp)
-        arrays = [like(x, reference) for x in arrays]
     return tuple(arrays)
 
 
