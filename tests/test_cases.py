@@ -18,6 +18,11 @@ from coadjoint.lie import inertia, screw, se3
 FOLDER = Path(__file__).parents[1].parent / "shared" / "cases"
 
 
+@pytest.fixture(autouse=True, params=["as written", pytest.param("native", marks=pytest.mark.native)])
+def _way(request):
+    """Every case holds for the algorithms as written and for the machine code made of them."""
+
+
 def load(number: int) -> SimpleNamespace:
     """The case with that number: robot, inputs, expected, tolerance (rtol, atol); its test is skipped where there is none."""
     files = sorted(FOLDER.glob(f"{number:02d}_*.json"))

@@ -285,7 +285,6 @@ def from_screws(**changes):
     return Robot.from_screws(**(parts | changes))
 
 
-CYCLE = {"parents": [1, 0]}
 FROM_SCREWS = {
     "screws[1] is [0.0, 0.0, 2.0, 0.0, 0.0, 0.0]: a joint that turns needs |ω| = 1; divide by 2.": {"screws": [E[2], 2 * E[2]]},
     "screws[0] is [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]: a prismatic joint (ω = 0) needs |v| = 1; divide by 3.": {
