@@ -65,8 +65,8 @@ def lock(robot: Robot, values: Mapping[str, Any]) -> Robot:
     for joint, value in values.items():
         i = robot.joint_index(joint)
         if i in robot.mimics:
-            source = robot.links[robot.mimics[i][0]].joint.name
-            raise ModelError(f"joint {joint!r} follows {source!r} and cannot be locked by itself; lock {source!r}.")
+            followed = robot.links[robot.mimics[i][0]].joint.name
+            raise ModelError(f"joint {joint!r} follows {followed!r} and cannot be locked by itself; lock {followed!r}.")
         nq = robot.kinds[i].nq
         try:
             q = np.atleast_1d(np.asarray(value, dtype=float))
