@@ -1,6 +1,7 @@
 """Robot dynamics as geometry: see the README and `docs/`."""
 
 from . import errors, interop, lie
+from .compiling import compile, trace
 from .dynamics import (
     bias_force,
     center_of_mass,
@@ -54,6 +55,7 @@ __all__ = [
     "center_of_mass",
     "centroidal_momentum",
     "centroidal_momentum_matrix",
+    "compile",
     "errors",
     "forward_dynamics",
     "forward_kinematics",

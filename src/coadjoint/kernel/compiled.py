@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lie import se3
+from .dispatch import core_shape
 from .graph import Graph
 from .native import available, build
 from .trace import trace
@@ -40,19 +40,9 @@ def compiled(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str,
 
 
 def traced(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str, Any]) -> Graph:
-    """The simplified graph of a kernel for a robot; in its canonical form where the result allows it."""
-    frames = None
-    if kernel.joint_space:
-        form = robot.canonical
-        robot, frames = form.robot, form.frames
-    sizes = {name: tuple(int(x) if x.isdigit() else getattr(robot, x) for x in kernel.cores[name].split()) for name in given}
-
-    def run(*arrays: Any) -> Any:
-        named = dict(zip(given, arrays, strict=True))
-        if frames is not None and "wrenches" in named:
-            named["wrenches"] = se3.Ad_dual_act(frames, named["wrenches"])
-        return kernel.source(robot, **named, **statics)
-
+    """The graph of a kernel for a robot."""
+    sizes = {name: core_shape(kernel.cores[name], robot) for name in given}
+    run = lambda *arrays: kernel.general(robot, **dict(zip(given, arrays, strict=True)), **statics)  # noqa: E731
     return trace(run, sizes, kernel.source.__name__)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..arrays import Array, asfloat, broadcast_batch, like, namespace
 from ..errors import CoadjointError, ShapeError
+from ..lie import se3
 from .inputs import check_out
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -99,12 +100,21 @@ class Kernel:
         if native is not None:
             result = native.general.compute(*arrays.values(), out=out, threads=threads)
         else:
-            bound.arguments.update(arrays)
-            bound.arguments["robot"] = robot.like(reference)
+            robot_like = robot.like(reference)
+            if self.joint_space and namespace(*arrays.values()).__name__.endswith("symbols") and robot.has_plain_numbers:
+                robot_like = self._canonical(robot, arrays)
+            bound.arguments.update(arrays, robot=robot_like)
             result = _written_to(out, self._spread(self.source(*bound.args, **bound.kwargs), batch, reference))
         if self.explain is not None and type(result) is np.ndarray and result.dtype != object and np.isnan(result).any():
             self.explain(robot, **arrays)
         return result
+
+    def _canonical(self, robot: Any, arrays: dict[str, Any]) -> Any:
+        """The robot in the frames that make a trace cheapest, and the wrenches, in place, as seen in them."""
+        form = robot.canonical
+        if "wrenches" in arrays:
+            arrays["wrenches"] = se3.Ad_dual_act(form.frames, arrays["wrenches"])
+        return form.robot
 
     def native(self, robot: Any, arrays: dict[str, Any], statics: dict[str, Any]) -> Any:
         """The compiled function for these arguments, or None where there is none."""
@@ -150,6 +160,11 @@ class Kernel:
         return tuple(spread(x, batch, len(c.split()), reference) for x, c in zip(result, self.returns, strict=True))
 
 
+def core_shape(core: str, robot: Any) -> tuple[int, ...]:
+    """The sizes that a core such as "n_links 6" names."""
+    return tuple(int(size) if size.isdigit() else getattr(robot, size) for size in core.split())
+
+
 def check(robot: Any, named: dict[str, tuple[Any, str]]) -> tuple[dict[str, Array], tuple[int, ...]]:
     """Each array as floating-point numbers of one array library, its last axes as declared; and the batch shape of all."""
     if not hasattr(robot, "links"):
@@ -163,7 +178,7 @@ def check(robot: Any, named: dict[str, tuple[Any, str]]) -> tuple[dict[str, Arra
                 raise TypeError
         except (ValueError, TypeError):
             raise ShapeError(f"{name} is {_short(x)}; expected real numbers.") from None
-        wanted = tuple(int(size) if size.isdigit() else getattr(robot, size) for size in core.split())
+        wanted = core_shape(core, robot)
         if tuple(x.shape[-len(wanted) :]) != wanted:
             sizes = ", ".join(map(str, wanted))
             meaning = ", ".join(f"{size} = {n}" for size, n in zip(core.split(), wanted, strict=True) if not size.isdigit())

@@ -63,6 +63,7 @@ def canonical(robot: Robot) -> Canonical:
     if np.any(offsets) or robot._q_map is not None:
         other.__dict__["_q_map"] = (index, ratio, offset + offsets)
     other._cache["original"] = robot
+    other._cache["canonical"] = Canonical(other, np.broadcast_to(np.eye(4), frames.shape))
     return Canonical(other, frames)
 
 

@@ -9,6 +9,7 @@ between the two:
     mimic        a joint with its own coordinate, bound by an equality constraint, which MuJoCo keeps only softly
     massless     MuJoCo refuses bodies that move without mass and inertia. A massless link that carries just one other has its
                  joint on the body of that one; any other is an error, because no number is changed silently.
+                 Of such a link between only the joint is written; read again, its frame may stand elsewhere.
 """
 
 from __future__ import annotations
@@ -137,30 +138,35 @@ def _parts(link: Link, in_world: bool) -> list[_Part]:
         n, x, y = S[0, :3], S[1, 3:], S[2, 3:]
         geometry = (("slide", x, [1, 2]), ("slide", y, [1, 2]), ("hinge", n, [0]))
         return [
-            _Part(joint.name + suffix, kind, axis, np.cross(n, S[0, 3:]), _options(joint, dofs, k))
+            _Part(joint.name + suffix, kind, axis, np.cross(n, S[0, 3:]), _options(joint, dofs, k, kind == "slide"))
             for k, (suffix, (kind, axis, dofs)) in enumerate(zip(SUFFIXES["planar"], geometry, strict=True))
         ]
     _, c = _axes_and_centre(S)
-    options = _options(joint, range(len(S)))
     if joint.kind == "spherical":
-        return [_Part(joint.name, "ball", np.zeros(3), c, options)]
-    if options and np.any(c):
-        raise ModelError(
-            f"joint {joint.name!r} has armature, damping or friction about {c.tolist()}; MuJoCo: about the link's origin only."
-        )
+        return [_Part(joint.name, "ball", np.zeros(3), c, _options(joint, range(3)))]
+    if np.any(c) and np.any(joint.damping):
+        raise ModelError(f"joint {joint.name!r} has damping about {c.tolist()}; MuJoCo has it about the link's origin only.")
     if in_world:
-        return [_Part(joint.name, "free", np.zeros(3), np.zeros(3), options)]
+        return [_Part(joint.name, "free", np.zeros(3), np.zeros(3), _options(joint, range(6), turning=True))]
+    options = _options(joint, range(3, 6), turning=True)
     slides = [_Part(joint.name + s, "slide", e, np.zeros(3), options) for s, e in zip(SUFFIXES["free"], np.eye(3), strict=False)]
-    return [*slides, _Part(joint.name + "_ball", "ball", np.zeros(3), np.zeros(3), options)]
+    return [*slides, _Part(joint.name + "_ball", "ball", np.zeros(3), np.zeros(3), _options(joint, range(3)))]
 
 
-def _options(joint: Joint, dofs: Any, coordinate: int | None = None) -> dict[str, str]:
-    """The attributes of a MuJoCo joint for some freedoms, which must agree, and the limits of a coordinate that has any."""
+def _options(joint: Joint, dofs: Any, coordinate: int | None = None, turning: bool = False) -> dict[str, str]:
+    """The attributes of a MuJoCo joint for some freedoms, which must agree, and the limits of a coordinate that has any.
+
+    turning: our axes turn with the link, MuJoCo's do not. Damping that is the same along all of them does not care.
+    """
     options = {}
     for key, name in (("armature", "armature"), ("damping", "damping"), ("friction", "frictionloss")):
         values = getattr(joint, key)[list(dofs)]
         if np.ptp(values):
             raise ModelError(f"joint {joint.name!r}: {key} is {values.tolist()}; MuJoCo has one number for these freedoms.")
+        if turning and values[0] and key != "damping":
+            raise ModelError(
+                f"joint {joint.name!r} has {key} along the axes of its link; MuJoCo has it along those of what carries it."
+            )
         if values[0]:
             options[name] = _text(values[0])
     if coordinate is not None:
@@ -218,13 +224,15 @@ def _write_tree(robot: Robot, world: ElementTree.Element) -> None:
     while stack:
         i, around, before, waiting = stack.pop()
         link = robot.links[i]
-        for part in waiting:
-            if part.type == "ball" and np.max(np.abs(link.placement[:3, :3] - np.eye(3))) > 1e-14:
-                raise ModelError(
-                    f"joint {part.name!r} has no mass before link {link.name!r}, which stands turned on it; MuJoCo has no such."
-                )
-        placement = before @ link.placement
-        parts = [part.seen_from(link.placement) for part in waiting] + _parts(link, around is world and not waiting)
+        in_world = around is world
+        # Where a free joint is three slides and a ball, the slides are along the axes of what carries it.
+        placement = before if link.joint.kind == "free" and not in_world else before @ link.placement
+        parts = [part.seen_from(link.placement) for part in waiting] + _parts(link, in_world)
+        freedoms = sum({"free": 6, "ball": 3}.get(part.type, 1) for part in parts)
+        if freedoms > 6:
+            raise ModelError(
+                f"link {link.name!r} has {freedoms} freedoms with the massless links before it; MuJoCo allows six on a body."
+            )
         below = children.get(i, [])
         if parts and not _solid(robot, i) and not any(robot.links[k].joint.kind == "fixed" and _solid(robot, k) for k in below):
             _check_between(robot, i, below, link.name in sites)
@@ -247,8 +255,8 @@ def _check_between(robot: Robot, i: int, below: list[int], has_frames: bool) -> 
         reason = f"has no mass, and carries {len(below)} links instead of one with which it could be a body"
     elif has_frames:
         reason = "has no mass, but frames stand on it"
-    elif "free" in (link.joint.kind, robot.links[below[0]].joint.kind):
-        reason = "has no mass, and a free joint is the only one of its body"
+    elif link.joint.kind in ("spherical", "free") or robot.links[below[0]].joint.kind == "free":
+        reason = "has no mass, and on one body no turn follows a spherical joint, and nothing a free one"
     else:
         return
     raise ModelError(

@@ -514,9 +514,14 @@ class Robot:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that the robot is."""
+        """A hash of everything that the robot is; of one whose numbers are variables, its own."""
+        if not self.has_plain_numbers:
+            return f"variable {id(self)}"
         if "fingerprint" not in self._cache:
-            self._cache["fingerprint"] = hashlib.sha256(self.to_json().encode()).hexdigest()
+            digest = hashlib.sha256(self.to_json().encode())
+            for array in (*(getattr(self, key) for key in NUMBERS), *(self._q_map or ())):  # `with_numbers` changes no link
+                digest.update(np.ascontiguousarray(array).tobytes())
+            self._cache["fingerprint"] = digest.hexdigest()
         return self._cache["fingerprint"]
 
     def __eq__(self, other: object) -> bool:

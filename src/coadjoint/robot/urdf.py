@@ -80,8 +80,8 @@ def _robot(root: xml.Element, free: bool) -> Robot:
         raise root.error("not a URDF; expected <robot> as the root element.")
     _refuse_xacro(root)
     warnings: list[str] = []
-    name = root.attributes.get("name", "").strip()
-    if not name:
+    name = root.attributes.get("name", "")
+    if not name.strip():
         name = Path(root.source).stem if root.source != TEXT else "robot"
         warnings.append(f"the robot has no name and is called {name!r}.")
     links, joints = _named(root, "link"), _named(root, "joint")

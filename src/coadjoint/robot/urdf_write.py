@@ -11,9 +11,9 @@ import math
 import os
 import sys
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -129,7 +129,10 @@ def _tag(tag: str, end: str = "/>", **attributes: Any) -> str:
         if not isinstance(value, str):
             finite = np.clip(np.atleast_1d(value), -sys.float_info.max, sys.float_info.max) + 0.0  # -0 is 0
             value = " ".join(repr(float(x)) for x in finite)
-        words.append(f"{key}={quoteattr(value)}")
+        value = escape(value)
+        for space in "\n\t\r":  # which a reader would take for a blank
+            value = value.replace(space, f"&#{ord(space)};")
+        words.append(f'{key}="{value}"')
     return f"<{' '.join(words)}{end}"
 
 

@@ -1,0 +1,118 @@
+"""Users' own functions of a robot, traced and compiled like ours.
+
+A function is written for a robot and arrays, from our functions and array operations. `trace` gives its expression graph, to
+print (`coadjoint.export`) or to count; `compile` gives machine code of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .arrays import concat
+from .errors import CoadjointError, unknown
+from .kernel import native
+from .kernel.dispatch import core_shape
+from .kernel.graph import Graph
+from .kernel.inputs import check_inputs, real_array
+from .kernel.trace import trace as _trace
+from .robot.robot import Robot
+
+SIZES = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv", "dv": "nv", "wrenches": "n_links 6"}
+"""Core shapes of arguments that are known by their names."""
+
+PARAMETERS = ("inertias", "placements", "screws", "gravity", "armature", "damping", "friction")
+"""The robot's numbers that can be inputs: inertial (n_links, 10), kinematic (n_links, 4, 4) and (…, 6), and the rest."""
+
+
+def trace(
+    fn: Callable[..., Any],
+    robot: Robot,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    parameters: Sequence[str] = (),
+    **options: Any,
+) -> Graph:
+    """The expression graph of fn(robot, *arrays, **options).
+
+    Arrays named q, v, a, tau, dv and wrenches have the robot's sizes; `shapes` gives those of others, or takes an optional one
+    such as `wrenches` in. `parameters` names numbers of the robot (inertias, placements, screws, gravity, armature, damping,
+    friction) that become further inputs, after the arrays, instead of constants.
+    """
+    sizes = _shapes(fn, robot, dict(shapes or {}), options)
+    for name in parameters:
+        if name not in PARAMETERS:
+            raise unknown("number of a robot", name, PARAMETERS)
+    numbers = {name: getattr(robot, name).shape for name in parameters}
+
+    def run(*arrays: Any) -> Any:
+        given = dict(zip((*sizes, *numbers), arrays, strict=True))
+        chosen = {name: given.pop(name) for name in numbers}
+        if "placements" in chosen:  # the last row of a pose is no variable
+            last = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (robot.n_links, 1, 4))
+            chosen["placements"] = concat([chosen["placements"][:, :3].swapaxes(-1, -2), last.swapaxes(-1, -2)]).swapaxes(-1, -2)
+        return fn(robot.with_numbers(**chosen) if chosen else robot, **given, **options)
+
+    return _trace(run, sizes | numbers, getattr(fn, "__name__", "function").replace("<lambda>", "function"))
+
+
+def compile(
+    fn: Callable[..., Any],
+    robot: Robot,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    parameters: Sequence[str] = (),
+    dtype: Any = np.float64,
+    **options: Any,
+) -> Callable[..., Any]:
+    """A native callable of fn's arrays, without the robot: f(*arrays, *parameters, out=None, threads=None).
+
+    fn is one of our functions or a user's own, fn(robot, *arrays, **options); see `trace` for shapes and parameters. Arrays may have
+    any batch axes in front. Where native code is impossible the callable runs fn as written.
+    """
+    graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
+    if not native.available():
+        return _as_written(fn, robot, graph, parameters, options, np.dtype(dtype))
+    return native.build(graph, dtype)
+
+
+def _shapes(fn: Callable[..., Any], robot: Robot, shapes: dict[str, Sequence[int]], options: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The core shape of every array that fn takes, in the order of its arguments."""
+    names = list(inspect.signature(fn).parameters.values())
+    if not names:
+        raise CoadjointError("the function takes no arguments; expected fn(robot, *arrays).")
+    found: dict[str, tuple[int, ...]] = {}
+    cores = getattr(getattr(fn, "kernel", None), "cores", SIZES)
+    for p in names[1:]:
+        if p.name in shapes:
+            found[p.name] = tuple(shapes.pop(p.name))
+        elif p.name in options or p.default is not inspect.Parameter.empty:
+            continue
+        elif p.name in cores:
+            found[p.name] = core_shape(cores[p.name], robot)
+        else:
+            raise CoadjointError(f"the shape of argument {p.name!r} is not known; give it, as in shapes={{{p.name!r}: (3,)}}, or its value.")
+    if shapes:
+        raise unknown("argument of the function", next(iter(shapes)), [p.name for p in names[1:]])
+    return found
+
+
+def _as_written(fn: Any, robot: Robot, graph: Graph, parameters: Sequence[str], options: dict[str, Any], dtype: np.dtype) -> Callable[..., Any]:
+    """The same callable without native code."""
+
+    def call(*arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+        given = [real_array(n, x, dtype) for n, x in zip(graph.input_names, arrays, strict=True)]
+        check_inputs(graph.input_names, graph.input_shapes, given)
+        named = dict(zip(graph.input_names, given, strict=True))
+        chosen = {name: named.pop(name) for name in parameters}
+        result = fn(robot.with_numbers(**chosen) if chosen else robot, **named, **options)
+        if out is None:
+            return result
+        for x, y in zip(result, out, strict=True) if isinstance(result, tuple) else ((result, out),):
+            y[...] = x
+        return out
+
+    return call
