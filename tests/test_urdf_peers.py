@@ -109,7 +109,10 @@ def assert_close(ours: np.ndarray, theirs: np.ndarray, what: str) -> None:
     assert error < TOLERANCE, f"{what}: relative error {error:.1e}"
 
 
-@pytest.fixture(params=[(name, base) for name in FILES if name != EMPTY for base in ("fixed", "free")], ids="-".join, scope="module")
+CASES = [(name, base) for name in FILES if name != EMPTY for base in ("fixed", "free")]
+
+
+@pytest.fixture(params=CASES, ids="-".join, scope="module")
 def peer(request: pytest.FixtureRequest) -> Peer:
     name, base = request.param
     return Peer.of(FILES[name], base)
@@ -123,7 +126,7 @@ def test_there_are_all_files() -> None:
 def test_the_file_that_describes_nothing(base: str) -> None:
     robot = cj.load(FILES[EMPTY], base=base)
     assert robot.n_links == robot.nv == 0
-    assert "no name" in robot.warnings[0] and "no links" in robot.warnings[1]
+    assert [x.split(" and")[0] for x in robot.warnings] == ["the robot has no name", "the robot has no links; nothing of it moves."]
     assert cj.mass_matrix(robot, robot.neutral()).shape == (0, 0)
 
 
@@ -154,7 +157,8 @@ def test_jacobians(peer: Peer) -> None:
         return  # Pinocchio crashes on a Jacobian without columns
     carriers = {link.parent for link in robot.links}
     asked = [(name, "body") for name in robot.link_names if name in carriers]
-    tips = [*(name for name in robot.link_names if name not in carriers), *{frame.link: frame.name for frame in robot.frames}.values()]
+    tips = [name for name in robot.link_names if name not in carriers]
+    tips += {frame.link: frame.name for frame in robot.frames}.values()
     asked += [(name, reference) for name in tips for reference in REFERENCES]
     q = peer.states(1)[0]
     theirs = np.empty((len(asked), STATES, 6, model.nv))
@@ -170,7 +174,7 @@ def test_jacobians(peer: Peer) -> None:
 
 def test_dynamics(peer: Peer) -> None:
     robot, model, data, P = peer.robot, peer.model, peer.data, peer.P
-    q, v, a, tau, wrenches = peer.states(2)
+    q, v, a, _, wrenches = peer.states(2)
     names = "mass", "forced", "bias", "gravity", "kinetic", "potential", "momentum", "centre", "matrix"
     theirs: dict[str, list] = {name: [] for name in names}
     for x, vx, ax, w in zip(peer.q(q), v @ P.T, a @ P.T, wrenches):
