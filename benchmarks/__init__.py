@@ -1,0 +1,1 @@
+"""How fast it is, beside the libraries that people use: `python -m benchmarks`."""
