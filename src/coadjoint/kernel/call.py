@@ -2,29 +2,14 @@
 
 `@call` has CPython's METH_FASTCALL | METH_KEYWORDS signature and reads pointers, shapes and strides straight from the
 arrays' structs. Whatever it does not recognise at once it hands to `self`, a Python callable that takes the same
-arguments. The layout it assumes is checked against what NumPy and Python say of themselves before it is ever used.
+arguments. `builtin` checks the layout that it assumes before it is ever used.
 """
 
 from __future__ import annotations
 
-import ctypes
-import functools
-import sys
-import sysconfig
-from typing import Any
-
-import numpy as np
-
-from .context import FIELDS, context
+from .context import ALIGNED, DATA, DESCR, DIMS, FLAGS, ND, STRIDES, TUPLE_SIZE, TYPE, WRITEABLE, context
 from .ir import Body, Lanes, Module
 
-# Offsets in a PyArrayObject, and flags.
-DATA, ND, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64
-ALIGNED, WRITEABLE = 0x100, 0x400
-TYPE = 8
-TUPLE_SIZE = 16
-NEW_ARRAY = 93
-"""Place of PyArray_New in NumPy's table of C functions."""
 RELEASE = 64
 """Above so many states other Python threads may run meanwhile."""
 
@@ -88,10 +73,9 @@ class _Call:
             targets = [body.load("ptr", body.offset(first, 8 * k), 8) for k in range(n_out)]
         ranges = [self.extent(data, stride, shape, last) for data, stride, shape in inputs]
         for k, (array, shape) in enumerate(zip(targets, self.output_shapes, strict=True)):
-            before = batched
-            _, now, data, stride = self.array(array, shape, batch, batched, ALIGNED | WRITEABLE)
+            _, _, data, stride = self.array(array, shape, batch, batched, ALIGNED | WRITEABLE)
             nd = body.load("i32", body.offset(array, ND), 4)
-            wanted = self.new(f"add i64 {before}, {len(shape)}")
+            wanted = self.new(f"add i64 {batched}, {len(shape)}")
             self.check(f"icmp eq i64 {self.new(f'zext i32 {nd} to i64')}, {wanted}")
             mine = self.extent(data, stride, shape, last)
             for low, high in ranges:
@@ -133,12 +117,11 @@ class _Call:
         self.body.label(following)
 
     def is_a(self, thing: str, type_: str) -> None:
-        self.check(f"icmp eq ptr {self.body.load('ptr', self.body.offset(thing, TYPE), 8)}, "
-                   f"{self.body.load('ptr', context(type_), 8)}")
+        self.check(
+            f"icmp eq ptr {self.body.load('ptr', self.body.offset(thing, TYPE), 8)}, {self.body.load('ptr', context(type_), 8)}"
+        )
 
-    def array(
-        self, array: str, shape: tuple[int, ...], batch: str, batched: str, flags: int
-    ) -> tuple[str, str, str, str]:
+    def array(self, array: str, shape: tuple[int, ...], batch: str, batched: str, flags: int) -> tuple[str, str, str, str]:
         """Check one array; the batch size so far, whether there is one, data pointer and batch stride."""
         body = self.body
         self.is_a(array, "array_type")
@@ -253,138 +236,3 @@ class _Call:
         body.do(f"ret ptr {self.new(f'call ptr {no_memory}()')}")
         body.label(fine)
         body.do(f"ret ptr {value}")
-
-
-def fill_context(address: int, dtype: str, most: int) -> list[Any]:
-    """Write the table of addresses into loaded code; what must stay alive with it."""
-    table = (ctypes.c_int64 * len(FIELDS)).from_address(address)
-    out = sys.intern("out")
-    descr = np.dtype(dtype)
-    numbers = dict.fromkeys(FIELDS, 0)
-    for field, name in _PYTHON.items():
-        numbers[field] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-    if direct():
-        numbers |= {
-            "new_array": _numpy_function(NEW_ARRAY),
-            "array_type": id(np.ndarray),
-            "tuple_type": id(tuple),
-            "dtype": id(descr),
-            "out": id(out),
-            "tuple_items": _tuple_items(),
-            "most": most,
-        }
-    for place, field in enumerate(FIELDS):
-        table[place] = numbers[field]
-    return [out, descr]
-
-
-_PYTHON = {
-    "allocate": "PyMem_RawMalloc",
-    "release": "PyMem_RawFree",
-    "vectorcall": "PyObject_Vectorcall",
-    "save_thread": "PyEval_SaveThread",
-    "restore_thread": "PyEval_RestoreThread",
-    "increment": "Py_IncRef",
-    "decrement": "Py_DecRef",
-    "no_memory": "PyErr_NoMemory",
-    "new_tuple": "PyTuple_New",
-}
-
-
-class _MethodDef(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]
-
-
-def builtin(address: int, owner: Any, name: str, doc: str) -> tuple[Any, Any]:
-    """(a built-in function at this address whose `self` is owner, what owner must keep alive for it)."""
-    fastcall_keywords = 0x0080 | 0x0002
-    definition = _MethodDef(name.encode(), address, fastcall_keywords, doc.encode())
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    function = prototype(ctypes.cast(make, ctypes.c_void_p).value or 0)
-    return function(ctypes.addressof(definition), owner, None), definition
-
-
-@functools.cache
-def direct() -> bool:
-    """Whether `@call` understands this Python and this NumPy."""
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return False
-    if ctypes.sizeof(ctypes.c_void_p) != 8:
-        return False
-    try:
-        return _arrays_as_expected() and _tuple_items() > 0 and _new_array_works()
-    except (AttributeError, ImportError, ValueError):
-        return False
-
-
-def _word(address: int) -> int:
-    return ctypes.c_int64.from_address(address).value
-
-
-def _arrays_as_expected() -> bool:
-    for dtype in (np.float64, np.float32):
-        whole = np.zeros((5, 4, 3), dtype)
-        read_only = whole[1:, ::2]
-        read_only.flags.writeable = False
-        for x in (whole, read_only, whole[0, 0], whole[0, 0, :1].reshape(())):
-            at = id(x)
-            fine = (
-                _word(at + TYPE) == id(np.ndarray)
-                and _word(at + DATA) == x.ctypes.data
-                and ctypes.c_int.from_address(at + ND).value == x.ndim
-                and [_word(_word(at + DIMS) + 8 * k) for k in range(x.ndim)] == list(x.shape)
-                and [_word(_word(at + STRIDES) + 8 * k) for k in range(x.ndim)] == list(x.strides)
-                and _word(at + DESCR) == id(x.dtype) == id(np.dtype(dtype))
-                and ctypes.c_int.from_address(at + FLAGS).value == x.flags.num
-                and x.flags.aligned == bool(x.flags.num & ALIGNED)
-                and x.flags.writeable == bool(x.flags.num & WRITEABLE)
-            )
-            if not fine:
-                return False
-    return True
-
-
-@functools.cache
-def _tuple_items() -> int:
-    """Where a tuple's items begin; 0 if not found."""
-    marks = (object(), object(), object())
-    size = tuple.__basicsize__
-    if _word(id(marks) + TUPLE_SIZE) != 3 or _word(id(marks) + TYPE) != id(tuple):
-        return 0
-    for offset in range(TUPLE_SIZE, size + 16, 8):
-        if _word(id(marks) + offset) == id(marks[0]) and _word(id(marks) + offset + 8) == id(marks[1]):
-            return offset
-    return 0
-
-
-def _numpy_function(place: int) -> int:
-    """Address of a function in NumPy's table."""
-    try:
-        from numpy._core.multiarray import _ARRAY_API as capsule  # type: ignore[attr-defined]
-    except ImportError:
-        from numpy.core.multiarray import _ARRAY_API as capsule
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-    table = prototype(ctypes.cast(get, ctypes.c_void_p).value or 0)(capsule, None)
-    return _word(table + 8 * place)
-
-
-def _new_array_works() -> bool:
-    if _numpy_function(2) != id(np.ndarray):  # another table than the one known
-        return False
-    integer, pointer = ctypes.c_int, ctypes.c_void_p
-    new = ctypes.PYFUNCTYPE(
-        ctypes.py_object, pointer, integer, pointer, integer, pointer, pointer, integer, integer, pointer
-    )(_numpy_function(NEW_ARRAY))
-    shape = (ctypes.c_int64 * 2)(3, 2)
-    for number, dtype in ((12, np.float64), (11, np.float32)):
-        x = new(id(np.ndarray), 2, ctypes.addressof(shape), number, None, None, 0, 0, None)
-        if type(x) is not np.ndarray or x.shape != (3, 2) or x.dtype != dtype or not x.flags.c_contiguous:
-            return False
-    return True

@@ -1,8 +1,16 @@
-"""Addresses that machine code needs and that differ from process to process: a table in the code, filled when loaded."""
+"""What machine code knows of Python: a table of addresses, filled when the code is loaded, and offsets in structs."""
 
 from __future__ import annotations
 
-from .ir import Module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .ir import Module
+
+# In any object, a tuple, and a PyArrayObject; and NumPy's flags.
+TYPE, TUPLE_SIZE = 8, 16
+DATA, ND, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64
+ALIGNED, WRITEABLE = 0x100, 0x400
 
 FIELDS = (
     "allocate",  # PyMem_RawMalloc

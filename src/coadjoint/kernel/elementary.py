@@ -206,7 +206,7 @@ def _beyond(body: Body, parts: list[tuple[str, str, str, str]]) -> list[tuple[st
         for pointer, value, type_ in zip(room, values, (v.type, v.type, v.ints), strict=True):
             body.store(type_, value, body.offset(pointer, k * width), width)
     arguments = ", ".join(f"ptr {p}" for p in room)
-    body.do(f"call preserve_allcc void @far_angles({arguments}, i64 {len(parts) * v.count})")
+    body.do(f"call void @far_angles({arguments}, i64 {len(parts) * v.count})")
     fixed = []
     for k in range(len(parts)):
         r = body.load(v.type, body.offset(room[1], k * width), width)
@@ -249,7 +249,7 @@ def _define_far_angles(body: Body) -> None:
     half_pi = 0xC90FDAA22168C235  # π/2 · 2^63
     body.module.define(
         "@far_angles",
-        f"""define internal preserve_allcc void @far_angles(ptr %xs, ptr %rs, ptr %qs, i64 %count) noinline cold {{
+        f"""define internal void @far_angles(ptr %xs, ptr %rs, ptr %qs, i64 %count) noinline cold {{
 entry:
   br label %loop
 loop:
@@ -346,7 +346,7 @@ def log(body: Body, x: str) -> str:
     """log x = k ln 2 + log m, 1/√2 < m ≤ √2, log m = 2 artanh((m-1)/(m+1))."""
     v = body.lanes
     double = v.dtype == "float64"
-    mantissa, bias, tiny, shift = (52, 1023, 2.0**-1022, 54) if double else (23, 127, 2.0**-126, 25)
+    mantissa, tiny, shift = (52, 2.0**-1022, 54) if double else (23, 2.0**-126, 25)
     subnormal = body.compare("olt", x, body.const(tiny))
     normal = body.select(subnormal, body.op("fmul", x, body.const(2.0**shift)), x)
     bits = body.to_bits(normal)
@@ -372,7 +372,7 @@ def log(body: Body, x: str) -> str:
     infinity = body.const(float("inf"))
     value = body.select(body.compare("oeq", x, infinity), infinity, value)
     value = body.select(body.compare("oeq", x, body.const(0.0)), body.const(float("-inf")), value)
-    return body.select(body.compare("uge", x, body.const(0.0)), value, body.const(float("nan")))
+    return body.select(body.compare("oge", x, body.const(0.0)), value, body.const(float("nan")))
 
 
 def atan2(body: Body, y: str, x: str) -> str:
@@ -389,9 +389,7 @@ def atan2(body: Body, y: str, x: str) -> str:
     scale = body.select(body.compare("olt", a, body.const(small)), body.const(grow), scale)
     a, b = body.op("fmul", a, scale), body.op("fmul", b, scale)
     infinity = body.const(float("inf"))
-    both = body.new(
-        f"and {v.bools} {body.compare('oeq', a, infinity)}, {body.compare('oeq', b, infinity)}"
-    )  # as steep as 1:1
+    both = body.new(f"and {v.bools} {body.compare('oeq', a, infinity)}, {body.compare('oeq', b, infinity)}")  # as steep as 1:1
     a, b = body.select(both, body.const(1.0), a), body.select(both, body.const(1.0), b)
     a = body.select(body.compare("oeq", a, body.const(0.0)), body.const(1.0), a)  # the angle of 0/0 is 0
     # Above tan π/8 turn by π/4: atan(b/a) = π/4 + atan((b-a)/(b+a)).

@@ -1,27 +1,28 @@
-"""Machine code: made from IR by LLVM, loaded from object code."""
+"""Machine code: made from IR by LLVM, kept as bytes, loaded into memory."""
 
 from __future__ import annotations
 
 import ctypes
 from typing import Any
 
+from . import image
 from .target import LLVM_LOCK, Target, host, llvm
+
+ENTRIES = ("run", "call", "context")
 
 
 def _machine(target: Target) -> Any:
     # A machine for each engine: LLVM's are not to be shared. Position-independent code with 32-bit distances suffices,
-    # as the memory manager lays all sections of an object side by side.
+    # as all sections of an object are laid side by side.
     return (
         llvm()
         .Target.from_triple(target.triple)
-        .create_target_machine(
-            cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small", jit=True
-        )
+        .create_target_machine(cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small", jit=True)
     )
 
 
 def compile_ir(text: str, target: Target) -> bytes:
-    """Object code of a module."""
+    """Object code of a module. LLVM's passes over the IR are left out: they gain nothing on such code."""
     binding = llvm()
     with LLVM_LOCK:
         module = binding.parse_assembly(text)
@@ -30,18 +31,36 @@ def compile_ir(text: str, target: Target) -> bytes:
         return bytes(_machine(target).emit_object(module))
 
 
+def pack(object_code: bytes) -> tuple[dict[str, Any], bytes]:
+    """What `Code` loads, and how: a linked image where that is possible, else the object itself."""
+    linked = image.link(object_code) if image.loads_here() else None
+    if linked is None:
+        return {"kind": "object"}, object_code
+    return {"kind": "image", "writable": linked.writable, "symbols": linked.symbols}, linked.memory
+
+
 class Code:
     """Machine code in memory; freed with this object."""
 
-    def __init__(self, object_code: bytes) -> None:
-        binding = llvm()
-        with LLVM_LOCK:
-            empty = binding.parse_assembly("")
-            self._engine = binding.create_mcjit_compiler(empty, _machine(host()), use_lmm=True)
-            self._engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
-            self._engine.finalize_object()
-            self.run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_int64)(
-                self._engine.get_function_address("run")
-            )
-            self.call_address = self._engine.get_function_address("call")
-            self.context_address = self._engine.get_global_value_address("context")
+    def __init__(self, how: dict[str, Any], payload: bytes) -> None:
+        if how["kind"] == "image":
+            self._owner: Any = image.Loaded(image.Image(payload, how["writable"], how["symbols"]))
+            addresses = self._owner.addresses
+        else:
+            self._owner, addresses = _load_object(payload)
+        self.call_address, self.context_address = addresses["call"], addresses["context"]
+        run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_int64)
+        self.run = run(addresses["run"])
+
+
+def _load_object(object_code: bytes) -> tuple[Any, dict[str, int]]:
+    binding = llvm()
+    with LLVM_LOCK:
+        # LLVM's own memory manager may put sections too far apart for 32-bit distances; llvmlite's does not.
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(host()), use_lmm=True)
+        engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
+        engine.finalize_object()
+        return engine, {
+            name: engine.get_function_address(name) if name != "context" else engine.get_global_value_address(name)
+            for name in ENTRIES
+        }

@@ -15,6 +15,8 @@ class Module:
 
     declarations: set[str] = field(default_factory=set)
     definitions: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, int] = field(default_factory=dict)
+    """Vectors in the table of constants, and their places."""
 
     def define(self, name: str, text: str) -> None:
         """Add a global or a function unless one of that name is there."""
@@ -22,7 +24,13 @@ class Module:
 
     def text(self) -> str:
         """The whole module."""
-        return "\n".join([*sorted(self.declarations), *self.definitions.values(), ""])
+        lines = [*sorted(self.declarations), *self.definitions.values()]
+        if self.constants:
+            type_ = next(iter(self.constants)).partition(">")[0] + ">"
+            lines.append(f"@constants = internal constant [{len(self.constants)} x {type_}] [")
+            lines.append(",\n".join(self.constants) + "], align 64")
+            lines.append("!1 = !{}")
+        return "\n".join([*lines, ""])
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,8 @@ class Body:
         self.lines: list[str] = []
         self.locals: list[str] = []
         self.block = "entry"
+        self.own = lanes.type
+        self._loaded: dict[tuple[str, str], str] = {}
         self._count = itertools.count(1)
 
     def view(self, lanes: Lanes) -> Body:
@@ -130,8 +140,21 @@ class Body:
         self.lines.append(f"{name}:")
 
     def const(self, x: float) -> str:
-        """A vector of one number."""
-        return self.lanes.constant(x)
+        """A vector of one number.
+
+        Read from a table of our own, which LLVM folds into the instructions that use it; left to itself it would spend
+        an instruction on each to repeat a single number.
+        """
+        v = self.lanes
+        if x == 0.0 or v.type != self.own:
+            return v.constant(x)
+        key = (self.block, v.number(x))
+        if key not in self._loaded:
+            place = self.module.constants.setdefault(f"{v.type} {v.constant(x)}", len(self.module.constants))
+            width = v.count * v.size
+            pointer = f"getelementptr (i8, ptr @constants, i64 {place * width})"
+            self._loaded[key] = self.new(f"load {v.type}, ptr {pointer}, align {width}, !invariant.load !1")
+        return self._loaded[key]
 
     def op(self, name: str, *args: str) -> str:
         """An instruction whose operands are vectors of numbers."""

@@ -15,7 +15,7 @@ from . import blocks, elementary
 from .context import context, define_context
 from .graph import Graph
 from .ir import Body, Lanes, Module
-from .schedule import Chunk, Plan, Step, argument_slot, operands, plan
+from .schedule import Chunk, Plan, Step, argument_slot, columns, operands, plan
 from .target import Target
 
 STACK = 65536
@@ -33,13 +33,13 @@ _ARGUMENTS = "ptr %ins, ptr %instrides, ptr %outs, ptr %outstrides"
 def lower(graph: Graph, dtype: str, target: Target) -> tuple[Module, Plan]:
     """The module that computes the graph, and the plan it follows."""
     lanes = Lanes(dtype, target.lanes(dtype))
-    widths = [w for w in (8, 4, 2, 1) if w <= lanes.count and w * lanes.bits <= max(128, lanes.bits)]
+    widths = [w for w in (8, 4, 2, 1) if w <= lanes.count and w * lanes.bits <= 128]
     module = Module()
     define_context(module)
     scheme = plan(graph, target.fma, widths)
     for number, chunk in enumerate(scheme.chunks):
         name = f"@chunk{number}"
-        module.define(name, _Chunk(graph, scheme, chunk, module, lanes, target).text(name))
+        module.define(name, _Chunk(graph, scheme, chunk, module, lanes, target, widths).text(name))
     module.define("@run", _driver(module, lanes, scheme))
     return module, scheme
 
@@ -53,8 +53,17 @@ def block_bytes(scheme: Plan, lanes: Lanes) -> int:
 class _Chunk:
     """Emits one chunk's function."""
 
-    def __init__(self, graph: Graph, scheme: Plan, chunk: Chunk, module: Module, lanes: Lanes, target: Target) -> None:
-        self.graph, self.plan, self.chunk, self.target = graph, scheme, chunk, target
+    def __init__(
+        self,
+        graph: Graph,
+        scheme: Plan,
+        chunk: Chunk,
+        module: Module,
+        lanes: Lanes,
+        target: Target,
+        widths: Sequence[int],
+    ) -> None:
+        self.graph, self.plan, self.chunk, self.target, self.widths = graph, scheme, chunk, target, widths
         self.lanes = lanes
         self.body = Body(module, lanes, target.fma)
         self.values: dict[int, str] = {}
@@ -64,7 +73,8 @@ class _Chunk:
 
     def text(self, name: str) -> str:
         body = self.body
-        arrays = {(s.kind, s.what[0]) for s in self.chunk.steps if s.kind in ("load", "store")}
+        sides = {"load": "in", "store": "out", "write": "out"}
+        arrays = {(sides[s.kind], s.what[0]) for s in self.chunk.steps if s.kind in sides}
         bases = {key: self._base(*key) for key in sorted(arrays)}
 
         def turn(block: str, _: Sequence[str]) -> Sequence[str]:
@@ -84,9 +94,9 @@ class _Chunk:
             " noinline nounwind"
         )
 
-    def _base(self, kind: str, array: int) -> tuple[str, str]:
+    def _base(self, side: str, array: int) -> tuple[str, str]:
         """Data pointer and batch stride of an array, read before the loop."""
-        body, side = self.body, "in" if kind == "load" else "out"
+        body = self.body
         base = body.load("ptr", body.offset(f"%{side}s", 8 * array), 8)
         return base, body.load("i64", body.offset(f"%{side}strides", 8 * array), 8)
 
@@ -108,11 +118,11 @@ class _Chunk:
     def value(self, k: int) -> str:
         """The vector of node k: a constant, one made in this chunk, or one that waits in its slot."""
         if self.graph.op[k] == "const":
-            return self.lanes.constant(self.graph.value[k])
+            return self.body.const(self.graph.value[k])
         if k not in self.values:
             value = self.body.load(self.lanes.type, self._slot(self.plan.slots[k]), self.width)
             if self.graph.op[k] in _TRUTH:
-                value = self.body.compare("une", value, self.lanes.constant(0.0))
+                value = self.body.compare("une", value, self.body.const(0.0))
             self.values[k] = value
         return self.values[k]
 
@@ -123,7 +133,7 @@ class _Chunk:
         if k in self.chunk.keep:
             slots.append(self.chunk.keep[k])
         if slots and self.graph.op[k] in _TRUTH:
-            value = self.body.select(value, self.lanes.constant(1.0), self.lanes.constant(0.0))
+            value = self.body.select(value, self.body.const(1.0), self.body.const(0.0))
         for slot in slots:
             self.body.store(self.lanes.type, value, self._slot(slot), self.width)
 
@@ -174,7 +184,7 @@ class _Chunk:
 
     def _trig(self, step: Step) -> None:
         pairs = elementary.sincos(self.body, [self.value(a) for a in step.what])
-        of = {a: pair for a, pair in zip(step.what, pairs, strict=True)}
+        of = dict(zip(step.what, pairs, strict=True))
         for k in step.defs:
             self.made(k, of[self.graph.args[k][0]][0 if self.graph.op[k] == "sin" else 1])
 
@@ -190,24 +200,58 @@ class _Chunk:
 
     def _load(self, step: Step) -> None:
         array, first, width = step.what
-        rows = self.rows["load", array]
+        rows = self.rows["in", array]
         piece = f"<{width} x {self.lanes.scalar}>"
         loaded = [self.body.load(piece, self.body.offset(p, first * self.lanes.size), self.lanes.size) for p in rows]
-        columns = self._transpose([self._join(loaded[c::width], width) for c in range(width)], width)
+        vectors = self._transpose([self._join(loaded[c::width], width) for c in range(width)], width)
         for k in step.defs:
-            self.made(k, columns[self.graph.value[k][1] - first])
+            self.made(k, vectors[self.graph.value[k][1] - first])
 
     def _store(self, step: Step) -> None:
         array, first, width = step.what
-        body = self.body
         columns = [self.value(k) for k in self.graph.outputs[array][first : first + width]]
+        self._store_columns(columns, [self.body.offset(p, first * self.lanes.size) for p in self.rows["out", array]])
+
+    def _store_columns(self, columns: list[str], pointers: list[str]) -> None:
+        """Transpose columns and write a piece of each row."""
+        width = len(columns)
         joined = self._transpose(columns, width)
-        piece = f"<{width} x {self.lanes.scalar}>"
-        for lane, pointer in enumerate(self.rows["store", array]):
+        for lane, pointer in enumerate(pointers):
             group, member = divmod(lane, width)
             picked = range(group * width, (group + 1) * width)
-            row = body.shuffle(self.lanes.type, joined[member], "poison", picked)
-            body.store(piece, row, body.offset(pointer, first * self.lanes.size), self.lanes.size)
+            row = self.body.shuffle(self.lanes.type, joined[member], "poison", picked)
+            self.body.store(f"<{width} x {self.lanes.scalar}>", row, pointer, self.lanes.size)
+
+    def _write(self, step: Step) -> None:
+        """Write a wide output: a loop over columns whose slots stand in a table, a cache line at a time."""
+        body, array, nodes = self.body, step.what[0], self.graph.outputs[step.what[0]]
+        for k, slot in self.chunk.keep.items():
+            body.store(self.lanes.type, self.value(k), self._slot(slot), self.width)
+        offsets = ", ".join(f"i64 {self.plan.slots[k] * self.width}" for k in nodes)
+        table = f"@columns{array}"
+        body.module.define(table, f"{table} = internal constant [{len(nodes)} x i64] [{offsets}]")
+        rows, size, widest = self.rows["out", array], self.lanes.size, self.widths[0]
+
+        def piece(column: str, width: int) -> None:
+            values = []
+            for c in range(width):
+                place = body.new(f"getelementptr i64, ptr {table}, i64 {body.new(f'add i64 {column}, {c}')}")
+                slot = body.offset(self.scratch, body.load("i64", place, 8))
+                values.append(body.load(self.lanes.type, slot, self.width))
+            at = body.new(f"mul i64 {column}, {size}")
+            self._store_columns(values, [body.offset(p, at) for p in rows])
+
+        line = max(64 // size, widest)
+
+        def turn(column: str, _: Sequence[str]) -> Sequence[str]:
+            for c in range(0, line, widest):
+                piece(body.new(f"add i64 {column}, {c}"), widest)
+            return []
+
+        whole = len(nodes) - len(nodes) % line
+        body.loop("0", str(whole), line, [], turn)
+        for first, width in columns(len(nodes) - whole, self.widths):
+            piece(str(whole + first), width)
 
     def _join(self, pieces: list[str], width: int) -> str:
         """Short vectors one behind the other."""
@@ -257,11 +301,27 @@ def _driver(module: Module, lanes: Lanes, scheme: Plan) -> str:
         row = body.new(f"add i64 %start, {body.new(f'mul i64 {block}, {lanes.count}')}")
         left = body.new(f"sub i64 {blocks_all}, {block}")
         now = body.new(f"call i64 @llvm.smin.i64(i64 {left}, i64 {n_blocks})")
-        for number in range(len(scheme.chunks)):
-            body.do(
-                f"call void @chunk{number}({_ARGUMENTS}, i64 {row}, i64 %start, i64 %stop, i64 {now}, ptr {scratch})"
-            )
+
+        def call(number: int, row: str, blocks: str, scratch: str) -> None:
+            places = f"i64 {row}, i64 %start, i64 %stop, i64 {blocks}, ptr {scratch}"
+            body.do(f"call void @chunk{number}({_ARGUMENTS}, {places})")
+
+        for number in others:
+            call(number, row, now, scratch)
+
+        def write(b: str, _: Sequence[str]) -> Sequence[str]:
+            mine = body.new(f"add i64 {row}, {body.new(f'mul i64 {b}, {lanes.count}')}")
+            memory = body.offset(scratch, body.new(f"mul i64 {b}, {size}"))
+            for number in writers:
+                call(number, mine, "1", memory)
+            return []
+
+        if writers:
+            body.loop("0", now, 1, [], write)
         return []
+
+    writers = [c for c, chunk in enumerate(scheme.chunks) if chunk.steps[0].kind == "write"]
+    others = [c for c in range(len(scheme.chunks)) if c not in writers]
 
     body.loop("0", blocks_all, n_blocks, [], turn)
     if size * n_blocks > STACK and size:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import importlib.util
 import os
+import threading
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import CoadjointError
+from . import cache, identity
 from .graph import Graph
 from .inputs import Shape, as_rows, check_inputs, check_out, real_array, rows
 from .threads import cores, share
@@ -30,11 +35,21 @@ def why_not() -> str:
         return "native code is switched off by the environment variable COADJOINT_NATIVE"
     if ctypes.sizeof(ctypes.c_void_p) != 8:
         return "native code needs a 64-bit Python"
-    try:
-        import llvmlite.binding  # noqa: F401
-    except Exception as error:  # a broken installation raises more than ImportError
-        return f"llvmlite cannot be imported ({error})"
-    return ""
+    return _broken or _llvmlite_missing()
+
+
+_broken = ""
+"""What went wrong when native code was last tried."""
+
+
+@functools.cache
+def _llvmlite_missing() -> str:
+    # Not imported: that takes longer than loading a cached kernel.
+    return "" if importlib.util.find_spec("llvmlite") else "llvmlite is not installed"
+
+
+class NativeError(RuntimeError):
+    """Native code cannot be made here; run the function as written instead."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +109,7 @@ class _General:
 
     def fast(self) -> Callable[..., Any]:
         """The built-in function, or this object where there is none."""
-        from .call import builtin, direct, fill_context
+        from .builtin import builtin, direct, fill_context
 
         one_thread = int(2 * SHARE / max(self.work, 1)) if cores() > 1 else 1 << 62
         self._kept += fill_context(self.code.context_address, self.signature.dtype, max(one_thread, 64))
@@ -146,9 +161,7 @@ class _General:
         if named:
             raise TypeError(f"{s.name}() got an unexpected or repeated argument {next(iter(named))!r}; it is {s.text()}")
         if len(values) != len(s.input_names):
-            raise TypeError(
-                f"{s.name}() takes {len(s.input_names)} arrays ({', '.join(s.input_names)}); {len(values)} given"
-            )
+            raise TypeError(f"{s.name}() takes {len(s.input_names)} arrays ({', '.join(s.input_names)}); {len(values)} given")
         return values
 
     def _targets(self, out: Any, shapes: list[Shape]) -> list[Any]:
@@ -193,20 +206,101 @@ def _words(numbers: list[int]) -> Any:
     return (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
 
 
-def build(graph: Graph, dtype: Any = np.float64, slow: Callable[..., Any] | None = None) -> NativeFunction:
-    """Compile a graph."""
+class _Kernel:
+    """Loaded code and how it is called; shared by all functions made of one graph."""
+
+    def __init__(self, description: dict[str, Any], payload: bytes) -> None:
+        from .engine import Code
+
+        self.code = Code(description["how"], payload)
+        s = description["signature"]
+        self.signature = Signature(
+            s["name"],
+            s["dtype"],
+            s["lanes"],
+            tuple(s["input_names"]),
+            tuple(map(tuple, s["input_shapes"])),
+            tuple(map(tuple, s["output_shapes"])),
+            s["weight"],
+        )
+
+
+_alive: weakref.WeakValueDictionary[str, _Kernel] = weakref.WeakValueDictionary()
+_locks: dict[str, threading.Lock] = {}
+_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """Locks that other threads of the parent held are free in the child."""
+    global _lock, _locks
+    _lock, _locks = threading.Lock(), {}
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def build(
+    graph: Graph | Callable[[], Graph],
+    dtype: Any = np.float64,
+    slow: Callable[..., Any] | None = None,
+    key: str | None = None,
+) -> NativeFunction:
+    """A graph as a native function, from the cache if it was compiled before.
+
+    With a `key` that says all that decides the graph, a function that makes it will do: it is called only if there is
+    nothing in the cache. `slow` is called, instead of our own general way, with whatever the machine code's own checks
+    do not know at once: it should end in the function's `general.compute`.
+    """
+    reason = why_not()
+    if reason:
+        raise NativeError(f"no native code: {reason}.")
+    name = np.dtype(dtype).name
+    if name not in ("float64", "float32"):
+        raise CoadjointError(f"kernels are of dtype float64 or float32, not {name}.")
+    if key is None and isinstance(graph, Graph):
+        key = identity.of_graph(graph)
+    if key is None:
+        raise TypeError("a function that makes a graph needs a key")
+    full = identity.key(key, dtype=name)
+    with _lock:
+        mine = _locks.setdefault(full, threading.Lock())
+    try:
+        with mine:  # one thread makes it, the others wait for it
+            kernel = _alive.get(full)
+            if kernel is None:
+                kernel = _alive[full] = _make(full, graph, name)
+    except (ImportError, OSError) as error:  # llvmlite is broken, or memory may not be executed
+        global _broken
+        _broken = str(error)
+        raise NativeError(f"no native code: {error}.") from error
+    finally:
+        with _lock:
+            _locks.pop(full, None)
+    return NativeFunction(kernel.code, kernel.signature, slow)
+
+
+def _make(full: str, graph: Graph | Callable[[], Graph], dtype: str) -> _Kernel:
+    found = cache.load(full)
+    if found is not None:
+        return _Kernel(*found)
+    description, payload = compile_graph(graph if isinstance(graph, Graph) else graph(), dtype)
+    cache.store(full, description, payload)
+    return _Kernel(description, payload)
+
+
+def compile_graph(graph: Graph, dtype: str, target: Any = None) -> tuple[dict[str, Any], bytes]:
+    """(description, code): what the cache keeps of a graph."""
     from .call import define_call
-    from .engine import Code, compile_ir
+    from .engine import compile_ir, pack
     from .ir import Lanes
     from .lower import lower
     from .target import host
 
-    name = np.dtype(dtype).name
-    target = host()
-    lanes = Lanes(name, target.lanes(name))
-    module, scheme = lower(graph, name, target)
+    target = target or host()
+    lanes = Lanes(dtype, target.lanes(dtype))
+    module, scheme = lower(graph, dtype, target)
     define_call(module, lanes, graph.input_shapes, graph.output_shapes)
-    signature = Signature(
-        graph.name, name, lanes.count, graph.input_names, graph.input_shapes, graph.output_shapes, scheme.weight
-    )
-    return NativeFunction(Code(compile_ir(module.text(), target)), signature, slow)
+    how, payload = pack(compile_ir(module.text(), target))
+    signature = Signature(graph.name, dtype, lanes.count, graph.input_names, graph.input_shapes, graph.output_shapes, scheme.weight)
+    return {"how": how, "signature": asdict(signature)}, payload

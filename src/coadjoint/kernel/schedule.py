@@ -22,6 +22,8 @@ TRIG_GROUP = 8
 """Most arguments whose sines and cosines are computed together."""
 TRIG_WINDOW = 400
 """How far ahead in the order such arguments are looked for."""
+WIDE = 64
+"""Columns from which on an output is written by a loop, block after block of lanes, so that memory sees even streams."""
 WEIGHT = {"trig": 30, "exp": 40, "log": 40, "atan2": 60, "div": 4, "sqrt": 4}
 
 
@@ -29,9 +31,9 @@ WEIGHT = {"trig": 30, "exp": 40, "log": 40, "atan2": 60, "div": 4, "sqrt": 4}
 class Step:
     """One thing to emit."""
 
-    kind: str  # node, trig, block, load, store
+    kind: str  # node, trig, block, load, store, write
     what: Any
-    """The node; the arguments of a trig group; (array, column, width) of a load or store."""
+    """The node; the arguments of a trig group; (array, column, width) of a load, store or write."""
     defs: tuple[int, ...] = ()
     uses: tuple[int, ...] = ()
     weight: int = 1
@@ -135,11 +137,7 @@ def _steps(graph: Graph, live: Sequence[bool], fused: dict[int, int]) -> list[St
     """The computations in the order of the trace, sines and cosines gathered into groups."""
     op, args = graph.op, graph.args
     absorbed = set(fused.values())
-    order = [
-        k
-        for k in range(len(graph))
-        if live[k] and op[k] not in ("const", "input", "part") and k not in absorbed
-    ]
+    order = [k for k in range(len(graph)) if live[k] and op[k] not in ("const", "input", "part") and k not in absorbed]
     trig: dict[int, list[int]] = {}
     parts: dict[int, list[int]] = {}
     for k in range(len(graph)):
@@ -226,10 +224,15 @@ def _load_steps(graph: Graph, steps: list[Step], widths: Sequence[int]) -> list[
 
 
 def _store_steps(graph: Graph, steps: list[Step], widths: Sequence[int]) -> list[Step]:
-    """Stores of output columns, each as soon as all its values are there."""
+    """Stores of output columns, each as soon as all its values are there; wide outputs whole, at the end."""
     made_at = {k: place for place, step in enumerate(steps) for k in step.defs}
     at: dict[int, list[Step]] = {}
+    last: list[Step] = []
     for array, output in enumerate(graph.outputs):
+        if len(output) >= WIDE:
+            uses = tuple(dict.fromkeys(k for k in output if graph.op[k] != "const"))
+            last.append(Step("write", (array, 0, len(output)), (), uses, len(output)))
+            continue
         for first, width in columns(len(output), widths):
             uses = tuple(dict.fromkeys(k for k in output[first : first + width] if graph.op[k] != "const"))
             place = max((made_at[k] for k in uses), default=-1)
@@ -238,7 +241,7 @@ def _store_steps(graph: Graph, steps: list[Step], widths: Sequence[int]) -> list
     for place, step in enumerate(steps):
         result.append(step)
         result.extend(at.get(place, ()))
-    return result
+    return result + last
 
 
 def _size(shape: tuple[int, ...]) -> int:
@@ -249,10 +252,10 @@ def _size(shape: tuple[int, ...]) -> int:
 
 
 def _cut(steps: list[Step]) -> list[list[Step]]:
-    """Chunks of steps. Dense blocks stand alone."""
+    """Chunks of steps. Dense blocks and the writing of wide outputs stand alone."""
     runs: list[list[Step]] = [[]]
     for step in steps:
-        if step.kind == "block":
+        if step.kind in ("block", "write"):
             runs += [[step], []]
         else:
             runs[-1].append(step)
@@ -333,9 +336,7 @@ def _place(graph: Graph, chunks: list[Chunk]) -> tuple[dict[int, int], dict[int,
             for k in step.uses:
                 if step.kind != "block" or graph.op[k] == "part":  # other arguments of a block go straight to its area
                     dies[k] = c
-    area_dies = {
-        block: max((dies.get(k, c) for k in chunks[c].steps[0].defs), default=c) for c, block in blocks
-    }
+    area_dies = {block: max((dies.get(k, c) for k in chunks[c].steps[0].defs), default=c) for c, block in blocks}
     in_area = {k: block for c, block in blocks for k in chunks[c].steps[0].defs}
     slots: dict[int, int] = {}
     feeds: dict[int, list[int]] = {}
@@ -356,6 +357,10 @@ def _place(graph: Graph, chunks: list[Chunk]) -> tuple[dict[int, int], dict[int,
                 if graph.op[k] not in ("const", "part"):
                     feeds.setdefault(k, []).append(areas[block] + argument_slot(graph.value[block], index))
         for step in chunk.steps:
+            if step.kind == "write":  # its loop reads slots only, so constants need some, too
+                for k in graph.outputs[step.what[0]]:
+                    if graph.op[k] == "const" and k not in slots:
+                        slots[k] = chunk.keep[k] = free.take(1)
             for k in step.defs:
                 if k in in_area:
                     slots[k] = areas[in_area[k]] + part_slot(graph.value[in_area[k]], graph.value[k])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import platform
 import threading
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from typing import Any
 
 LLVM_LOCK = threading.RLock()
 """Held around every use of llvmlite: LLVM is set up once, and no fork happens while another thread is inside it."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=LLVM_LOCK.acquire, after_in_parent=LLVM_LOCK.release, after_in_child=LLVM_LOCK.release)
 
 
 @dataclass(frozen=True)
