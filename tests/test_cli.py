@@ -105,6 +105,22 @@ def test_version(capsys):
     assert capsys.readouterr().out.strip() == f"coadjoint {cj.__version__}"
 
 
+def test_cache_tells_and_clears(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COADJOINT_CACHE", str(tmp_path / "kernels"))
+    (tmp_path / "kernels").mkdir(mode=0o700)
+    for name in "abc":
+        (tmp_path / "kernels" / f"{name}.kernel").write_bytes(bytes(2**20))
+    assert main(["cache"]) == 0
+    assert f"{tmp_path / 'kernels'}: 3 kernels, 3.0 of" in capsys.readouterr().out
+    assert main(["cache", "--clear"]) == 0
+    text = capsys.readouterr().out
+    assert "removed 3 kernels" in text
+    assert ": 0 kernels" in text
+    monkeypatch.setenv("COADJOINT_CACHE", "off")
+    assert main(["cache"]) == 0
+    assert "not in use: switched off" in capsys.readouterr().out
+
+
 # --- dynamics
 
 

@@ -52,6 +52,9 @@ def parser() -> argparse.ArgumentParser:
     convert.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
 
     add("zoo", "list the bundled robots", robot=False)
+
+    cache = add("cache", "tell where compiled kernels are kept, and how many", robot=False)
+    cache.add_argument("--clear", action="store_true", help="remove them; they are made again when needed")
     return root
 
 

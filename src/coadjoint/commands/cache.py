@@ -1,0 +1,17 @@
+"""`coadjoint cache`: the compiled kernels kept on disk."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..kernel import cache
+
+
+def run(args: argparse.Namespace) -> None:
+    if args.clear:
+        removed = cache.clear()
+        print(f"removed {removed} kernel{'' if removed == 1 else 's'}")
+    facts = cache.info()
+    print(f"{facts['path'] or 'no cache'}: {facts['kernels']} kernels, {facts['bytes'] / 2**20:.1f} of {facts['limit'] / 2**20:.0f} MiB")
+    if facts["disabled"]:
+        print(f"not in use: {facts['disabled']}")
