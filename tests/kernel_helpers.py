@@ -95,3 +95,55 @@ def difference_quotient(graph, output, k, *inputs):
                 ends.append(exact(graph, *inputs[:k], moved, *inputs[k + 1 :])[output])
             columns.append((ends[0] - ends[1]) / (2 * h))
         return np.stack(columns, axis=-1).reshape(graph.output_shapes[output] + x.shape)
+
+
+# A chain of revolute joints about z by the plain recursion of Newton and Euler, angular and linear parts apart.
+
+LENGTHS = (0.0, 0.0, 0.0, 0.0825, -0.0825, 0.0, 0.088)
+OFFSETS = (0.333, 0.0, 0.316, 0.0, 0.384, 0.0, 0.0)
+TWISTS = (0, -1, 1, 1, -1, 1, 1)  # quarter turns about x
+
+
+def bodies(n, seed=0):
+    """(mass, mass · centre, inertia about the frame's origin) of n links, all of them full."""
+    rng = np.random.default_rng(seed)
+    result = []
+    for _ in range(n):
+        m, c, J = rng.uniform(1, 4), rng.normal(size=3) * 0.1, rng.normal(size=(3, 3))
+        result.append((m, m * c, J @ J.T * 0.01 + m * (c @ c * np.eye(3) - np.outer(c, c))))
+    return result
+
+
+def newton_euler(q, v, a, links):
+    """Joint torques (..., n) of the chain, gravity along -z."""
+    xp = arrays.namespace(q)
+    z = np.array([0.0, 0.0, 1.0])
+    w = u = dw = np.zeros(3)
+    du = 9.81 * z
+    frames, forces = [], []
+    for i, (m, h, J) in enumerate(links):
+        t, r, d = TWISTS[i % 7], LENGTHS[i % 7], OFFSETS[i % 7]
+        X = np.array([[1.0, 0, 0], [0, 1 - t * t, -t], [0, t, 1 - t * t]])
+        p = np.array([r, -t * d, (1 - t * t) * d])
+        c, s = xp.cos(q[..., i]), xp.sin(q[..., i])
+        R = X @ arrays.matrix([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        Rt = arrays.transpose(R)
+        own = z * v[..., i : i + 1]
+        u, w = arrays.mv(Rt, u + arrays.cross(w, p)), arrays.mv(Rt, w) + own
+        du = arrays.mv(Rt, du + arrays.cross(dw, p)) + arrays.cross(u, own)
+        dw = arrays.mv(Rt, dw) + z * a[..., i : i + 1] + arrays.cross(w, own)
+        linear, angular = m * u - arrays.cross(h, w), arrays.mv(J, w) + arrays.cross(h, u)
+        force = m * du - arrays.cross(h, dw) + arrays.cross(w, linear)
+        moment = arrays.mv(J, dw) + arrays.cross(h, du) + arrays.cross(w, angular) + arrays.cross(u, linear)
+        frames.append((R, p))
+        forces.append((force, moment))
+    torques = []
+    for i in reversed(range(len(links))):
+        force, moment = forces[i]
+        torques.append(moment[..., 2])
+        if i:
+            R, p = frames[i]
+            carried = arrays.mv(R, force)
+            below = forces[i - 1]
+            forces[i - 1] = below[0] + carried, below[1] + arrays.mv(R, moment) + arrays.cross(p, carried)
+    return arrays.stack(torques[::-1])

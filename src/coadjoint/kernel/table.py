@@ -6,6 +6,7 @@ computed once; and b - a is -(a - b) where a - b is there.
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 _COMMUTATIVE = frozenset(("add", "mul", "min", "max", "eq", "and", "or"))
@@ -41,8 +42,10 @@ class Table:
         """The node of a constant."""
         k = self._consts.get(c)
         if k is None:
-            k = self._append("const", (), c + 0.0)  # -0.0 becomes 0.0: both have one key
-            self._consts[c] = k
+            c = nan if c != c else c or 0.0
+            k = self._consts.get(c)
+        if k is None:
+            k = self._consts[c] = self._append("const", (), c)
         return k
 
     def node(self, op: str, args: tuple[int, ...], value: Any = None) -> int:
@@ -79,6 +82,22 @@ class Table:
             self.args.append(key)
             self.value.append(None)
         return self.neg(k) if negative else k
+
+    def product(self, i: int, j: int) -> int | None:
+        """The node i·j if it is there."""
+        return self._products.get((i, j) if i < j else (j, i))
+
+    def forget(self, size: int) -> None:
+        """Take back all nodes but the first `size`."""
+        found = {"add": self._sums, "sub": self._differences, "mul": self._products, "div": self._quotients}
+        while len(self.op) > size:
+            op, args, value = self.op.pop(), self.args.pop(), self.value.pop()
+            if op in found:
+                del found[op][args]
+            elif op == "const":
+                del self._consts[value]
+            else:
+                del self._found[op, args, value]
 
     def add(self, i: int, j: int) -> int:
         """i + j; -1 if that is 0, which is not a node"""
