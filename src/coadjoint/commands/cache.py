@@ -12,6 +12,7 @@ def run(args: argparse.Namespace) -> None:
         removed = cache.clear()
         print(f"removed {removed} kernel{'' if removed == 1 else 's'}")
     facts = cache.info()
-    print(f"{facts['path'] or 'no cache'}: {facts['kernels']} kernels, {facts['bytes'] / 2**20:.1f} of {facts['limit'] / 2**20:.0f} MiB")
+    size = f"{facts['bytes'] / 2**20:.1f} of {facts['limit'] / 2**20:.0f} MiB"
+    print(f"{facts['path'] or 'no cache'}: {facts['kernels']} kernels, {size}")
     if facts["disabled"]:
         print(f"not in use: {facts['disabled']}")
