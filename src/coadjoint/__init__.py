@@ -36,6 +36,7 @@ from .kinematics import (
     space_screws,
     to_dh,
 )
+from .motion.rollout import rollout
 from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
 from .robot.urdf_write import write_urdf
@@ -81,6 +82,7 @@ __all__ = [
     "product_of_exponentials",
     "relative_screws",
     "robot_from_dh",
+    "rollout",
     "space_screws",
     "to_dh",
     "total_mass",

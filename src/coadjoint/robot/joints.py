@@ -51,6 +51,14 @@ class JointKind:
         """The tangent vector that moves q0 to q1: log(g(q0)⁻¹ g(q1))."""
         return q1 - q0
 
+    def rate(self, q: Array, v: Array) -> Array:
+        """dq/dt (..., nq) at velocity v (..., nv)."""
+        return v
+
+    def normalize(self, q: Array) -> Array:
+        """q with its quaternion, where it has one, of length one."""
+        return q
+
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
         """Coordinates drawn at random, within the limits where there are any and else within ±π."""
         lower, upper = np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
@@ -111,6 +119,12 @@ class Spherical(JointKind):
     def difference(self, q0: Array, q1: Array) -> Array:
         return quaternion.log(quaternion.multiply(quaternion.conjugate(q0), q1))
 
+    def rate(self, q: Array, v: Array) -> Array:
+        return quaternion.rate(q, v)
+
+    def normalize(self, q: Array) -> Array:
+        return quaternion.normalize(q)
+
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
         q = rng.normal(size=(*shape, 4))
         return q / np.linalg.norm(q, axis=-1, keepdims=True)
@@ -146,6 +160,11 @@ class Planar(JointKind):
         p = mv(so3.dexp_inverse(w), stack([c * x + s * y, c * y - s * x, zero]))
         return stack([angle, p[..., 0], p[..., 1]])
 
+    def rate(self, q: Array, v: Array) -> Array:
+        xp = namespace(q, v)
+        c, s = xp.cos(q[..., 2]), xp.sin(q[..., 2])
+        return stack([c * v[..., 1] - s * v[..., 2], s * v[..., 1] + c * v[..., 2], v[..., 0]])
+
 
 class Free(JointKind):
     """SE(3): q = (position, quaternion), v = the body twist (ω, v)."""
@@ -170,6 +189,12 @@ class Free(JointKind):
         w = quaternion.log(quaternion.multiply(quaternion.conjugate(q0[..., 3:]), q1[..., 3:]))
         p = mv(transpose(R), q1[..., :3] - q0[..., :3])
         return concat([w, mv(so3.dexp_inverse(w), p)])
+
+    def rate(self, q: Array, v: Array) -> Array:
+        return concat([mv(_rotation(q[..., 3:]), v[..., 3:]), quaternion.rate(q[..., 3:], v[..., :3])])
+
+    def normalize(self, q: Array) -> Array:
+        return concat([q[..., :3], quaternion.normalize(q[..., 3:])])
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
         lower, upper = np.where(np.isfinite(lower), lower, -1.0), np.where(np.isfinite(upper), upper, 1.0)

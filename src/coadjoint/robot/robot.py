@@ -433,6 +433,16 @@ class Robot:
         broadcast_batch(q0=(q0, 1), q1=(q1, 1))
         return self._jointwise(lambda kind, i: kind.difference(q0[..., self._q_slices[i]], q1[..., self._q_slices[i]]), q0)
 
+    def rate(self, q: Array, v: Array) -> Array:
+        """dq/dt (..., nq) at velocity v (..., nv): v itself where every joint has one screw, ½ q ⊗ (ω, 0) for a quaternion."""
+        q, v = self._checked(q, "q", self.nq), self._checked(v, "v", self.nv)
+        return self._jointwise(lambda kind, i: kind.rate(q[..., self._q_slices[i]], v[..., self._v_slices[i]]), q)
+
+    def normalize(self, q: Array) -> Array:
+        """q (..., nq) with every quaternion of length one."""
+        q = self._checked(q, "q", self.nq)
+        return self._jointwise(lambda kind, i: kind.normalize(q[..., self._q_slices[i]]), q)
+
     def _jointwise(self, part: Any, example: Array) -> Array:
         parts = [part(kind, i) for i, kind in enumerate(self.kinds) if i not in self.mimics and kind.nq]
         return concat(parts) if parts else example[..., :0]
