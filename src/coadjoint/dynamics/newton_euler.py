@@ -24,9 +24,7 @@ from ..robot.robot import Robot
 
 def subspaces(robot: Robot, q: Array) -> list[Array]:
     """Sᵢ (..., nv, 6) of every joint, for q of the tree."""
-    return [
-        like(robot.kind(i).subspace(robot.joint_screws(i), q[..., robot.tree_q_slices[i]]), q) for i in range(robot.n_links)
-    ]
+    return [like(robot.kind(i).subspace(robot.joint_screws(i), q[..., robot.tree_q_slices[i]]), q) for i in range(robot.n_links)]
 
 
 def along(S: Array, x: Array) -> Array:
@@ -50,13 +48,12 @@ def velocities(robot: Robot, f: list[Array], S: list[Array], v: Array) -> tuple[
     return V, own
 
 
-def link_forces(robot: Robot, q: Array, v: Array, a: Array | None, wrenches: Array | None) -> tuple[list[Array], list[Array]]:
-    """Fᵢ, the wrench through joint i on link i in that link's frame, (26), and Sᵢ; all in the coordinates of the tree."""
-    f, S = relative_poses(robot, q), subspaces(robot, q)
-    V, own = velocities(robot, f, S, v)
+def accelerations(
+    robot: Robot, f: list[Array], S: list[Array], V: list[Array], own: list[Array | None], q: Array, v: Array, a: Array | None
+) -> list[Array]:
+    """V̇ᵢ of all links less free fall, (25) from V̇₀ = (0, -g), (22)."""
     fall = concat([like(np.zeros(3), q), -robot.gravity])
     A: list[Array] = [None] * robot.n_links
-    F: list[Array] = [None] * robot.n_links
     for i in robot.order:
         parent, dofs = robot.parents[i], robot.tree_v_slices[i]
         A[i] = se3.Ad_inv_act(f[i], fall if parent < 0 else A[parent])
@@ -66,6 +63,13 @@ def link_forces(robot: Robot, q: Array, v: Array, a: Array | None, wrenches: Arr
                 A[i] = A[i] + along(S[i], a[..., dofs])
             bias = robot.kind(i).bias(robot.joint_screws(i), q[..., robot.tree_q_slices[i]], v[..., dofs])
             A[i] = A[i] if bias is None else A[i] + bias
+    return A
+
+
+def wrenches_passed(robot: Robot, f: list[Array], V: list[Array], A: list[Array], wrenches: Array | None) -> list[Array]:
+    """Fᵢ, the wrench through joint i on link i in that link's frame, (26)."""
+    F: list[Array] = [None] * robot.n_links
+    for i in robot.order:
         J = robot.inertias[i]
         F[i] = inertia.apply(J, A[i]) - se3.ad_dual_act(V[i], inertia.apply(J, V[i]))
         if wrenches is not None:
@@ -74,7 +78,15 @@ def link_forces(robot: Robot, q: Array, v: Array, a: Array | None, wrenches: Arr
         parent = robot.parents[i]
         if parent >= 0:
             F[parent] = F[parent] + se3.Ad_inv_dual_act(f[i], F[i])
-    return F, S
+    return F
+
+
+def link_forces(robot: Robot, q: Array, v: Array, a: Array | None, wrenches: Array | None) -> tuple[list[Array], list[Array]]:
+    """Fᵢ and Sᵢ of all links; all in the coordinates of the tree."""
+    f, S = relative_poses(robot, q), subspaces(robot, q)
+    V, own = velocities(robot, f, S, v)
+    A = accelerations(robot, f, S, V, own, q, v, a)
+    return wrenches_passed(robot, f, V, A, wrenches), S
 
 
 def joint_forces(robot: Robot, S: list[Array], F: list[Array]) -> Array:
@@ -160,5 +172,3 @@ def link_velocities(robot: Robot, q: Array, v: Array) -> Array:
     f, S = relative_poses(robot, q), subspaces(robot, q)
     V, _ = velocities(robot, f, S, robot.tree_v(v))
     return stack(V, axis=-2) if V else like(np.zeros((0, 6)), q)
-
-
