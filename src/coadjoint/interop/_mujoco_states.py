@@ -63,7 +63,7 @@ def q_from_mujoco(robot: Robot, model: Any, qpos: Any) -> np.ndarray:
 def v_to_mujoco(robot: Robot, model: Any, q: Any, v: Any) -> np.ndarray:
     """qvel = G(q) v (..., model.nv) of v (..., nv)."""
     q, v = _tree(robot, q=q, v=v)
-    return _assemble(robot, model, q, lambda pair, q: mv(pair.G(q), v[..., pair.v]), v)
+    return _assemble(robot, model, q, lambda pair, q: pair.push(q, v[..., pair.v]), v)
 
 
 def v_from_mujoco(robot: Robot, model: Any, qpos: Any, qvel: Any) -> np.ndarray:
@@ -74,7 +74,7 @@ def v_from_mujoco(robot: Robot, model: Any, qpos: Any, qvel: Any) -> np.ndarray:
 def a_to_mujoco(robot: Robot, model: Any, q: Any, v: Any, a: Any) -> np.ndarray:
     """qacc = G a + Ġ v (..., model.nv) of the acceleration a = dv/dt (..., nv)."""
     q, v, a = _tree(robot, q=q, v=v, a=a)
-    return _assemble(robot, model, q, lambda pair, q: mv(pair.G(q), a[..., pair.v]) + pair.drift(q, v[..., pair.v]), v, a)
+    return _assemble(robot, model, q, lambda pair, q: pair.push(q, a[..., pair.v]) + pair.drift(q, v[..., pair.v]), v, a)
 
 
 def a_from_mujoco(robot: Robot, model: Any, qpos: Any, qvel: Any, qacc: Any) -> np.ndarray:
@@ -94,17 +94,23 @@ def force_to_mujoco(robot: Robot, model: Any, q: Any, tau: Any) -> np.ndarray:
     def part(pair: _Pair, q: np.ndarray) -> np.ndarray:
         if pair.link in robot.mimics:
             return np.zeros(1)
-        return np.linalg.solve(transpose(pair.G(q)), tau[..., robot._v_slices[pair.link], None])[..., 0]
+        mine = tau[..., robot._v_slices[pair.link]]
+        return mine if pair.same else np.linalg.solve(transpose(pair.G(q)), mine[..., None])[..., 0]
 
     return _assemble(robot, model, q, part, tau)
 
 
 def force_from_mujoco(robot: Robot, model: Any, qpos: Any, qfrc: Any) -> np.ndarray:
-    """τ = Gᵀ qfrc (..., nv) of generalised forces qfrc (..., model.nv), such as `qfrc_bias` or `qfrc_inverse`."""
+    """τ = Gᵀ qfrc (..., nv) of generalised forces qfrc (..., model.nv), such as `qfrc_inverse`.
+
+    MuJoCo's `qfrc_bias` is the force at qacc = 0, `bias_force` that at a = 0. These are not the same motion where Ġ v is not zero:
+    Gᵀ qfrc_bias = bias_force + M a for a = `a_from_mujoco(robot, model, qpos, qvel, 0)`.
+    """
     q, qfrc = _tree_q(robot, model, qpos), array(qfrc, "qfrc", model.nv, "the model")
     tau = np.empty((*np.broadcast_shapes(q.shape[:-1], qfrc.shape[:-1]), robot.tree_nv))
     for pair in _pairs(robot, model):
-        tau[..., pair.v] = mv(transpose(pair.G(q[..., pair.q])), qfrc[..., pair.qvel])
+        theirs = qfrc[..., pair.qvel]
+        tau[..., pair.v] = theirs if pair.same else mv(transpose(pair.G(q[..., pair.q])), theirs)
     return robot.from_tree(tau)
 
 
@@ -129,6 +135,15 @@ class _Pair:
     v: slice
     qpos: slice
     qvel: slice
+
+    @property
+    def same(self) -> bool:
+        """Whether the coordinates of both are the same: hinges and slides."""
+        return self.kind not in ("spherical", "planar", "free")
+
+    def push(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """G v (..., n)."""
+        return v if self.same else mv(self.G(q), v)
 
     def _turn(self, q: np.ndarray) -> np.ndarray:
         """The quaternion of the link's rotation from home, in the axes of the link: K q K⁻¹."""
@@ -236,7 +251,8 @@ def _tree_v(robot: Robot, model: Any, q: np.ndarray, qvel: Any) -> np.ndarray:
     qvel = array(qvel, "qvel", model.nv, "the model")
     v = np.empty((*np.broadcast_shapes(q.shape[:-1], qvel.shape[:-1]), robot.tree_nv))
     for pair in _pairs(robot, model):
-        v[..., pair.v] = np.linalg.solve(pair.G(q[..., pair.q]), qvel[..., pair.qvel, None])[..., 0]
+        theirs = qvel[..., pair.qvel]
+        v[..., pair.v] = theirs if pair.same else np.linalg.solve(pair.G(q[..., pair.q]), theirs[..., None])[..., 0]
     return v
 
 

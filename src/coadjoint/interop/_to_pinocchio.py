@@ -75,7 +75,8 @@ def _depth_first(robot: Robot) -> Iterator[int]:
         waiting = sorted(children.get(parent, []))
         while waiting:
             for i in waiting:
-                if all(robot.mimics[k][0] in placed | below[i] for k in below[i] if k in robot.mimics):
+                followed = {robot.mimics[k][0] for k in below[i] if k in robot.mimics and k != i}
+                if followed <= placed | below[i] and (i not in robot.mimics or robot.mimics[i][0] in placed):
                     break
             else:
                 names = ", ".join(robot.links[i].joint.name for i in waiting)
@@ -108,13 +109,16 @@ def _joint_model(pin: Any, joint: Joint) -> tuple[Any, np.ndarray]:
 
 def _one_screw(pin: Any, joint: Joint, screw: np.ndarray) -> tuple[Any, np.ndarray]:
     w, v = screw[:3], screw[3:]
-    letter = {"prismatic": "P", "helical": "H"}.get(joint.kind, "R")
-    axis = v if letter == "P" else w
-    aligned = next((name for name, e in zip("XYZ", np.eye(3), strict=True) if np.array_equal(axis, e)), "")
-    unaligned = {"P": "PrismaticUnaligned", "H": "HelicalUnaligned", "R": "RevoluteUnaligned"}[letter]
-    options = ([] if aligned else [np.array(axis)]) + ([float(w @ v)] if letter == "H" else [])
-    shape = getattr(pin, f"JointModel{letter}{aligned}" if aligned else f"JointModel{unaligned}")(*options)
-    return shape, se3.pose(np.eye(3), np.cross(w, v))
+    point = np.cross(w, v)
+    if joint.kind == "helical":
+        # Always about z: the kinetic energy of Pinocchio 4's unaligned helical joint is wrong where it has armature.
+        plane = Joint.planar(w).screws
+        return pin.JointModelHZ(float(w @ v)), se3.pose(np.stack([plane[1, 3:], plane[2, 3:], w], axis=-1), point)
+    letter, axis, unaligned = ("P", v, "PrismaticUnaligned") if joint.kind == "prismatic" else ("R", w, "RevoluteUnaligned")
+    for name, e in zip("XYZ", np.eye(3), strict=True):
+        if np.array_equal(axis, e):
+            return getattr(pin, f"JointModel{letter}{name}")(), se3.pose(np.eye(3), point)
+    return getattr(pin, f"JointModel{unaligned}")(np.array(axis)), se3.pose(np.eye(3), point)
 
 
 def _universal(pin: Any, S: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -125,19 +129,21 @@ def _universal(pin: Any, S: np.ndarray) -> tuple[Any, np.ndarray]:
         point = first + S[0, :3] * (S[0, :3] @ second)
         if np.max(np.abs(np.cross(point, S[1, :3]) - S[1, 3:])) < 1e-15 * max(1.0, float(np.abs(point).max())):
             return pin.JointModelUniversal(np.array(S[0, :3]), np.array(S[1, :3])), se3.pose(np.eye(3), point)
-    shape = pin.JointModelComposite()
-    shape.addJoint(pin.JointModelRevoluteUnaligned(np.array(S[0, :3])), pin.SE3(np.eye(3), first))
+    shape = pin.JointModelComposite()  # begins, as it ends, on the second axis
+    shape.addJoint(pin.JointModelRevoluteUnaligned(np.array(S[0, :3])), pin.SE3(np.eye(3), first - second))
     shape.addJoint(pin.JointModelRevoluteUnaligned(np.array(S[1, :3])), pin.SE3(np.eye(3), second - first))
     return shape, se3.pose(np.eye(3), second)
 
 
 def _follower(pin: Any, robot: Robot, model: Any, joints: dict[int, int], i: int) -> tuple[Any, np.ndarray]:
     source, ratio, offset = robot.mimics[i]
+    joint = robot.links[i].joint
     if not hasattr(pin, "JointModelMimic"):
-        raise ModelError(
-            f"joint {robot.links[i].joint.name!r} follows another, which this version of Pinocchio does not know; update pin."
-        )
-    shape, C = _joint_model(pin, robot.links[i].joint)
+        raise ModelError(f"joint {joint.name!r} follows another, which this version of Pinocchio does not know; update pin.")
+    if joint.kind == "helical":
+        # Its mass matrix is not that of its own velocities: crba differs from Σ Vᵀ J V.
+        raise ModelError(f"joint {joint.name!r} is helical and follows another, for which Pinocchio's dynamics are wrong; lock it.")
+    shape, C = _joint_model(pin, joint)
     leader = model.joints[joints[source]]
     shape.setIndexes(leader.id, leader.idx_q, leader.idx_v, leader.idx_vExtended)
     return pin.JointModelMimic(pin.JointModel(shape), float(ratio), float(offset)), C

@@ -245,6 +245,11 @@ def _left_out(model: Any) -> list[tuple[str, bool]]:
     note("joints with a spring", (model.jnt_stiffness != 0) | optional("jnt_stiffnesspoly", model.njnt), joints)
     bent = np.bincount(model.dof_jntid[optional("dof_dampingpoly", model.nv)], minlength=model.njnt)
     note("joints whose damping is not linear", bent, joints)
+    fixed_axes = np.zeros(model.njnt, dtype=bool)
+    for j in np.flatnonzero(model.jnt_type == FREE):
+        first = model.jnt_dofadr[j]
+        fixed_axes[j] = model.dof_armature[first : first + 3].any() or model.dof_frictionloss[first : first + 3].any()
+    note("free joints with armature or friction, along the axes of the world in MuJoCo, of the link here", fixed_axes, joints)
     note("tendons", everything(model.ntendon), tendons)
     note("equality constraints", everything(model.neq), names_of(model, "eq"))
     note("actuators", everything(len(actuators)), actuators)

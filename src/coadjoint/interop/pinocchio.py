@@ -20,7 +20,7 @@ are in that order: `exchange` converts either way.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class _Part:
     kind: str
     screws: np.ndarray
     nq: int
-    placement: np.ndarray
+    placement: np.ndarray = field(default_factory=lambda: np.eye(4))
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -76,26 +76,30 @@ class _Part:
         return {"free": 3, "planar": 2, "spherical": 0}.get(self.kind, 0 if self.nq > len(self.screws) else self.nq)
 
 
+_PARTS = {
+    "FreeFlyer": [_Part("free", Joint.free().screws, 7)],
+    "Spherical": [_Part("spherical", Joint.spherical().screws, 4)],
+    "Planar": [_Part("planar", Joint.planar().screws, 4)],
+    "SphericalZYX": [_Part("continuous", Joint.revolute(axis).screws, 1) for axis in np.eye(3)[::-1]],
+    "Translation": [_Part("prismatic", Joint.prismatic(axis).screws, 1) for axis in np.eye(3)],
+}
+"""Joints of Pinocchio that have no numbers of their own."""
+
+
 def _parts(joint: Any, name: str) -> list[_Part]:
     """Our joints that a joint of Pinocchio is made of."""
-    kind, here = joint.shortname().removeprefix("JointModel"), np.eye(4)
-    whole = {"FreeFlyer": Joint.free(), "Spherical": Joint.spherical(), "Planar": Joint.planar()}
-    if kind in whole:
-        return [_Part(whole[kind].kind, whole[kind].screws, joint.nq, here)]
-    if kind == "SphericalZYX":
-        return [_Part("continuous", Joint.revolute(np.eye(3)[k]).screws, 1, here) for k in (2, 1, 0)]
-    if kind == "Translation":
-        return [_Part("prismatic", Joint.prismatic(np.eye(3)[k]).screws, 1, here) for k in range(3)]
-    if hasattr(joint, "extract"):
-        joint = joint.extract()
+    kind = joint.shortname().removeprefix("JointModel")
+    if kind in _PARTS:
+        return _PARTS[kind]
+    own = joint.extract() if hasattr(joint, "extract") else joint
     if kind == "Composite":
         found = []
-        for inner, placement in zip(joint.joints, joint.jointPlacements, strict=True):
+        for inner, placement in zip(own.joints, own.jointPlacements, strict=True):
             first, *rest = _parts(inner, name)
             found += [_Part(first.kind, first.screws, first.nq, placement.homogeneous @ first.placement), *rest]
         return found
     if kind == "Universal":
-        return [_Part("universal", Joint.universal(joint.axis1, joint.axis2).screws, 2, here)]
+        return [_Part("universal", Joint.universal(own.axis1, own.axis2).screws, 2)]
     if kind.startswith(("R", "P", "H")) or kind == "Mimic":
         data = joint.createData()
         q = np.zeros(max(joint.idx_q, 0) + 2)
@@ -103,13 +107,13 @@ def _parts(joint: Any, name: str) -> list[_Part]:
         joint.calc(data, q)  # before this a helical joint has no pitch
         screw = exchange(np.reshape(data.S, 6))
         if kind == "Mimic":
-            if joint.scaling == 0:
+            if own.scaling == 0:
                 raise ModelError(f"joint {name!r} follows another with ratio 0, so its axis cannot be read.")
-            screw = screw / joint.scaling
+            screw = screw / own.scaling
         turns = bool(np.any(screw[:3]))
         helical = abs(screw[:3] @ screw[3:]) > 1e-15
         unbounded = "revolute" if joint.nq < 2 else "continuous"
-        return [_Part("helical" if turns and helical else unbounded if turns else "prismatic", screw[None], joint.nq, here)]
+        return [_Part("helical" if turns and helical else unbounded if turns else "prismatic", screw[None], joint.nq)]
     raise ModelError(f"joint {name!r} is of Pinocchio's type {kind}, which a Robot does not have.")
 
 
@@ -245,24 +249,33 @@ def v_from_pinocchio(robot: Robot, model: Any, v: Any) -> np.ndarray:
     return result
 
 
+def _sizes(joint: Any) -> list[tuple[int, tuple[int, ...]]]:
+    """The size in q of each part of a joint, and the order of our velocities in it."""
+    kind = joint.shortname().removeprefix("JointModel")
+    if kind == "Composite":
+        own = joint.extract() if hasattr(joint, "extract") else joint
+        return [size for inner in own.joints for size in _sizes(inner)]
+    if kind in _PARTS:
+        return [(part.nq, part.order) for part in _PARTS[kind]]
+    return [(joint.nq, tuple(range(joint.nv)))]
+
+
 def _pairs(robot: Robot, model: Any) -> Iterator[tuple[int, int, int, int, tuple[int, ...]]]:
     """For every joint of the robot with coordinates: its number; in Pinocchio the first index and size in q, the first in v, and
     where our velocities stand from there."""
-    taken = 0
-    for j in range(1, model.njoints):
-        joint, name = model.joints[j], model.names[j]
-        if joint.nv == 0:
+    taken, ours = 0, set(robot.joint_names)
+    for j, (joint, name) in enumerate(zip(model.joints, model.names, strict=True)):
+        if j == 0 or joint.nv == 0:
             continue
-        parts = _parts(joint, name)
-        whole = name in robot.joint_names
+        parts = _sizes(joint)
+        whole = name in ours
         if whole and len(parts) > 1:  # our universal joint, where it is a composite one
             yield robot.joint_index(name), joint.idx_q, joint.nq, joint.idx_v, tuple(range(joint.nv))
             taken += joint.nv
             continue
         q, v = joint.idx_q, joint.idx_v
-        for k, part in enumerate(parts):
-            i = robot.joint_index(name if whole or len(parts) == 1 else f"{name}_{k + 1}")
-            yield i, q, part.nq, v, part.order
-            q, v, taken = q + part.nq, v + len(part.screws), taken + len(part.screws)
+        for k, (nq, order) in enumerate(parts):
+            yield robot.joint_index(name if whole or len(parts) == 1 else f"{name}_{k + 1}"), q, nq, v, order
+            q, v, taken = q + nq, v + len(order), taken + len(order)
     if taken != robot.nv:
         raise ModelError(f"robot {robot.name!r} has {robot.nv} freedoms, but the model's joints are {taken} of them.")
