@@ -1,0 +1,210 @@
+"""Christoffel symbols, and the derivative of the mass matrix.
+
+A robot is a cloud of mass points x in flat space, so the symbols of its metric are Γ_ijk = Σ m (∂_i ∂_j x)·(∂_k x). Along a path,
+with s_i the screw of freedom i and i nearer the base than j, ∂_i x = ŝ_i x and ∂_i ∂_j x = ŝ_i ŝ_j x, so that
+
+    Γ_ijk = g(i, j, k) = tr(ŝ_i ŝ_j Σ ŝ_kᵀ),
+
+Σ the pseudo-inertia of all that the farthest of the three joints carries: the trace form of Brockett, Stokes & Park (1993) for
+(55)-(57) of Park, Bobrow & Ploen (1995), the sums over the links below done at once. As (ŝ_i y)·z = (ω_i × y)·z for the
+velocities y, z of a point, g(i, j, k) = -g(i, k, j), and the case of k beyond j follows from that of j beyond k. For a farthest j
+
+    g(i, j, k) = s_kᵀ F,  F = ((S ω_i) × ω_j + h × (ω_i × v_j), ω_i × (m v_j + ω_j × h)),   Σ = [[S, h], [hᵀ, m]],
+
+the wrench that gives the carried body the acceleration ŝ_i ŝ_j x, in that joint's own frame, where ω_j and v_j are mostly zeros.
+
+The freedoms of a spherical, planar or free joint are left-invariant fields X_i on its group, not coordinates. Then Γ_ijk is
+⟨∇_{X_i} X_j, X_k⟩ = Σ m (X_i X_j x)·(X_k x), which is g(i, j, k) again, for freedoms of one joint in either order: Hamel's form,
+Γ_ijk - Γ_jik = ⟨[X_i, X_j], X_k⟩ = c_ijˡ M_lk with the structure constants of the group.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, concat, cross, like, stack, transpose
+from ..errors import ModelError
+from ..kernel.dispatch import kernel
+from ..kinematics.poses import relative_poses
+from ..lie import inertia, se3
+from ..robot.joints import SUBGROUPS
+from ..robot.robot import Robot
+from .composite import composite_inertias
+from .newton_euler import subspaces
+
+
+class Freedoms:
+    """Where the freedoms of a robot's tree stand: on which link, after which others."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.count = robot.tree_nv
+        self.link = [i for i in range(robot.n_links) for _ in range(robot.kind(i).nv)]
+        self.group = [robot.links[i].joint.kind in SUBGROUPS for i in self.link]
+        self.above: list[set[int]] = [set() for _ in range(robot.n_links)]
+        self.path: list[list[int]] = [[] for _ in range(robot.n_links)]
+        for i in robot.order:
+            own = list(range(robot.tree_v_slices[i].start, robot.tree_v_slices[i].stop))
+            parent = robot.parents[i]
+            self.above[i] = self.above[parent] | {parent} if parent >= 0 else set()
+            self.path[i] = [*(self.path[parent] if parent >= 0 else []), *own]
+
+    def before(self, i: int, j: int) -> bool:
+        """Whether ∂_i ∂_j x is ŝ_i ŝ_j x alone: i nearer the base than j. Freedoms of one group move together."""
+        if self.link[i] == self.link[j]:
+            return i < j and not self.group[i]
+        return self.link[i] in self.above[self.link[j]]
+
+    def on_one_path(self, *freedoms: int) -> bool:
+        """Whether some link is moved by all of them."""
+        links = sorted({self.link[k] for k in freedoms}, key=lambda i: len(self.above[i]))
+        return all(a in self.above[b] for a, b in zip(links, links[1:], strict=False))
+
+
+def freedoms(robot: Robot) -> Freedoms:
+    """The freedoms of a robot, worked out once."""
+    if "freedoms" not in robot._cache:
+        robot._cache["freedoms"] = Freedoms(robot)
+    return robot._cache["freedoms"]
+
+
+def path_screws(robot: Robot, f: list[Array], S: list[Array]) -> list[Array]:
+    """For every link, in its frame, the screws (..., p, 6) of the p freedoms that move it, base outward."""
+    A: list[Array] = [None] * robot.n_links
+    for i in robot.order:
+        parent = robot.parents[i]
+        A[i] = S[i]
+        if parent >= 0 and A[parent].shape[-2]:
+            carried = se3.Ad_inv_act(f[i][..., None, :, :], A[parent])
+            A[i] = rows(carried, S[i]) if S[i].shape[-2] else carried
+    return A
+
+
+def rows(*parts: Array) -> Array:
+    """Matrices (..., m, n) one below the other."""
+    return transpose(concat([transpose(x) for x in parts]))
+
+
+def brackets(A: Array, J: Array, j: int) -> Array:
+    """g(i, j, k) (..., p, p) by i and k, for screws A (..., p, 6) and the ten parameters J of what freedom j carries, in one frame."""
+    w, wj, vj = A[..., :3], A[..., j : j + 1, :3], A[..., j : j + 1, 3:]
+    m, h, S = J[..., None, :1], J[..., None, 1:4], inertia.pseudo(J)[..., :3, :3]
+    moment = cross(w @ S, wj) + cross(h, cross(w, vj))
+    force = cross(w, m * vj + cross(wj, h))
+    return concat([moment, force]) @ transpose(A)
+
+
+def _all_brackets(robot: Robot, q: Array) -> Array:
+    """g(i, j, k) of all freedoms j, with i and k on the path to j's link, in one row; zero first and their negatives last."""
+    f, S = relative_poses(robot, q), subspaces(robot, q)
+    A, J = path_screws(robot, f, S), composite_inertias(robot, f)
+    parts = [like(np.zeros(1), q)]
+    for j, i in enumerate(freedoms(robot).link):
+        g = brackets(A[i], like(J[i], q), freedoms(robot).path[i].index(j))
+        parts.append(g.reshape((*g.shape[:-2], -1)))
+    g = concat(parts)
+    return concat([g, -g[..., 1:]])
+
+
+class _Where:
+    """In which place of `_all_brackets` a Christoffel symbol stands; 0 where it vanishes, negative for the negative."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.freedoms, at = freedoms(robot), 1
+        self.start = []
+        for i in self.freedoms.link:
+            self.start.append(at)
+            at += len(self.freedoms.path[i]) ** 2
+        self.count = at - 1
+
+    def bracket(self, i: int, j: int, k: int) -> int:
+        path = self.freedoms.path[self.freedoms.link[j]]
+        return self.start[j] + path.index(i) * len(path) + path.index(k)
+
+    def symbol(self, i: int, j: int, k: int) -> int:
+        """Γ_ijk of the tree."""
+        here = self.freedoms
+        if not here.on_one_path(i, j, k):
+            return 0
+        if here.before(j, i):
+            i, j = j, i
+        if j == k:
+            return 0
+        same = here.link[j] == here.link[k]
+        if k < j if same else here.link[k] in here.above[here.link[j]]:
+            return self.bracket(i, j, k)
+        return -self.bracket(i, k, j)
+
+    def column(self, place: int) -> int:
+        return place if place >= 0 else self.count - place
+
+
+def _places(robot: Robot, name: str, choose: Any) -> list[np.ndarray]:
+    """Columns of `_all_brackets` for every triple of freedoms, as `choose` gives them; worked out once."""
+    if name not in robot._cache:
+        where, n = _Where(robot), robot.tree_nv
+        chosen = [[where.column(p) for p in choose(where, *ijk)] for ijk in np.ndindex(n, n, n)]
+        robot._cache[name] = list(np.array(chosen, dtype=int).reshape(n**3, -1).T)
+    return robot._cache[name]
+
+
+def tree_christoffel(robot: Robot, q: Array) -> Array:
+    """Γ (..., n, n, n) in the coordinates of the tree, armature not counted."""
+    n = robot.tree_nv
+    if not n:
+        return like(np.zeros((0, 0, 0)), q)
+    (columns,) = _places(robot, "christoffel", lambda where, i, j, k: [where.symbol(i, j, k)])
+    g = _all_brackets(robot, q)
+    return g[..., columns].reshape((*g.shape[:-1], n, n, n))
+
+
+def from_tree_axes(robot: Robot, a: Array, axes: int) -> Array:
+    """The last axes of a, over the velocities of the tree, taken to those of the robot."""
+    if not robot.mimics:
+        return a
+    for _ in range(axes):  # each is last once
+        a = robot.from_tree_columns(a)
+        a = stack([a[..., k] for k in range(a.shape[-1])], axis=-axes)
+    return a
+
+
+def check_metric(robot: Robot) -> None:
+    """An error where the equations of motion are not those of a metric: armature along the turning axes of a group joint."""
+    for i, link in enumerate(robot.links):
+        armature = robot.armature[..., robot.tree_v_slices[i]]
+        if link.joint.kind in SUBGROUPS and not (type(armature) is np.ndarray and armature.dtype != object and not np.any(armature)):
+            raise ModelError(
+                f"joint {link.joint.name!r} is {link.joint.kind} and has armature. Along axes that turn with the link, armature is "
+                "inertia without its gyroscopic part, and the equations of motion are not those of a metric. Leave it out: "
+                f"robot.with_joint({link.joint.name!r}, armature=0)."
+            )
+
+
+@kernel("nv nv nv", q="nq", joint_space=True)
+def christoffel(robot: Robot, q: Array) -> Array:
+    """Γ_ijk (..., nv, nv, nv), k the lowered index, of the metric M: τ_k = M_kj a_j + Γ_ijk v_i v_j + g_k.
+
+    Γ_ijk = ½ (∂_i M_kj + ∂_j M_ki - ∂_k M_ij), symmetric in i and j: Park, Bobrow & Ploen (1995), (52), (55)-(57) corrected.
+
+    Where a spherical, planar or free joint has velocities that are not rates of coordinates, these are the coefficients
+    ⟨∇_{X_i} X_j, X_k⟩ of the moving frame, no longer symmetric: Γ_ijk - Γ_jik = c_ijˡ M_lk with [X_i, X_j] = c_ijˡ X_l.
+    """
+    check_metric(robot)
+    return from_tree_axes(robot, tree_christoffel(robot, robot.tree_q(q)), 3)
+
+
+@kernel("nv nv nv", q="nq", joint_space=True)
+def mass_matrix_derivative(robot: Robot, q: Array) -> Array:
+    """∂M_ij/∂q_l (..., nv, nv, nv), l last: Γ_lij + Γ_lji. For joints with quaternions along the tangent vectors of `integrate`."""
+    n = robot.tree_nv
+    if not n:
+        return like(np.zeros((0, 0, 0)), q)
+
+    def both(where: _Where, i: int, j: int, l: int) -> list[int]:  # noqa: E741
+        places = [where.symbol(l, i, j), where.symbol(l, j, i)]
+        return [0, 0] if places[0] == -places[1] else places
+
+    first, second = _places(robot, "mass_matrix_derivative", both)
+    g = _all_brackets(robot, robot.tree_q(q))
+    return from_tree_axes(robot, (g[..., first] + g[..., second]).reshape((*g.shape[:-1], n, n, n)), 3)

@@ -1,0 +1,97 @@
+"""The Coriolis matrix that belongs to the Christoffel symbols, in O(n²) and without them.
+
+C_kj = Σ_i v_i Γ_ijk is what the mass points x of a robot give: Σ m (d/dt ∂_j x)·(∂_k x) along the velocity v. For a point of link p
+beyond joint j, ∂_j x = ŝ_j x moves by d/dt (ŝ_j x) = (dŝ_j/dt + ŝ_j V̂_p) x, where the screw s_j rides on its link: ds_j/dt = [V_j, s_j].
+With the sums over all that the farther of j and k carries,
+
+    J = Σ J_p   and   Π = Σ V̂_p Σ_p = [Π₃ π] = Σ m ẋ (x, 1)ᵀ,
+
+a force against s_k that is bilinear in the screws,
+
+    C_kj = s_kᵀ (J ds_j/dt + B s_j),   B s = (Ψ ω, ω × π),   Ψ = tr(Π₃) 1 - Π₃.
+
+All in the frames of the links: J and Π are collected from the tips to the base, then for every joint the wrench on itself (for
+its column) and the momentum (for its row) are carried down its path.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Array, concat, cross, dot, like, matrix, mv, transpose
+from ..kernel.dispatch import kernel
+from ..kinematics.poses import relative_poses
+from ..lie import inertia, se3, so3
+from ..robot.joints import SUBGROUPS
+from ..robot.robot import Robot
+from .composite import composite_inertias
+from .newton_euler import subspaces, velocities
+
+
+def _moving(parameters: Array, V: Array) -> tuple[Array, Array]:
+    """Ψ (..., 3, 3) and π (..., 3) of one body with ten parameters that moves with the twist V."""
+    w, v, m, h = V[..., :3], V[..., 3:], parameters[..., :1], parameters[..., 1:4]
+    Pi = so3.hat(w) @ inertia.pseudo(parameters)[..., :3, :3] + v[..., :, None] * h[..., None, :]
+    return dot(v, h)[..., None, None] * like(np.eye(3), V) - Pi, m * v + cross(w, h)
+
+
+def _carried(f: Array, Psi: Array, pi: Array) -> tuple[Array, Array]:
+    """Ψ and π in the frame that f starts from: Π' = f Π fᵀ."""
+    R, p = f[..., :3, :3], f[..., :3, 3]
+    pi = mv(R, pi)
+    shift = dot(pi, p)[..., None, None] * like(np.eye(3), pi) - pi[..., :, None] * p[..., None, :]
+    return R @ Psi @ transpose(R) + shift, pi
+
+
+def screw_rates(robot: Robot, S: list[Array], V: list[Array], v: Array) -> list[list[Array]]:
+    """ds/dt of every freedom of every joint, in the frame of the link: it rides on the link, or on what the freedom itself carries."""
+    rates: list[list[Array]] = []
+    for i in range(robot.n_links):
+        twist, own = V[i], []
+        for k in reversed(range(S[i].shape[-2])):
+            own.append(se3.ad_act(twist, S[i][..., k, :]))
+            if k and robot.links[i].joint.kind not in SUBGROUPS:
+                twist = twist - S[i][..., k, :] * v[..., robot.tree_v_slices[i]][..., k : k + 1]
+        rates.append(own[::-1])
+    return rates
+
+
+@kernel("nv nv", q="nq", v="nv", joint_space=True)
+def coriolis_matrix(robot: Robot, q: Array, v: Array) -> Array:
+    """C (..., nv, nv) with C_kj = Γ_ijk v_i: C v + g is the bias force, and dM/dt - 2C is skew.
+
+    For joints with several freedoms in Hamel's form: the index i of Γ_ijk = ⟨∇_{X_i} X_j, X_k⟩ is the one that moves.
+    """
+    q, v = robot.tree_q(q), robot.tree_v(v)
+    f, S = relative_poses(robot, q), subspaces(robot, q)
+    V, _ = velocities(robot, f, S, v)
+    J, rates = composite_inertias(robot, f), screw_rates(robot, S, V, v)
+    moving = [_moving(robot.inertias[i], V[i]) for i in range(robot.n_links)]
+    for i in reversed(robot.order):
+        parent = robot.parents[i]
+        if parent >= 0:
+            Psi, pi = _carried(f[i], *moving[i])
+            moving[parent] = (moving[parent][0] + Psi, moving[parent][1] + pi)
+    n, zero = robot.tree_nv, like(np.zeros(()), q)
+    C: list[list[Array]] = [[zero] * n for _ in range(n)]
+    for i in range(robot.n_links):
+        Psi, pi = moving[i]
+        for own in range(S[i].shape[-2]):
+            j, s = robot.tree_v_slices[i].start + own, S[i][..., own, :]
+            w = s[..., :3]
+            wrench = inertia.apply(J[i], rates[i][own]) + concat([mv(Psi, w), cross(w, pi)])
+            momentum, turning = inertia.apply(J[i], s), mv(transpose(Psi), w) + cross(pi, s[..., 3:])
+            link = i
+            while link >= 0:
+                for row in range(S[link].shape[-2]):
+                    k, screw = robot.tree_v_slices[link].start + row, S[link][..., row, :]
+                    C[k][j] = dot(screw, wrench)
+                    if link != i:
+                        C[j][k] = dot(rates[link][row], momentum) + dot(screw[..., :3], turning)
+                wrench, momentum = se3.Ad_inv_dual_act(f[link], wrench), se3.Ad_inv_dual_act(f[link], momentum)
+                turning = mv(f[link][..., :3, :3], turning)
+                link = robot.parents[link]
+    if not n:
+        return like(np.zeros((0, 0)), q)
+    half = robot.from_tree_columns(matrix(C))
+    return transpose(robot.from_tree_columns(transpose(half)))

@@ -1,0 +1,1 @@
+"""The Riemannian geometry of kinetic energy."""

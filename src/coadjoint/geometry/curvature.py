@@ -1,0 +1,211 @@
+"""The Riemann curvature of a robot's kinetic energy: all of the tensor, and its contractions.
+
+The mass points x of a robot move in flat space, so the equation of Gauss gives the curvature from second derivatives alone,
+
+    R_ijkl = b(ik, jl) - b(il, jk) - g(ik, jl) + g(il, jk),   b(ik, jl) = Σ m (∂_i ∂_k x)·(∂_j ∂_l x),   g(ik, jl) = Γ_ikr m^{rs} Γ_jls,
+
+which is Park, Bobrow & Ploen (1995), (66), without derivatives of Γ. With ∂_i ∂_k x = ŝ_i ŝ_k x for i nearer the base than k, and ŝ y = ω × y
+for a velocity y, the differences of b need no second derivatives either. For a ≤ b ≤ c ≤ d in the order of a path,
+
+    b_abcd = b(ac, bd) - b(ad, bc) = (ω_a × ω_b)·Q_cd,    Q_cd = Σ m (ŝ_c x) × (ŝ_d x)
+    b_bcad = b(ab, cd) - b(bd, ca) = ω_a·E_bc,            E_bc = 2 N (ω_b × ω_c) - (v_b·ω_c - v_c·ω_b) p + ω_c M_bd - ω_b M_cd
+    b_acbd = b_abcd + b_bcad                              (the first identity of Bianchi)
+
+with N = Σ m (ŝ_d x) xᵀ and p = Σ m ŝ_d x over what freedom d carries, in its own frame.
+
+R is a tensor: at a configuration, the freedoms of a spherical, planar or free joint are the derivatives by coordinates of the
+second kind about it, g exp(S₁ x₁) exp(S₂ x₂) ⋯, and count as joints in a row. R is then in the frame of the velocities v.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, concat, cross, dot, like, mv, namespace, transpose
+from ..dynamics.articulated import explain_singular, mass_matrix_inverse
+from ..dynamics.christoffel import check_metric, freedoms, from_tree_axes, path_screws, tree_christoffel
+from ..dynamics.composite import composite_inertias
+from ..dynamics.newton_euler import subspaces
+from ..kernel.dispatch import kernel
+from ..kinematics.poses import relative_poses
+from ..lie import inertia, so3
+from ..robot.robot import Robot
+
+
+def _flat_products(A: Array, J: Array) -> list[Array]:
+    """(ω_a × ω_b)·Q_cd and ω_a·E_bc, each (..., pairs, p), for screws A (..., p, 6) of which the last is d, which carries J."""
+    w, v, d = A[..., :3], A[..., 3:], A[..., -1, :]
+    first, second = (np.array(x, dtype=int) for x in zip(*combinations(range(A.shape[-2]), 2), strict=True))
+    h, momentum = J[..., 1:4], inertia.apply(J, d)
+    p = momentum[..., 3:]
+    N = so3.hat(d[..., :3]) @ inertia.pseudo(J)[..., :3, :3] + d[..., 3:, None] * h[..., None, :]
+    M = mv(A, momentum)
+    Q = w @ N - dot(d[..., 3:], h)[..., None, None] * w + cross(v, p[..., None, :])
+    wb, wc, vb, vc = w[..., first, :], w[..., second, :], v[..., first, :], v[..., second, :]
+    turned = cross(wb, wc)
+    E = 2.0 * (turned @ transpose(N)) - (dot(vb, wc) - dot(vc, wb))[..., None] * p[..., None, :]
+    E = E + wc * M[..., first, None] - wb * M[..., second, None]
+    return [turned @ transpose(Q), E @ transpose(w)]
+
+
+class _Places:
+    """In which columns of `_all_products` the parts of b_ijkl stand: two numbers to be added, 0 for zero, negative for the negative."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.freedoms, at = freedoms(robot), 1
+        self.start = []
+        for d in range(robot.tree_nv):
+            self.start.append(at)
+            rank = self.rank(d) + 1
+            at += rank * (rank - 1) * rank  # two tables of pairs by p
+        self.count = at - 1
+
+    def rank(self, d: int) -> int:
+        return self.freedoms.path[self.freedoms.link[d]].index(d)
+
+    def _at(self, kind: int, b: int, c: int, a: int, d: int) -> int:
+        """The place of (ω_b × ω_c)·Q_ad (kind 0) or ω_a·E_bc (kind 1), b < c by rank."""
+        p = self.rank(d) + 1
+        b, c, a = self.rank(b), self.rank(c), self.rank(a)
+        pair = b * p - b * (b + 1) // 2 + c - b - 1
+        return self.start[d] + (kind * (p * (p - 1) // 2) + pair) * p + a
+
+    def of(self, i: int, j: int, k: int, l: int) -> tuple[int, int]:  # noqa: E741
+        """b_ijkl = b(ik, jl) - b(il, jk)."""
+        if i == j or k == l or not self.freedoms.on_one_path(i, j, k, l):
+            return 0, 0
+        rank, sign = self.rank, 1
+        if max(rank(i), rank(j)) > max(rank(k), rank(l)):
+            i, j, k, l = k, l, i, j  # noqa: E741
+        if rank(k) > rank(l):
+            k, l, sign = l, k, -sign  # noqa: E741
+        if rank(i) > rank(j):
+            i, j, sign = j, i, -sign
+        if j == l and rank(i) < rank(k):
+            i, k = k, i
+        # Now i < j and all are ≤ l.
+        if rank(k) >= rank(j):
+            return sign * self._at(0, i, j, k, l), 0
+        if rank(k) <= rank(i):
+            return sign * self._at(1, i, j, k, l), 0
+        return sign * self._at(0, i, k, j, l), sign * self._at(1, k, j, i, l)
+
+
+def _all_products(robot: Robot, q: Array) -> Array:
+    """`_flat_products` of all freedoms in one row; zero first and their negatives last."""
+    f, S = relative_poses(robot, q), subspaces(robot, q)
+    A, J = path_screws(robot, f, S), composite_inertias(robot, f)
+    parts = [like(np.zeros(1), q)]
+    here = freedoms(robot)
+    for d, i in enumerate(here.link):
+        p = here.path[i].index(d) + 1
+        if p > 1:
+            parts.extend(x.reshape((*x.shape[:-2], -1)) for x in _flat_products(A[i][..., :p, :], like(J[i], q)))
+    products = concat(parts)
+    return concat([products, -products[..., 1:]])
+
+
+def _independent(n: int) -> list[tuple[int, int, int, int]]:
+    """i < j, k < l, (i, j) ≤ (k, l): all components of a curvature tensor up to its symmetries."""
+    pairs = list(combinations(range(n), 2))
+    return [(*pairs[x], *pairs[y]) for x in range(len(pairs)) for y in range(x, len(pairs))]
+
+
+def _spread(n: int) -> np.ndarray:
+    """For every component (n⁴,) the column of [0, the independent components, their negatives] that it is."""
+    pairs = {pair: x for x, pair in enumerate(combinations(range(n), 2))}
+    m = len(pairs)
+    count = m * (m + 1) // 2
+    columns = np.zeros((n, n, n, n), dtype=int)
+    for (i, j), x in pairs.items():
+        for (k, l), y in pairs.items():  # noqa: E741
+            lo, hi = min(x, y), max(x, y)
+            at = 1 + lo * m - lo * (lo - 1) // 2 + hi - lo
+            columns[i, j, k, l] = columns[j, i, l, k] = at
+            columns[j, i, k, l] = columns[i, j, l, k] = at + count
+    return columns.reshape(-1)
+
+
+def _kept(robot: Robot, name: str, make: Any) -> Any:
+    """Index tables, worked out once for a robot."""
+    if name not in robot._cache:
+        robot._cache[name] = make()
+    return robot._cache[name]
+
+
+def _flat_part(robot: Robot, q: Array) -> Array:
+    """b_ijkl (..., independent components) in the robot's coordinates."""
+    products = _all_products(robot, q)
+
+    def columns(quads: list[tuple[int, int, int, int]]) -> list[np.ndarray]:
+        places = _Places(robot)
+        pairs = np.array([places.of(*quad) for quad in quads], dtype=int).reshape(-1, 2)
+        return list(np.where(pairs >= 0, pairs, places.count - pairs).T)
+
+    first, second = _kept(robot, "flat_part", lambda: columns(_independent(robot.tree_nv)))
+    both = np.flatnonzero(second)
+    b = products[..., first]
+    # Where two products are added; the rest is as it stands.
+    order = _kept(robot, "flat_order", lambda: _replaced(len(first), both))
+    b = concat([b, products[..., first[both]] + products[..., second[both]]])[..., order]
+    if not robot.mimics:
+        return b
+    tree = _full(b, robot.tree_nv, _kept(robot, "tree_spread", lambda: _spread(robot.tree_nv)), like(np.zeros(1), q))
+    quads = np.array(_independent(robot.nv), dtype=int).reshape(-1, 4)
+    return from_tree_axes(robot, tree, 4)[..., quads[:, 0], quads[:, 1], quads[:, 2], quads[:, 3]]
+
+
+def _replaced(count: int, places: np.ndarray) -> np.ndarray:
+    order = np.arange(count)
+    order[places] = count + np.arange(len(places))
+    return order
+
+
+def _full(independent: Array, n: int, columns: np.ndarray, zero: Array) -> Array:
+    table = concat([zero, independent, -independent])
+    return table[..., columns].reshape((*table.shape[:-1], n, n, n, n))
+
+
+@kernel("nv nv nv nv", q="nq", explain=explain_singular, joint_space=True)
+def curvature(robot: Robot, q: Array) -> Array:
+    """R_ijkl (..., nv, nv, nv, nv), the Riemann tensor of the metric M: Park, Bobrow & Ploen (1995), (66).
+
+    R_ijkl = ⟨R(X_k, X_l) X_j, X_i⟩ = ∂_k Γ_jli - ∂_l Γ_jki + Γ_ilr Γʳ_jk - Γ_ikr Γʳ_jl, positive R_ijij on a sphere. For a spherical, planar or free joint
+    in the frame of its velocities.
+    """
+    check_metric(robot)
+    n = robot.nv
+    if n < 2:
+        return like(np.zeros((n, n, n, n)), q)
+    inverse = mass_matrix_inverse(robot, q)
+    tree_q = robot.tree_q(q)
+    symbols = from_tree_axes(robot, tree_christoffel(robot, tree_q), 3)
+    first, second = np.triu_indices(n)
+    pair = np.zeros((n, n), dtype=int)
+    pair[first, second] = pair[second, first] = np.arange(len(first))
+    lowered = symbols[..., first, second, :]  # ordered as the path is, for freedoms of a group too
+    gram = lowered @ inverse @ transpose(lowered)
+    i, j, k, l = np.array(_kept(robot, "independent", lambda: _independent(n))).T  # noqa: E741
+    ordered = lambda x, y: gram[..., np.minimum(x, y), np.maximum(x, y)]  # noqa: E731
+    R = _flat_part(robot, tree_q) - ordered(pair[i, k], pair[j, l]) + ordered(pair[i, l], pair[j, k])
+    xp = namespace(inverse, R)
+    regular = (inverse[..., 0, 0] > 0.0)[..., None]
+    zero = like(np.zeros(1), R)
+    R, zero = (xp.where(regular, x, np.nan) for x in (R, zero))
+    return _full(R, n, _kept(robot, "spread", lambda: _spread(n)), zero)
+
+
+@kernel("nv nv", q="nq", explain=explain_singular, joint_space=True)
+def ricci_curvature(robot: Robot, q: Array) -> Array:
+    """Ric_jl = m^{ik} R_ijkl (..., nv, nv), symmetric."""
+    inverse, R = mass_matrix_inverse(robot, q), curvature(robot, q)
+    return namespace(R).einsum("...ik,...ijkl->...jl", inverse, R)
+
+
+@kernel("", q="nq", explain=explain_singular, joint_space=True)
+def scalar_curvature(robot: Robot, q: Array) -> Array:
+    """m^{jl} Ric_jl (...): the sum of the sectional curvatures of all ordered pairs of an orthonormal frame."""
+    return (mass_matrix_inverse(robot, q) * ricci_curvature(robot, q)).sum((-2, -1))
