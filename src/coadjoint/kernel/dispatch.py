@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -27,19 +28,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(
-    *returns: str, joint_space: bool = False, explain: Callable[..., None] | None = None, **cores: str
+    *returns: str,
+    joint_space: bool = False,
+    explain: Callable[..., None] | None = None,
+    largest: float = math.inf,
+    **cores: str,
 ) -> Callable[[F], F]:
     """Declare the core shapes of a function's results and array arguments by the robot's sizes: `wrenches="n_links 6"`.
 
     `joint_space`: the result does not depend on which frames are fixed to the links, so that the robot's canonical form may be used.
     A function whose result is nan where there is none gives `explain`, which is called with the robot and the arrays when that
-    happens to NumPy arrays, to raise an error that says why.
+    happens to NumPy arrays, to raise an error that says why. `largest`: for a robot with more velocities (nv) the function runs as
+    written, because straight-line code would take too long to make.
 
     The function also takes `out=`, an array to write to, and `threads=`, how many to use for a batch.
     """
 
     def decorate(source: F) -> F:
-        return Kernel(source, returns, cores, joint_space, explain).function()  # type: ignore[return-value]
+        return Kernel(source, returns, cores, joint_space, explain, largest).function()  # type: ignore[return-value]
 
     return decorate
 
@@ -54,9 +60,10 @@ class Kernel:
         cores: dict[str, str],
         joint_space: bool,
         explain: Callable[..., None] | None,
+        largest: float,
     ) -> None:
         self.source, self.returns, self.cores = source, returns, cores
-        self.joint_space, self.explain = joint_space, explain
+        self.joint_space, self.explain, self.largest = joint_space, explain, largest
         self.signature = inspect.signature(source)
         parameters = list(self.signature.parameters.values())[1:]
         required = [p.name for p in parameters if p.default is inspect.Parameter.empty]
@@ -118,6 +125,8 @@ class Kernel:
 
     def native(self, robot: Any, arrays: dict[str, Any], statics: dict[str, Any]) -> Any:
         """The compiled function for these arguments, or None where there is none."""
+        if robot.nv > self.largest:
+            return None
         single = all(x.dtype == np.float32 for x in arrays.values())
         key = (self.source, tuple(arrays), tuple(statics.items()), single)
         try:
