@@ -14,11 +14,9 @@ import numpy as np
 
 from .arrays import concat
 from .errors import CoadjointError, unknown
-from .kernel import native
 from .kernel.dispatch import core_shape
 from .kernel.graph import Graph
 from .kernel.inputs import check_inputs, real_array
-from .kernel.trace import trace as _trace
 from .robot.robot import Robot
 
 SIZES = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv", "dv": "nv", "wrenches": "n_links 6"}
@@ -42,6 +40,9 @@ def trace(
     such as `wrenches` in. `parameters` names numbers of the robot (inertias, placements, screws, gravity, armature, damping,
     friction) that become further inputs, after the arrays, instead of constants.
     """
+    from .kernel.simplify import simplify
+    from .kernel.trace import trace as graph_of
+
     sizes = _shapes(fn, robot, dict(shapes or {}), options)
     for name in parameters:
         if name not in PARAMETERS:
@@ -56,7 +57,8 @@ def trace(
             chosen["placements"] = concat([chosen["placements"][:, :3].swapaxes(-1, -2), last.swapaxes(-1, -2)]).swapaxes(-1, -2)
         return fn(robot.with_numbers(**chosen) if chosen else robot, **given, **options)
 
-    return _trace(run, sizes | numbers, getattr(fn, "__name__", "function").replace("<lambda>", "function"))
+    name = getattr(fn, "__name__", "function").replace("<lambda>", "function")
+    return simplify(graph_of(run, sizes | numbers, name))
 
 
 def compile(
@@ -73,6 +75,8 @@ def compile(
     fn is one of our functions or a user's own, fn(robot, *arrays, **options); see `trace` for shapes and parameters. Arrays may have
     any batch axes in front. Where native code is impossible the callable runs fn as written.
     """
+    from .kernel import native
+
     graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
     if not native.available():
         return _as_written(fn, robot, graph, parameters, options, np.dtype(dtype))
