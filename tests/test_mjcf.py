@@ -447,7 +447,10 @@ def solid(name, parent, joint, **options) -> cj.Link:
     [
         ([solid("a", "base", cj.Joint.helical(pitch=0.1, name="screw"))], r"joint 'screw' is helical"),
         ([solid("a", "base", cj.Joint.revolute(), mass=0.0, inertia=0.0)], r"link 'a' moves and has no mass, and carries 0 links"),
-        ([solid("a", "base", cj.Joint.revolute(), inertia=0.0)], r"link 'a' moves and has not the mass and inertia"),
+        (
+            [solid("a", "base", cj.Joint.revolute(), inertia=0.0)],
+            r"link 'a' moves and has 1 kg and moments of inertia 0, 0, 0 kg m²",
+        ),
         ([solid("a", "base", cj.Joint.revolute(), inertia=[1, 1, 3])], r"link 'a': .*triangle inequality"),
         ([solid("a", "base", cj.Joint.spherical(name="s", armature=[1, 2, 3]))], r"joint 's': armature is \[1.0, 2.0, 3.0\]"),
         (
@@ -491,10 +494,41 @@ def test_limits_that_mjcf_does_not_know_are_named():
         to_mjcf(robot)
 
 
-def test_names_that_only_mujoco_refuses():
+def test_limits_without_room_are_named():
+    robot = cj.Robot("arm", [solid("a", "base", cj.Joint.revolute(name="j", lower=0, upper=0, effort=0))])
+    with pytest.warns(ModelWarning, match="limits of 'j' that leave it no room"):
+        again = interop.from_mjmodel(interop.to_mjmodel(robot))
+    assert np.isinf(again.upper).all()
+
+
+def test_the_name_that_mujoco_keeps_for_itself():
     robot = cj.Robot("arm", [solid("world", "base", cj.Joint.revolute(name="j"))])
-    with pytest.raises(ModelError, match=r"robot 'arm': MuJoCo refuses it: .*world"):
-        interop.to_mjmodel(robot)
+    with pytest.warns(ModelWarning, match="the name of link 'world'"):
+        assert interop.from_mjmodel(interop.to_mjmodel(robot)).link_names == ("world_2",)
+
+
+def test_what_only_mujoco_refuses():
+    """Something that MuJoCo alone knows: joints of one name, which for a robot have different ones."""
+    links = [solid("a", "base", cj.Joint.universal(name="j")), solid("b", "a", cj.Joint.revolute(name="j_1"))]
+    with pytest.raises(ModelError, match=r"robot 'arm': MuJoCo refuses it: .*repeated name 'j_1'"):
+        interop.to_mjmodel(cj.Robot("arm", links))
+
+
+def test_fixed_links_that_mujoco_refuses_are_joined():
+    """Nothing changes but that they are sites: of a body and a fixed camera whose inertia no body can have, the sum can exist."""
+    pose = se3.pose(np.eye(3), np.array([0.1, 0.2, 0.3]))
+    links = [
+        cj.Link("mover", "base", cj.Joint.spherical(name="j")),
+        solid("body", "mover", cj.Joint.fixed(), placement=pose),
+        solid("camera", "body", cj.Joint.fixed(), placement=pose, mass=0.1, inertia=[1e-3, 1e-3, 5e-3]),
+        solid("arm", "camera", cj.Joint.revolute(name="k")),
+        solid("plate", "arm", cj.Joint.fixed()),
+    ]
+    robot = cj.Robot("joined", links)
+    model = interop.to_mjmodel(robot)
+    assert interop.names_of(model, "body") == ["world", "mover", "arm", "plate"]
+    assert interop.names_of(model, "site") == ["body", "camera"]
+    assert_agrees(robot, model, states=20)
 
 
 def test_numbers_are_written_with_all_digits():

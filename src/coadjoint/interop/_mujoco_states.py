@@ -28,7 +28,7 @@ from ..arrays import cross, mv, transpose
 from ..errors import ModelError, unknown
 from ..lie import quaternion
 from ..robot.joints import KINDS, _axes_and_centre
-from ..robot.mjcf import SUFFIXES
+from ..robot.mjcf_write import SUFFIXES
 from ..robot.robot import Robot
 from ._common import Names, array
 

@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import ModelError, ModelWarning
 from ..lie import inertia, quaternion, se3
 from ..robot.link import Frame, Joint, Link
-from ..robot.mjcf import to_mjcf
+from ..robot.mjcf_write import to_mjcf
 from ..robot.robot import Robot
 from ..robot.urdf import check_options
 from ._common import Names, chain, engine, listing
@@ -71,7 +71,7 @@ def compiled(load: Callable[[], Any]) -> tuple[Any, list[str]]:
 
 
 def to_mjmodel(robot: Robot) -> Any:
-    """The robot as a compiled `mujoco.MjModel`; see `coadjoint.robot.mjcf.to_mjcf` for what MuJoCo cannot hold.
+    """The robot as a compiled `mujoco.MjModel`; see `coadjoint.robot.mjcf_write.to_mjcf` for what MuJoCo cannot hold.
 
     MuJoCo orders joints depth-first, the robot as described; the conversions of states mind that.
     """
