@@ -78,11 +78,12 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
 
 
 def _joined(values: list[Any], shape: tuple[int, ...], flat: list[Array], symbolic: bool) -> Array:
-    if symbolic:
-        output = np.empty(len(values), dtype=object)
-        output[:] = values
-        return symbols(output.reshape(shape))
     batch = np.broadcast_shapes(*(x.shape[:-1] for x in flat))
+    if symbolic or (not batch and any(x.dtype == object for x in flat)):
+        output = np.empty(len(values), dtype=object)
+        for k, x in enumerate(values):
+            output[k] = x
+        return symbols(output.reshape(shape)) if symbolic else output.reshape(shape)
     if not values:
         return np.zeros((*batch, *shape))
     columns = [np.broadcast_to(x, batch) for x in values]
