@@ -1,7 +1,7 @@
 """The screws of twists (Chasles) and of wrenches (Poinsot).
 
 A twist is a rotation about a line and a translation along it; a wrench is a force along a line and a couple about it. Both
-are a line, a pitch h and a magnitude M. See Žefran & Bullo (2004), section 2, who put the linear part first.
+are a line, a pitch h and a magnitude M. See Žefran & Bullo (2004), section 1, who put the linear part first.
 
 | | twist (ω, v) | wrench (m, f) | point | direction | pitch | magnitude |
 |---|---|---|---|---|---|---|
