@@ -126,12 +126,18 @@ def test_there_are_all_files() -> None:
     assert len(FILES) >= 69
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("base", ["fixed", "free"])
 def test_the_file_that_describes_nothing(base: str) -> None:
     robot = cj.load(FILES[EMPTY], base=base)
     assert robot.n_links == robot.nv == 0
     assert [x.split(" and")[0] for x in robot.warnings] == ["the robot has no name", "the robot has no links; nothing of it moves."]
-    assert cj.mass_matrix(robot, robot.neutral()).shape == (0, 0)
+    nothing = robot.neutral()
+    assert cj.mass_matrix(robot, nothing).shape == (0, 0)
+    assert cj.inverse_dynamics(robot, nothing, nothing, nothing).shape == (0,)
+    assert cj.forward_dynamics(robot, nothing, nothing, nothing).shape == (0,)
+    assert cj.forward_kinematics(robot, nothing).shape == (0, 4, 4)
+    assert cj.kinetic_energy(robot, nothing, nothing) == 0.0
 
 
 REFERENCES = {"body": pin.LOCAL, "space": pin.WORLD, "world": pin.LOCAL_WORLD_ALIGNED}

@@ -102,7 +102,7 @@ class Kernel:
         reference = next(iter(arrays.values()))
         statics = {name: x for name, x in bound.arguments.items() if name not in self.cores and name != "robot"}
         native = None
-        if all(type(x) is np.ndarray and x.dtype != object for x in arrays.values()):
+        if robot.nv and all(type(x) is np.ndarray and x.dtype != object for x in arrays.values()):
             native = self.native(robot, arrays, statics)
         if native is not None:
             result = native.general.compute(*arrays.values(), out=out, threads=threads)
