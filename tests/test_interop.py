@@ -230,6 +230,38 @@ def test_robots_in_pinocchio(pin, seed):
     assert_close(cj.pose(again, x, "tip"), cj.pose(merged, q, "tip"), "tip", 1e-12)
 
 
+URDF = """
+<robot name="both">
+  <link name="root"><inertial><mass value="2"/><inertia ixx="1" ixy="0.1" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <joint name="slide" type="prismatic">
+    <parent link="wheel"/><child link="slider"/><origin xyz="0 0.1 0.2" rpy="0.1 0.2 0.3"/><axis xyz="0 1 1"/>
+    <limit lower="-1" upper="2" effort="3" velocity="4"/><dynamics damping="0.1" friction="0.2"/>
+  </joint>
+  <joint name="spin" type="continuous">
+    <parent link="root"/><child link="wheel"/><origin xyz="1 0 0"/><axis xyz="1 2 3"/>
+  </joint>
+  <joint name="mount" type="fixed"><parent link="wheel"/><child link="camera"/><origin xyz="0 0 1"/></joint>
+  <link name="wheel"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0.2" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="slider"><inertial>
+    <origin xyz="1 0 0"/><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="camera"><inertial><mass value="0.5"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+</robot>"""
+
+
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_one_file_read_by_both(pin, base):
+    """A robot that we read and a model that Pinocchio reads need no conversion but that of states."""
+    model = pin.buildModelFromXML(URDF, *([pin.JointModelFreeFlyer()] if base == "free" else []))
+    robot = cj.load(URDF, base=base)
+    assert_agrees_with_pinocchio(pin, robot, model)
+    assert_states_go_there_and_back(robot, model)
+    theirs = to_pin.from_pinocchio(model)
+    for key in ("lower", "upper", "velocity", "effort", "damping", "friction"):
+        for link in robot.links:  # the order of the joints differs
+            joint = theirs.links[theirs.joint_index(link.joint.name)].joint
+            assert np.array_equal(getattr(joint, key), getattr(link.joint, key)), (key, joint.name)
+
+
 def test_joints_with_axes_of_their_own(pin):
     """Spherical, planar and free joints whose screws are not the axes of the link, and a universal joint whose axes do not meet."""
     robot = turned_robot(("spherical", "planar", "free", "spherical"))

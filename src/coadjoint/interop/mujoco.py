@@ -109,7 +109,7 @@ def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -
             renamed.append(site)
             site += "_site"
         frames.append(Frame(names.take(site), link, pose))
-    notes = [text for text, _ in left_out]
+    notes = [f"left out: {text}." for text, _ in left_out]
     if renamed:
         notes.append(
             f"sites that have the name of a body ({len(renamed)}) are frames with `_site` after the name: {listing(renamed)}."
@@ -118,7 +118,7 @@ def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -
     gravity = np.zeros(3) if gravity_off else np.array(model.opt.gravity)
     changing = [text for text, changes in left_out if changes]
     if changing:
-        message = f"model {name!r} has what a Robot does not hold: {' '.join(changing)} The robot moves as if it were not there."
+        message = f"model {name!r} has what a Robot does not hold, which moves as if it were not there: {'; '.join(changing)}."
         _warnings.warn(message, ModelWarning, stacklevel=2)
     robot = Robot(name, links, frames, gravity, bodies[0], notes)
     return robot.merge_fixed() if fixed_joints == "merge" else robot
@@ -236,43 +236,43 @@ def _left_out(model: Any) -> list[tuple[str, bool]]:
         numbers = np.flatnonzero(which)
         if len(numbers):
             shown = [names[k] or f"number {k}" for k in numbers]
-            found.append((f"{what} ({len(numbers)}): {listing(shown)}.", changes))
+            found.append((f"{what} ({len(numbers)}): {listing(shown)}", changes))
 
     everything = lambda n: np.ones(n, dtype=bool)  # noqa: E731
     optional = lambda key, rows: getattr(model, key, np.zeros(rows)).astype(bool).reshape(rows, -1 if rows else 1).any(-1)  # noqa: E731
     joints, bodies = joint_names(model), _body_names(model)
     actuators, tendons = names_of(model, "actuator"), names_of(model, "tendon")
-    note("joints with a spring", (model.jnt_stiffness != 0) | optional("jnt_stiffnesspoly", model.njnt), joints)
+    note("springs of joints", (model.jnt_stiffness != 0) | optional("jnt_stiffnesspoly", model.njnt), joints)
     bent = np.bincount(model.dof_jntid[optional("dof_dampingpoly", model.nv)], minlength=model.njnt)
-    note("joints whose damping is not linear", bent, joints)
+    note("the part of damping that is not linear, of joints", bent, joints)
     fixed_axes = np.zeros(model.njnt, dtype=bool)
     for j in np.flatnonzero(model.jnt_type == FREE):
         first = model.jnt_dofadr[j]
         fixed_axes[j] = model.dof_armature[first : first + 3].any() or model.dof_frictionloss[first : first + 3].any()
-    note("free joints with armature or friction, along the axes of the world in MuJoCo, of the link here", fixed_axes, joints)
+    note("the axes of armature and friction, those of the world and not of the link, of free joints", fixed_axes, joints)
     note("tendons", everything(model.ntendon), tendons)
     note("equality constraints", everything(model.neq), names_of(model, "eq"))
     note("actuators", everything(len(actuators)), actuators)
     elsewhere = np.array([_on_scalar_joint(model, k) < 0 for k in range(len(actuators))], dtype=bool)
     drives = optional("actuator_armature", len(actuators)) | optional("actuator_damping", len(actuators))
-    note("actuators with armature or damping that drive no hinge or slide", drives & elsewhere, actuators)
-    note("actuators whose damping is not linear", optional("actuator_dampingpoly", len(actuators)), actuators)
-    note("bodies with gravity compensation", model.body_gravcomp != 0, bodies)
+    note("armature and damping of actuators that drive no hinge or slide", drives & elsewhere, actuators)
+    note("the part of damping that is not linear, of actuators", optional("actuator_dampingpoly", len(actuators)), actuators)
+    note("gravity compensation of bodies", model.body_gravcomp != 0, bodies)
     note("flexible bodies", everything(model.nflex), names_of(model, "flex") if model.nflex else [])
     note("plugins", everything(model.nplugin), names_of(model, "plugin") if model.nplugin else [])
     if model.opt.density or model.opt.viscosity:
-        found.append((f"a fluid of density {model.opt.density:g} and viscosity {model.opt.viscosity:g}.", True))
-    note("mocap bodies, which stay where the model has them", model.body_mocapid >= 0, bodies, False)
+        found.append((f"a fluid of density {model.opt.density:g} and viscosity {model.opt.viscosity:g}", True))
+    note("the motion of mocap bodies", model.body_mocapid >= 0, bodies, False)
     collide = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     if collide.any() or model.npair:
-        found.append((f"contacts of {int(collide.sum())} geoms and {model.npair} pairs.", False))
-    note("ball joints with a limit", (model.jnt_limited != 0) & (model.jnt_type == BALL), joints, False)
+        found.append((f"contacts of {int(collide.sum())} geoms and {model.npair} pairs", False))
+    note("limits of ball joints", (model.jnt_limited != 0) & (model.jnt_type == BALL), joints, False)
     uneven = (model.jnt_actfrclimited != 0) & (model.jnt_actfrcrange.sum(-1) != 0)
-    note("joints whose force limits differ by direction, of which the larger is kept", uneven, joints, False)
+    note("the smaller of two force limits that differ by direction", uneven, joints, False)
     note("sensors", everything(model.nsensor), names_of(model, "sensor"), False)
     flags = engine("mujoco", "mujoco").mjtDisableBit
     off = [key for key in ("PASSIVE", "DAMPER", "FRICTIONLOSS", "LIMIT") if hasattr(flags, f"mjDSBL_{key}")]
     off = [key.lower() for key in off if model.opt.disableflags & int(getattr(flags, f"mjDSBL_{key}"))]
     if off:
-        found.append((f"the flags that disable {', '.join(off)}: the numbers are kept.", False))
+        found.append((f"that the model disables {', '.join(off)}", False))
     return found
