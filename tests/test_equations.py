@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.linalg import expm
+from scipy.linalg import block_diag, expm
 
 import coadjoint as cj
 from coadjoint.lie import inertia, se3, so3
@@ -122,6 +122,57 @@ def test_what_acts_on_a_link(chain):
         if i < 4:
             passed = se3.Ad_inv_dual_act(robot.placements[i + 1] @ se3.exp_screw(robot.screws[i + 1], q[i + 1]), F[i + 1])
         close(F[i] - passed, acting, 1e-9)
+
+
+def block_diagonal(parts):
+    """Matrices, or vectors as columns, along the diagonal."""
+    return block_diag(*(x if x.ndim == 2 else x[:, None] for x in parts))
+
+
+def test_velocity_and_mass_matrix_by_space_screws(chain):
+    """(33)-(40): Ad_i^{j+1}(A_j), the velocity of every link, and the mass matrix as a sum of their inner products."""
+    robot, q, v, _ = chain
+    A, _ = cj.space_screws(robot, robot.link_names[-1])
+    homes = cj.forward_kinematics(robot, np.zeros(5))
+    D = [inertia.spatial(inertia.transform(homes[k], robot.inertias[k])) for k in range(5)]  # (36)
+    seen = lambda k, j: se3.Ad_inv_act(exponentials(A, q, j + 1, k + 1), A[j])  # (37)  # noqa: E731
+    twists = [sum(seen(k, j) * v[j] for j in range(k + 1)) for k in range(5)]  # (38)
+    close(se3.Ad_inv_act(homes, twists), cj.link_velocities(robot, q, v))  # (33), (34)
+    assert sum(0.5 * twists[k] @ D[k] @ twists[k] for k in range(5)) == pytest.approx(cj.kinetic_energy(robot, q, v), rel=1e-12)
+    M = [[sum(seen(k, i) @ D[k] @ seen(k, j) for k in range(max(i, j), 5)) for j in range(5)] for i in range(5)]  # (40)
+    close(M, cj.mass_matrix(robot, q))
+
+
+def test_mass_matrix_in_factors(chain):
+    """(41)-(51): M = 𝒜ᵀ ℒᵀ 𝒟 ℒ 𝒜 by space screws, 𝒮ᵀ 𝒢ᵀ 𝒥 𝒢 𝒮 by the recursion's quantities, and how these belong together."""
+    robot, q, *_ = chain
+    screws, _ = cj.space_screws(robot, robot.link_names[-1])
+    homes, poses = cj.forward_kinematics(robot, np.zeros(5)), cj.forward_kinematics(robot, q)
+    lower = lambda entry: np.block([[entry(i, j) if j <= i else np.zeros((6, 6)) for j in range(5)] for i in range(5)])  # noqa: E731
+    A = block_diagonal(screws)  # (41)
+    L = lower(lambda i, j: se3.Ad(se3.inverse(exponentials(screws, q, j + 1, i + 1))))  # (42), (43)
+    D = block_diagonal([inertia.spatial(inertia.transform(homes[k], robot.inertias[k])) for k in range(5)])  # (44), (45)
+    M = cj.mass_matrix(robot, q)
+    close(A.T @ L.T @ D @ L @ A, M)  # (46)
+    S, J = block_diagonal(robot.screws), block_diagonal([inertia.spatial(x) for x in robot.inertias])  # (47), (48)
+    G = lower(lambda i, j: se3.Ad(se3.inverse(poses[i]) @ poses[j]))  # (49)
+    close(S.T @ G.T @ J @ G @ S, M)  # (51)
+    Q = block_diagonal([se3.Ad(home) for home in homes])  # (50), homes being the products M_1 ⋯ M_i of placements
+    close(Q @ S, A)
+    close(Q @ G @ np.linalg.inv(Q), L)
+    close(np.linalg.inv(Q).T @ J @ np.linalg.inv(Q), D)
+
+
+def test_mass_matrix_of_two_joints():
+    """(60)."""
+    rng = np.random.default_rng(5)
+    robot = random_robot(rng, 2, ("revolute",), tree=False)
+    q = rng.normal(size=2)
+    (A1, A2), _ = cj.space_screws(robot, robot.link_names[-1])
+    homes = cj.forward_kinematics(robot, np.zeros(2))
+    D1, D2 = (inertia.spatial(inertia.transform(home, x)) for home, x in zip(homes, robot.inertias, strict=True))
+    a1 = se3.Ad_inv_act(se3.exp_screw(A2, q[1]), A1)
+    close([[A1 @ D1 @ A1 + a1 @ D2 @ a1, a1 @ D2 @ A2], [a1 @ D2 @ A2, A2 @ D2 @ A2]], cj.mass_matrix(robot, q))
 
 
 # --- Žefran & Bullo (2004)

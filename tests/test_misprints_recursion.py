@@ -192,6 +192,43 @@ def test_velocity_of_brockett_stokes_and_park_6(chain):
     assert relative(velocity(se3.Ad_act), twist) > FAILS
 
 
+def test_velocity_38_has_the_rates(chain):
+    """(ω_i, v_i) = Σ Ad_i^{j+1}(A_j ẋ_j); (38) and the review's (27) print no ẋ_j, and the latter Ad_j^{i+1}, which is 1."""
+    robot, q, v, _ = chain
+    A, _ = cj.space_screws(robot, robot.link_names[-1])
+    twist = cj.jacobian(robot, q, robot.link_names[-1], "space") @ v
+    seen = np.array([se3.Ad_inv_act(exponentials(A, q, j + 1, 5), A[j]) for j in range(5)])
+    back = exponentials(A, q, 0, 5)
+    assert relative(se3.Ad_act(back, v @ seen), twist) < HOLDS
+    assert relative(se3.Ad_act(back, seen.sum(0)), twist) > FAILS
+    assert relative(se3.Ad_act(back, A.sum(0)), twist) > FAILS
+
+
+def test_factor_50_has_products_of_the_placements(chain):
+    """𝒜 = 𝒬 𝒮 with Ad of M_1 ⋯ M_i, as the review's (38) has it in its last entry; (50) prints Ad of section 3's M_i."""
+    robot, *_ = chain
+    A, _ = cj.space_screws(robot, robot.link_names[-1])
+    homes = cj.forward_kinematics(robot, np.zeros(5))
+    assert relative(se3.Ad_act(homes, robot.screws), A) < HOLDS
+    assert relative(se3.Ad_act(robot.placements, robot.screws), A) > FAILS
+
+
+def test_factors_31_39_of_the_review(chain):
+    """Below the diagonal ℒ = 𝒬 𝒢 𝒬⁻¹ has Ad_i^{j+1}, not Ad_i^j; 𝒟 is 𝒬⁻ᵀ 𝒥 𝒬⁻¹, not 𝒬⁻¹ 𝒥 𝒬⁻¹."""
+    robot, q, *_ = chain
+    A, _ = cj.space_screws(robot, robot.link_names[-1])
+    homes, poses = cj.forward_kinematics(robot, np.zeros(5)), cj.forward_kinematics(robot, q)
+    entry = se3.Ad(homes[1] @ se3.inverse(poses[1]) @ poses[0] @ se3.inverse(homes[0]))
+    right, printed = (se3.Ad(se3.inverse(exponentials(A, q, start, 2))) for start in (1, 0))
+    assert relative(right, entry) < HOLDS
+    assert relative(printed, entry) > FAILS
+    assert relative(printed @ A[0], right @ A[0]) < HOLDS  # so M does not show it: e^{-A x} leaves its own A as it is
+    D = [inertia.spatial(inertia.transform(homes[k], robot.inertias[k])) for k in range(5)]
+    J, back = [inertia.spatial(x) for x in robot.inertias], [np.linalg.inv(se3.Ad(home)) for home in homes]
+    assert relative([X.T @ Y @ X for X, Y in zip(back, J, strict=True)], D) < HOLDS
+    assert relative([X @ Y @ X for X, Y in zip(back, J, strict=True)], D) > FAILS
+
+
 # --- inertia and energy
 
 
