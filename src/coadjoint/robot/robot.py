@@ -23,11 +23,12 @@ import numpy as np
 
 from ..arrays import Array, asfloat, broadcast_batch, concat, like, mv
 from ..errors import ModelError, ShapeError, unknown
-from ..lie import inertia as _inertia
 from ..lie import se3
 from . import edit, text
-from .joints import KINDS, JointKind
-from .link import Frame, Joint, Link, Mimic, as_pose, check_solid
+from .joints import JointKind
+from .layout import layout
+from .link import Frame, Link, as_pose
+from .screws import links_of_screws
 
 NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping", "friction", "frame_poses")
 """The arrays of numbers a robot has beside its structure; any of them may be variables."""
@@ -76,124 +77,10 @@ class Robot:
         base: str = "base",
         warnings: Iterable[str] = (),
     ) -> None:
-        set_ = self.__dict__.__setitem__
-        set_("name", name)
-        set_("base", base)
-        set_("links", tuple(links))
-        set_("frames", tuple(frames))
-        for what, parts, kind in (("links", self.links, Link), ("frames", self.frames, Frame)):
-            for i, part in enumerate(parts):
-                if not isinstance(part, kind):
-                    raise ModelError(f"{what}[{i}] of robot {name!r} is {part!r}; expected a {kind.__name__}.")
-        set_("warnings", tuple(warnings))
-        self._check_names()
-        index = {link.name: i for i, link in enumerate(self.links)} | {base: -1}
-        for link in self.links:
-            if link.parent not in index:
-                raise unknown(f"link for the parent of {link.name!r}", link.parent, index)
-        for frame in self.frames:
-            if frame.link not in index:
-                raise unknown(f"link for the frame {frame.name!r}", frame.link, index)
-        set_("_link_index", index)
-        set_("parents", tuple(index[link.parent] for link in self.links))
-        set_("order", self._parents_first())
-        set_("kinds", tuple(KINDS[link.joint.kind] for link in self.links))
-        self._number_coordinates()
+        links, frames = tuple(links), tuple(frames)
+        self.__dict__.update(name=name, base=base, links=links, frames=frames, warnings=tuple(warnings), _cache={}, _fast={})
+        self.__dict__.update(layout(name, base, links, frames))
         self._gather_numbers(gravity)
-        set_("_cache", {})
-        set_("_fast", {})
-
-    def _check_names(self) -> None:
-        for what, names in (
-            ("links or frames", [self.base, *(x.name for x in self.links), *(x.name for x in self.frames)]),
-            ("joints", [x.joint.name for x in self.links]),
-        ):
-            seen: set[str] = set()
-            for name in names:
-                if not isinstance(name, str) or not name:
-                    raise ModelError(f"one of the {what} of robot {self.name!r} is named {name!r}; a name is text and not empty.")
-                if name in seen:
-                    raise ModelError(f"robot {self.name!r} has two {what} named {name!r}; names must differ.")
-                seen.add(name)
-
-    def _parents_first(self) -> tuple[int, ...]:
-        """Link numbers, every parent before its children, otherwise in the order of description."""
-        order: list[int] = []
-        placed = {-1}
-        waiting = list(range(len(self.parents)))
-        while waiting:
-            ready = [i for i in waiting if self.parents[i] in placed]
-            if not ready:
-                cycle = [waiting[0]]
-                while self.parents[cycle[-1]] not in cycle:
-                    cycle.append(self.parents[cycle[-1]])
-                cycle = cycle[cycle.index(self.parents[cycle[-1]]) :]
-                names = " → ".join(self.links[i].name for i in reversed([*cycle, cycle[0]]))
-                raise ModelError(f"the links of robot {self.name!r} form a cycle: {names}. A robot is a tree that grows from its base.")
-            for i in waiting:  # one pass places whole chains that are described in order
-                if self.parents[i] in placed:
-                    order.append(i)
-                    placed.add(i)
-            waiting = [i for i in waiting if i not in placed]
-        return tuple(order)
-
-    def _number_coordinates(self) -> None:
-        """Slices of every joint in the coordinates of the tree and of the robot, and the maps of mimic joints."""
-        set_ = self.__dict__.__setitem__
-        names = {link.joint.name: i for i, link in enumerate(self.links)}
-        sources = {}
-        for i, link in enumerate(self.links):
-            if (mimic := link.joint.mimic) is not None:
-                sources[i] = self._mimic_source(names, i, mimic)
-        tree_q, tree_v, own_q, own_v = [], [], [], []
-        nq = nv = nq_tree = nv_tree = 0
-        for i, kind in enumerate(self.kinds):
-            tree_q.append(slice(nq_tree, nq_tree := nq_tree + kind.nq))
-            tree_v.append(slice(nv_tree, nv_tree := nv_tree + kind.nv))
-            step = i not in sources
-            own_q.append(slice(nq, nq := nq + kind.nq * step))
-            own_v.append(slice(nv, nv := nv + kind.nv * step))
-        for i, (source, _, _) in sources.items():
-            own_q[i], own_v[i] = own_q[source], own_v[source]
-        set_("nq", nq)
-        set_("nv", nv)
-        set_("tree_nq", nq_tree)
-        set_("tree_nv", nv_tree)
-        set_("tree_q_slices", tuple(tree_q))
-        set_("tree_v_slices", tuple(tree_v))
-        set_("_q_slices", tuple(own_q))
-        set_("_v_slices", tuple(own_v))
-        set_("_joint_index", names)
-        set_("mimics", sources)
-        set_("_q_map", None)
-        set_("_v_map", None)
-        if sources:
-            q_index = np.concatenate([np.arange(s.start, s.stop) for s in own_q])
-            q_ratio, q_offset = np.ones(nq_tree), np.zeros(nq_tree)
-            v_map = np.zeros((nv_tree, nv))
-            for i in range(len(self.links)):
-                _, ratio, offset = sources.get(i, (i, 1.0, 0.0))
-                q_ratio[tree_q[i]], q_offset[tree_q[i]] = ratio, offset
-                v_map[tree_v[i], own_v[i]] = ratio * np.eye(self.kinds[i].nv)
-            set_("_q_map", (q_index, q_ratio, q_offset))
-            set_("_v_map", v_map)
-
-    def _mimic_source(self, names: dict[str, int], i: int, mimic: Mimic) -> tuple[int, float, float]:
-        """The independent joint that joint i follows in the end, with the whole ratio and offset."""
-        ratio, offset, seen = mimic.ratio, mimic.offset, [self.links[i].joint.name]
-        while True:
-            if mimic.joint not in names:
-                raise unknown(f"joint for {seen[-1]!r} to mimic", mimic.joint, names)
-            if mimic.joint in seen:
-                raise ModelError(f"joints {' → '.join([*seen, mimic.joint])} mimic each other in a circle.")
-            source = self.links[names[mimic.joint]].joint
-            if source.mimic is None:
-                if len(source.screws) != 1:
-                    raise ModelError(f"joint {seen[-1]!r} mimics {source.name!r}, a {source.kind} joint; only a joint with one screw can be followed.")
-                return names[mimic.joint], ratio, offset
-            seen.append(source.name)
-            mimic = source.mimic
-            ratio, offset = ratio * mimic.ratio, offset + ratio * mimic.offset
 
     def _gather_numbers(self, gravity: Any) -> None:
         given = gravity
@@ -220,7 +107,9 @@ class Robot:
             self.__dict__[key] = array
 
     def __setattr__(self, key: str, value: object) -> None:
-        raise AttributeError(f"a Robot is immutable; `robot.with_…` and `robot.lock` give a changed copy instead of setting {key!r}.")
+        raise AttributeError(
+            f"a Robot is immutable; `robot.with_…` and `robot.lock` give a changed copy instead of setting {key!r}."
+        )
 
     def __delattr__(self, key: str) -> None:
         raise AttributeError("a Robot is immutable.")
@@ -244,31 +133,12 @@ class Robot:
         com_frames (n, 4, 4): each link's frame, at its centre of mass, at home. masses (n,), inertias (n, 3, 3) in that frame.
         parents: the link that carries each joint, -1 for the base; a chain if None. tip (4, 4): a frame "tip" on the last link.
         """
-        screws, com_frames = np.asarray(screws, dtype=float), np.asarray(com_frames, dtype=float)
-        masses, inertias = np.asarray(masses, dtype=float), np.asarray(inertias, dtype=float)
-        n = len(screws) if screws.ndim else 0
-        shapes = (("screws", screws, (n, 6)), ("com_frames", com_frames, (n, 4, 4)), ("masses", masses, (n,)), ("inertias", inertias, (n, 3, 3)))
-        for what, x, shape in shapes:
-            if x.shape != shape:
-                raise ShapeError(f"{what} has shape {x.shape}; expected {shape} for {n} joints.")
-        parents = list(range(-1, n - 1)) if parents is None else list(parents)
-        if len(parents) != n or not all(isinstance(p, int | np.integer) and -1 <= p < n for p in parents):
-            raise ModelError(f"parents is {parents}; expected {n} link numbers from -1 (the base) to {n - 1}.")
-        links = []
-        for i in range(n):
-            home = as_pose(com_frames[i], f"com_frames[{i}]")
-            parent = as_pose(com_frames[parents[i]], f"com_frames[{parents[i]}]") if parents[i] >= 0 else np.eye(4)
-            screw = se3.Ad(se3.inverse(home)) @ screws[i]
-            joint = Joint(_kind_of_screw(screws[i], i), screw[None], name=f"joint{i + 1}")
-            check_solid(f"link {i}", masses[i], np.zeros(3), inertias[i])
-            parameters = _inertia.from_body(masses[i], np.zeros(3), inertias[i])
-            parent_name = f"link{parents[i] + 1}" if parents[i] >= 0 else "base"
-            links.append(Link(f"link{i + 1}", parent_name, joint, se3.inverse(parent) @ home, parameters))
+        links = links_of_screws(screws, com_frames, masses, inertias, parents)
         robot = Robot(name, links, gravity=gravity)
         if tip is None:
             return robot
-        last = se3.inverse(com_frames[-1]) if n else np.eye(4)
-        return robot.with_frame("tip", links[-1].name if n else "base", last @ as_pose(tip, "tip"))
+        last = se3.inverse(com_frames[-1]) if links else np.eye(4)
+        return robot.with_frame("tip", links[-1].name if links else "base", last @ as_pose(tip, "tip"))
 
     def with_link(self, link: Link) -> Robot:
         """This robot with one more link, for building link by link from `Robot("name", [])`."""
@@ -283,7 +153,9 @@ class Robot:
     def with_frame(self, name: str, link: str, pose: Any) -> Robot:
         """This robot with a frame `name` that stands at `pose` (4, 4) in the frame of a link, another frame or the base."""
         on, placement = self.frame(link)
-        return self._remade(frames=(*self.frames, Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose"))))
+        return self._remade(
+            frames=(*self.frames, Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose")))
+        )
 
     def with_gravity(self, gravity: Any) -> Robot:
         """This robot where free fall has that acceleration (3,) in the space frame."""
@@ -507,7 +379,11 @@ class Robot:
             return self
         if not self.has_plain_numbers:
             return self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
-        kept = (type(x).__module__.partition(".")[0], x.dtype, str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else "")
+        kept = (
+            type(x).__module__.partition(".")[0],
+            x.dtype,
+            str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else "",
+        )
         if kept not in self._cache:
             other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
             other._cache["original"] = self
@@ -551,19 +427,3 @@ class Robot:
 
     def _repr_html_(self) -> str:
         return text.html(self)
-
-
-def _kind_of_screw(screw: np.ndarray, i: int) -> str:
-    w, v = screw[:3], screw[3:]
-    if not np.all(np.isfinite(screw)):
-        raise ModelError(f"screws[{i}] is {screw.tolist()}; every number must be finite.")
-    size = np.linalg.norm(w)
-    if size < 1e-12:
-        if np.linalg.norm(v) < 1e-12:
-            raise ModelError(f"screws[{i}] is zero; a joint moves along or about something.")
-        if abs(np.linalg.norm(v) - 1) > 1e-9:
-            raise ModelError(f"screws[{i}] is {screw.tolist()}: a prismatic joint (ω = 0) needs |v| = 1; divide by {np.linalg.norm(v):g}.")
-        return "prismatic"
-    if abs(size - 1) > 1e-9:
-        raise ModelError(f"screws[{i}] is {screw.tolist()}: a joint that turns needs |ω| = 1; divide by {size:g}.")
-    return "revolute" if abs(w @ v) < 1e-12 * max(1.0, float(np.linalg.norm(v))) else "helical"
