@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from .graph import Graph
+from .order import arranged
 from .polynomial import SUMS, Polynomial, expand
 from .rewrite import Rewrite, cost
 from .sharing import shared_sums
@@ -30,7 +31,7 @@ def simplify(graph: Graph) -> Graph:
         if work.find(new) != old:
             work.same[old] = new
     result = work.graph()
-    return result if cost(result) < cost(graph) else graph
+    return arranged(result) if cost(result) < cost(graph) else graph
 
 
 def expand_sums(work: Rewrite) -> None:

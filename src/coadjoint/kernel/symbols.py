@@ -359,10 +359,8 @@ def _unrolled_solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
     """
     n, m = len(A), len(B[0])
     A = [list(row[: i + 1]) for i, row in enumerate(A)]
-    inverse = [1.0] * n
     for k in reversed(range(n)):
-        inverse[k] = functions.divide(1.0, A[k][k])
-        factors = [A[k][i] * inverse[k] for i in range(k)]
+        factors = [functions.divide(x, A[k][k]) for x in A[k][:k]]
         for i in range(k):
             for j in range(i + 1):
                 A[i][j] = A[i][j] - factors[i] * A[k][j]
@@ -373,7 +371,7 @@ def _unrolled_solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
             for i in range(k):
                 X[i][c] = X[i][c] - A[k][i] * X[k][c]
         for k in range(n):
-            X[k][c] = X[k][c] * inverse[k]
+            X[k][c] = functions.divide(X[k][c], A[k][k])  # divided, so that x / x is 1; one reciprocal serves all once simplified
             for i in range(k):
                 X[k][c] = X[k][c] - A[k][i] * X[i][c]
     return X
