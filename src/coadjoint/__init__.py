@@ -1,12 +1,15 @@
 """Robot dynamics as geometry: see the README and `docs/`."""
 
-from . import errors, interop, lie
+from . import errors, export, geometry, interop, lie
+from .arrays import where
 from .compiling import compile, trace
 from .dynamics import (
     bias_force,
     center_of_mass,
     centroidal_momentum,
     centroidal_momentum_matrix,
+    christoffel,
+    coriolis_matrix,
     forward_dynamics,
     generalized_force,
     gravity_force,
@@ -15,12 +18,23 @@ from .dynamics import (
     kinetic_energy,
     link_velocities,
     mass_matrix,
+    mass_matrix_derivative,
     mass_matrix_inverse,
     momentum,
     potential_energy,
     total_mass,
 )
 from .errors import CoadjointError
+from .geometry import (
+    connection,
+    covariant_derivative,
+    curvature,
+    geodesic,
+    is_flat,
+    ricci_curvature,
+    scalar_curvature,
+    sectional_curvature,
+)
 from .kinematics import (
     DH,
     body_screws,
@@ -56,15 +70,24 @@ __all__ = [
     "center_of_mass",
     "centroidal_momentum",
     "centroidal_momentum_matrix",
+    "christoffel",
     "compile",
+    "connection",
+    "coriolis_matrix",
+    "covariant_derivative",
+    "curvature",
     "errors",
+    "export",
     "forward_dynamics",
     "forward_kinematics",
     "from_dh",
     "generalized_force",
+    "geodesic",
+    "geometry",
     "gravity_force",
     "interop",
     "inverse_dynamics",
+    "is_flat",
     "jacobian",
     "jacobian_derivative",
     "jacobian_rate",
@@ -74,6 +97,7 @@ __all__ = [
     "link_velocities",
     "load",
     "mass_matrix",
+    "mass_matrix_derivative",
     "mass_matrix_inverse",
     "momentum",
     "path_coordinates",
@@ -81,10 +105,14 @@ __all__ = [
     "potential_energy",
     "product_of_exponentials",
     "relative_screws",
+    "ricci_curvature",
     "robot_from_dh",
     "rollout",
+    "scalar_curvature",
+    "sectional_curvature",
     "space_screws",
     "to_dh",
     "total_mass",
+    "where",
     "write_urdf",
 ]

@@ -1,0 +1,134 @@
+"""Motions that follow a differential equation on the configurations of a robot: the common part of geodesics, transport and spread.
+
+Configurations with quaternions are integrated as they stand, dq/dt = E(q) v: what an algorithm computes does not depend on the length of
+a quaternion, and results have it 1 again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, concat, mv, namespace, stack
+from ..dynamics.articulated import explain_singular, forward_dynamics
+from ..dynamics.christoffel import check_metric
+from ..errors import CoadjointError
+from ..kernel.dispatch import kernel
+from ..lie import quaternion
+from ..robot.robot import Robot
+
+
+class GeodesicError(CoadjointError):
+    """A motion cannot be continued, or none was found; the message says where and why."""
+
+
+def _rate(kind: str, q: Array, v: Array) -> Array:
+    """d/dt `integrate(q, t v)` at t = 0, for the coordinates of one joint."""
+    if kind == "spherical":
+        return 0.5 * quaternion.multiply(q, concat([v, 0.0 * q[..., :1]]))
+    if kind == "planar":
+        xp = namespace(q)
+        c, s = xp.cos(q[..., 2]), xp.sin(q[..., 2])
+        return stack([c * v[..., 1] - s * v[..., 2], s * v[..., 1] + c * v[..., 2], v[..., 0]])
+    if kind == "free":
+        turn = quaternion.normalize(q[..., 3:])
+        return concat([mv(quaternion.to_matrix(turn), v[..., 3:]), _rate("spherical", q[..., 3:], v[..., :3])])
+    return v
+
+
+@kernel("nq", q="nq", v="nv")
+def configuration_rate(robot: Robot, q: Array, v: Array) -> Array:
+    """dq/dt (..., nq) of a robot that moves with the velocity v."""
+    parts = [
+        _rate(link.joint.kind, q[..., robot._q_slices[i]], v[..., robot._v_slices[i]])
+        for i, link in enumerate(robot.links)
+        if i not in robot.mimics and robot.kind(i).nq
+    ]
+    return concat(parts) if parts else q
+
+
+@kernel("nq", "nv", q="nq", v="nv", explain=explain_singular)
+def geodesic_rate(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
+    """dq/dt and dv/dt of free motion without gravity: dv/dt = -M⁻¹ C v, the equation of geodesics."""
+    check_metric(robot)
+    weightless = robot.with_numbers(gravity=0.0 * robot.gravity)
+    return configuration_rate(robot, q, v), forward_dynamics(weightless, q, v, 0.0 * v)
+
+
+TOLERANCE = 1e-13
+"""Local error, relative and absolute, of one state; that of DOP853 is the mean over a batch, which is asked for less."""
+SMALLEST = 2.3e-14
+
+
+class Solution:
+    """The solution of a differential equation for a batch of states, to be read off at any time between two."""
+
+    def __init__(self, rate: Callable[[float, list[np.ndarray]], list[np.ndarray]], start: list[np.ndarray], times: Any, what: str):
+        from scipy.integrate import solve_ivp
+
+        self.shapes = [x.shape for x in start]
+        self.ends = np.cumsum([x.size for x in start])
+        flat = np.concatenate([x.ravel() for x in start])
+        states = max(1, start[0][..., 0].size)
+        tolerance = max(TOLERANCE / np.sqrt(states), SMALLEST)
+        self.parts: dict[bool, Any] = {}
+        for forward, end in ((True, np.max(times, initial=0.0)), (False, np.min(times, initial=0.0))):
+            if end != 0.0:
+                derivative = lambda t, y: np.concatenate([x.ravel() for x in rate(t, self._split(y))])  # noqa: E731
+                with np.errstate(over="ignore", invalid="ignore"):
+                    found = solve_ivp(derivative, (0.0, end), flat, "DOP853", dense_output=True, rtol=tolerance, atol=tolerance)
+                if not found.success:
+                    raise GeodesicError(
+                        f"{what} cannot be continued beyond t = {found.t[-1]:.6g} of {end:.6g}: steps become too small, as they do where "
+                        "the mass matrix is singular. Ask for earlier times, or start elsewhere."
+                    )
+                self.parts[forward] = found.sol
+        self.start = flat
+
+    def _split(self, y: np.ndarray) -> list[np.ndarray]:
+        return [x.reshape(shape) for x, shape in zip(np.split(y, self.ends[:-1]), self.shapes, strict=True)]
+
+    def __call__(self, t: Any) -> list[np.ndarray]:
+        """Each part of the state at times t: (..., *t.shape, size)."""
+        t = np.asarray(t, dtype=float)
+        y = np.repeat(self.start[:, None], t.size, 1)
+        for forward, sol in self.parts.items():
+            chosen = t.ravel() > 0 if forward else t.ravel() < 0
+            if chosen.any():
+                y[:, chosen] = sol(t.ravel()[chosen])
+        columns = [
+            np.moveaxis(x.reshape(*shape, t.size), -1, -2)
+            for x, shape in zip(np.split(y, self.ends[:-1]), self.shapes, strict=True)
+        ]
+        return [x.reshape(*shape[:-1], *t.shape, shape[-1]) for x, shape in zip(columns, self.shapes, strict=True)]
+
+
+def states(robot: Robot, **given: tuple[Any, int]) -> list[np.ndarray]:
+    """The arrays as NumPy arrays of one batch shape; an error names what does not fit."""
+    from ..arrays import broadcast_batch
+
+    arrays = {}
+    for name, (x, size) in given.items():
+        x = np.asarray(x, dtype=float)
+        if x.ndim == 0 or x.shape[-1] != size:
+            raise CoadjointError(f"{name} has shape {x.shape}; expected (..., {size}) for robot {robot.name!r}.")
+        if not np.all(np.isfinite(x)):
+            raise CoadjointError(f"{name} has entries that are not finite numbers.")
+        arrays[name] = x
+    batch = broadcast_batch(**{name: (x, 1) for name, x in arrays.items()})
+    return [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays.values()]
+
+
+def times(t: Any) -> np.ndarray:
+    """Times as an array; an error for what is no finite number."""
+    t = np.asarray(t, dtype=float)
+    if not np.all(np.isfinite(t)):
+        raise CoadjointError(f"t is {t}; expected finite times.")
+    return t
+
+
+def unit(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """q with its quaternions of unit length."""
+    return robot.integrate(q, np.zeros(robot.nv))
