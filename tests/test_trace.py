@@ -274,10 +274,27 @@ def test_solve_spd_on_other_arrays():
     expected = np.linalg.solve(m, b)
     np.testing.assert_allclose(arrays.solve_spd(m, b), expected, rtol=1e-10)
     torch = pytest.importorskip("torch")
-    np.testing.assert_allclose(arrays.solve_spd(torch.as_tensor(m), torch.as_tensor(b)).numpy(), expected, rtol=1e-10)
+    t, s = torch.as_tensor(m), torch.as_tensor(b)
+    for pair in ((t, s), (t, b), (m, s)):
+        np.testing.assert_allclose(arrays.solve_spd(*pair).numpy(), expected, rtol=1e-10)
     jax = pytest.importorskip("jax")
     for pair in ((jax.numpy.asarray(m), b), (m, jax.numpy.asarray(b))):
         np.testing.assert_allclose(np.asarray(arrays.solve_spd(*pair)), expected, rtol=2e-3, atol=2e-3)  # maybe float32
+
+
+def test_where_on_all_arrays():
+    x = RNG.normal(size=(5, 3))
+    expected = np.where(x > 0, x, 0.0)
+    np.testing.assert_array_equal(arrays.where(x > 0, x, 0.0), expected)
+    graph = trace(lambda x: arrays.where(x > 0, x, 0.0), {"x": (3,)})
+    np.testing.assert_array_equal(evaluate(graph, x)[0], expected)
+    torch = pytest.importorskip("torch")
+    t = torch.as_tensor(x)
+    np.testing.assert_array_equal(arrays.where(t > 0, t, 0.0).numpy(), expected)
+    np.testing.assert_array_equal(arrays.where(t > 0, x, torch.zeros(3, dtype=t.dtype)).numpy(), expected)
+    jax = pytest.importorskip("jax")
+    j = jax.numpy.asarray(x)
+    np.testing.assert_allclose(np.asarray(arrays.where(j > 0, j, 0.0)), expected, rtol=1e-6)
 
 
 def test_threads_trace_at_once():

@@ -33,13 +33,13 @@ def namespace(*arrays: Array) -> Any:
         elif kind in (float, int) or isinstance(x, np.generic):
             continue
         elif _is_torch(x):
-            import array_api_compat.torch as xp
+            import array_api_compat.torch as torch_namespace
 
-            return xp
+            return torch_namespace
         elif _is_jax(x):
-            import jax.numpy as xp
+            import jax.numpy as jax_namespace
 
-            found = xp
+            found = jax_namespace
         elif hasattr(x, "__coadjoint_symbol__"):
             found = _symbols()
     return found
@@ -167,6 +167,16 @@ def cross(x: Array, y: Array) -> Array:
     return stack([x2 * y3 - x3 * y2, x3 * y1 - x1 * y3, x1 * y2 - x2 * y1])
 
 
+def where(condition: Array, x: Array, y: Array) -> Array:
+    """x where the condition holds and y elsewhere, for arrays of every kind; both are computed."""
+    xp = namespace(condition, x, y)
+    if xp.__name__.endswith("torch"):
+        reference = next((value for value in (x, y) if _is_torch(value)), None)
+        if reference is not None:
+            x, y = like(x, reference), like(y, reference)
+    return xp.where(condition, x, y)
+
+
 def solve_spd(a: Array, b: Array) -> Array:
     """A⁻¹B for symmetric positive definite A (..., n, n) and B (..., n, m), by Cholesky's factors.
 
@@ -178,7 +188,8 @@ def solve_spd(a: Array, b: Array) -> Array:
     if _is_torch(a) or _is_torch(b):
         import torch
 
-        a, b = like(a, b), like(b, a)
+        reference = a if _is_torch(a) else b
+        a, b = like(a, reference), like(b, reference)
         factor, failed = torch.linalg.cholesky_ex(a)
         return torch.where((failed == 0)[..., None, None], torch.cholesky_solve(b, factor), torch.nan)
     if xp is not np:
