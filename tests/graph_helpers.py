@@ -68,7 +68,7 @@ def random_graph(seed, nodes, shapes=((7,), (5,), (2, 2)), out=((9,), (3, 3)), o
         if op == "where":
             new = make(op, rng.choice(truths), pick(), pick())
         elif op == "mul":
-            new = make(op, pick(), make(rng.choice(["sin", "cos"]), pick()) if rng.random() < 0.3 else values[rng.randrange(20)])
+            new = make(op, pick(), make(rng.choice(["sin", "cos"]), pick()) if rng.random() < 0.3 else rng.choice(values[:20]))
         elif op == "root":
             new = make("sqrt", make("abs", pick()))
         elif op == "quotient":

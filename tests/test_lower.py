@@ -251,7 +251,7 @@ def test_blocks_feed_blocks_and_nodes():
 
 
 def test_large_blocks_take_scratch_memory_from_the_heap():
-    n, m = 130, 2
+    n, m = 70, 2
     make, parts = spd_graph(n, m)
     graph = make.graph(parts, shapes=[(n, m)])
     assert lower(graph, "float64", host())[1].n_slots * host().vector_bits // 8 > 65536

@@ -8,8 +8,6 @@ from typing import Any
 from . import image
 from .target import LLVM_LOCK, Target, host, llvm
 
-ENTRIES = ("run", "call", "context")
-
 
 def _machine(target: Target) -> Any:
     # A machine for each engine: LLVM's are not to be shared. Position-independent code with 32-bit distances suffices,
@@ -23,12 +21,16 @@ def _machine(target: Target) -> Any:
 
 def compile_ir(text: str, target: Target) -> bytes:
     """Object code of a module. LLVM's passes over the IR are left out: they gain nothing on such code."""
-    binding = llvm()
     with LLVM_LOCK:
-        module = binding.parse_assembly(text)
-        module.triple = target.triple
-        module.verify()
-        return bytes(_machine(target).emit_object(module))
+        return _emit(text, target)
+
+
+def _emit(text: str, target: Target) -> bytes:
+    # A function of its own: LLVM's objects are gone again before the lock is released.
+    module = llvm().parse_assembly(text)
+    module.triple = target.triple
+    module.verify()
+    return bytes(_machine(target).emit_object(module))
 
 
 def pack(object_code: bytes) -> tuple[dict[str, Any], bytes]:
@@ -45,22 +47,27 @@ class Code:
     def __init__(self, how: dict[str, Any], payload: bytes) -> None:
         if how["kind"] == "image":
             self._owner: Any = image.Loaded(image.Image(payload, how["writable"], how["symbols"]))
-            addresses = self._owner.addresses
         else:
-            self._owner, addresses = _load_object(payload)
+            self._owner = _Engine(payload)
+        addresses = self._owner.addresses
         self.call_address, self.context_address = addresses["call"], addresses["context"]
         run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_int64)
         self.run = run(addresses["run"])
 
 
-def _load_object(object_code: bytes) -> tuple[Any, dict[str, int]]:
-    binding = llvm()
-    with LLVM_LOCK:
-        # LLVM's own memory manager may put sections too far apart for 32-bit distances; llvmlite's does not.
-        engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(host()), use_lmm=True)
-        engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
-        engine.finalize_object()
-        return engine, {
-            name: engine.get_function_address(name) if name != "context" else engine.get_global_value_address(name)
-            for name in ENTRIES
-        }
+class _Engine:
+    """Object code loaded by LLVM."""
+
+    def __init__(self, object_code: bytes) -> None:
+        with LLVM_LOCK:
+            binding = llvm()
+            # LLVM's own memory manager may put sections too far apart for 32-bit distances; llvmlite's does not.
+            self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(host()), use_lmm=True)
+            self._engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
+            self._engine.finalize_object()
+            self.addresses = {name: self._engine.get_function_address(name) for name in ("run", "call")}
+            self.addresses["context"] = self._engine.get_global_value_address("context")
+
+    def __del__(self) -> None:
+        with LLVM_LOCK:
+            self._engine.close()

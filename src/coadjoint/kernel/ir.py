@@ -24,12 +24,11 @@ class Module:
 
     def text(self) -> str:
         """The whole module."""
-        lines = [*sorted(self.declarations), *self.definitions.values()]
+        lines = [*sorted(self.declarations), *self.definitions.values(), "!1 = !{}"]
         if self.constants:
             type_ = next(iter(self.constants)).partition(">")[0] + ">"
             lines.append(f"@constants = internal constant [{len(self.constants)} x {type_}] [")
             lines.append(",\n".join(self.constants) + "], align 64")
-            lines.append("!1 = !{}")
         return "\n".join([*lines, ""])
 
 

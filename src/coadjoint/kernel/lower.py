@@ -202,7 +202,9 @@ class _Chunk:
         array, first, width = step.what
         rows = self.rows["in", array]
         piece = f"<{width} x {self.lanes.scalar}>"
-        loaded = [self.body.load(piece, self.body.offset(p, first * self.lanes.size), self.lanes.size) for p in rows]
+        # Nothing writes to inputs: marked so, their loads need not wait for stores before them.
+        places = [self.body.offset(p, first * self.lanes.size) for p in rows]
+        loaded = [self.body.new(f"load {piece}, ptr {p}, align {self.lanes.size}, !invariant.load !1") for p in places]
         vectors = self._transpose([self._join(loaded[c::width], width) for c in range(width)], width)
         for k in step.defs:
             self.made(k, vectors[self.graph.value[k][1] - first])

@@ -133,6 +133,9 @@ class _General:
             count *= n
         shapes = [batch + core for core in s.output_shapes]
         targets = [None] * len(shapes) if out is None else self._targets(out, shapes)
+        if count == 0:
+            empty = tuple(np.empty(shape, self.dtype) for shape in shapes)
+            return out if out is not None else empty if len(empty) != 1 else empty[0]
         inputs = [rows(x, core, batch) for x, core in zip(given, s.input_shapes, strict=True)]
         outputs = []
         for target, core in zip(targets, s.output_shapes, strict=True):
@@ -140,8 +143,7 @@ class _General:
             if place is not None and any(np.may_share_memory(place[0], x) for x, _ in inputs):
                 place = None
             outputs.append(place or rows(np.empty(batch + core, self.dtype), core, batch))
-        if count:
-            self._run(inputs, outputs, count, threads)
+        self._run(inputs, outputs, count, threads)
         results = []
         for target, (result, _) in zip(targets, outputs, strict=True):
             if target is not None and target is not result:

@@ -213,7 +213,7 @@ def _load_steps(graph: Graph, steps: list[Step], widths: Sequence[int]) -> list[
             if group is not None and group not in done:
                 done.add(group)
                 made = tuple(m for m in members[group] if m in wanted)
-                result.append(Step("load", group, made, (), 2 * group[2]))
+                result.append(Step("load", group, made, (), 4 * group[2]))
 
     for step in steps:
         bring(step.uses)
@@ -236,7 +236,7 @@ def _store_steps(graph: Graph, steps: list[Step], widths: Sequence[int]) -> list
         for first, width in columns(len(output), widths):
             uses = tuple(dict.fromkeys(k for k in output[first : first + width] if graph.op[k] != "const"))
             place = max((made_at[k] for k in uses), default=-1)
-            at.setdefault(place, []).append(Step("store", (array, first, width), (), uses, 2 * width))
+            at.setdefault(place, []).append(Step("store", (array, first, width), (), uses, 4 * width))
     result = list(at.get(-1, ()))
     for place, step in enumerate(steps):
         result.append(step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 from collections.abc import Callable
@@ -47,8 +46,8 @@ def share(work: Callable[[int, int], int], n: int, threads: int, grain: int) -> 
     if len(pieces) == 1:
         return work(0, n)
     try:
-        submit = functools.partial(_executor(len(pieces) - 1).submit, work)
-        futures = [submit(*piece) for piece in pieces[1:]]
+        pool = _executor(len(pieces) - 1)
+        futures = [pool.submit(work, *piece) for piece in pieces[1:]]
     except RuntimeError:  # the interpreter is ending, or no thread can be started
         return work(0, n)
     return max(work(*pieces[0]), *(f.result() for f in futures))
