@@ -25,12 +25,16 @@ BATCHES = [1, 64, 4096, 65536]
 
 
 def nanoseconds(seconds: float) -> str:
-    return f"{seconds * 1e9:.0f} ns" if seconds < 1e-6 else f"{seconds * 1e6:.2f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms"
+    return (
+        f"{seconds * 1e9:.0f} ns" if seconds < 1e-6 else f"{seconds * 1e6:.2f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms"
+    )
 
 
 def speed_table(args: argparse.Namespace, made: dict[str, cj.Robot], results: list[dict]) -> None:
     """Ratios of every contender to ours, round by round, with quartiles."""
-    print("\n| robot | function | states | coadjoint | against | theirs | times slower (quartiles) |\n|---|---|---|---|---|---|---|")
+    print(
+        "\n| robot | function | states | coadjoint | against | theirs | times slower (quartiles) |\n|---|---|---|---|---|---|---|"
+    )
     for name, robot in made.items():
         long = name.startswith("chain") and robot.nv > 30
         for function in args.functions:
@@ -47,8 +51,26 @@ def speed_table(args: argparse.Namespace, made: dict[str, cj.Robot], results: li
                             continue
                         ratio, low, high = theirs.ratio_to(us)
                         label = us.name.removeprefix("coadjoint").strip(", ")
-                        row = [name, function + (f" ({label})" if label else ""), batch, us.best, key, theirs.best, ratio, low, high]
-                        results.append(dict(zip(("robot", "function", "states", "ours", "peer", "theirs", "ratio", "low", "high"), row, strict=True)))
+                        row = [
+                            name,
+                            function + (f" ({label})" if label else ""),
+                            batch,
+                            us.best,
+                            key,
+                            theirs.best,
+                            ratio,
+                            low,
+                            high,
+                        ]
+                        results.append(
+                            dict(
+                                zip(
+                                    ("robot", "function", "states", "ours", "peer", "theirs", "ratio", "low", "high"),
+                                    row,
+                                    strict=True,
+                                )
+                            )
+                        )
                         print(
                             f"| {name} | {row[1]} | {batch} | {nanoseconds(us.best)} | {key} | {nanoseconds(theirs.best)} "
                             f"| **{ratio:.1f}** ({low:.1f} … {high:.1f}) |",
@@ -67,7 +89,10 @@ def operation_table(args: argparse.Namespace, made: dict[str, cj.Robot], results
                 continue
             mul, add, other = operations(traced(function, robot))
             known = "{} + {}".format(*literature(robot.n_links)) if function == "inverse_dynamics" else ""
-            best = min((r["ours"] for r in results if r["robot"] == name and r["function"] == function and r["states"] == 4096), default=None)
+            best = min(
+                (r["ours"] for r in results if r["robot"] == name and r["function"] == function and r["states"] == 4096),
+                default=None,
+            )
             share = f"{(mul + add + other) / best / peak:.0%}" if best else ""
             print(f"| {name} | {function} | {mul} | {add} | {other} | {known} | {share} |", flush=True)
 
@@ -80,7 +105,9 @@ def compile_table(names: list[str]) -> list[dict]:
         for function in ("inverse_dynamics", "forward_dynamics"):
             row = {"robot": name, "function": function} | first_calls(name, function)
             rows.append(row)
-            print(f"| {name} | {function} | {row['cold']:.2f} s | {1e3 * row['cached']:.1f} ms | {row['memory']:.0f} MB |", flush=True)
+            print(
+                f"| {name} | {function} | {row['cold']:.2f} s | {1e3 * row['cached']:.1f} ms | {row['memory']:.0f} MB |", flush=True
+            )
     return rows
 
 

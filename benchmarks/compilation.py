@@ -30,6 +30,8 @@ def first_calls(name: str, function: str) -> dict[str, float]:
         env = os.environ | {"COADJOINT_CACHE": folder}
         runs = []
         for _ in range(3):
-            result = subprocess.run([sys.executable, "-c", SCRIPT, name, function], env=env, capture_output=True, text=True, check=True)
+            result = subprocess.run(
+                [sys.executable, "-c", SCRIPT, name, function], env=env, capture_output=True, text=True, check=True
+            )
             runs.append(json.loads(result.stdout))
     return {"cold": runs[0][0], "cached": min(runs[1][0], runs[2][0]), "memory": runs[0][1] / 1024}

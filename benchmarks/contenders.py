@@ -12,7 +12,13 @@ import coadjoint as cj
 Contender = tuple[Callable[[], object], int]
 
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "coriolis_matrix", "forward_kinematics")
-ARGUMENTS = {"inverse_dynamics": "qva", "forward_dynamics": "qva", "mass_matrix": "q", "coriolis_matrix": "qv", "forward_kinematics": "q"}
+ARGUMENTS = {
+    "inverse_dynamics": "qva",
+    "forward_dynamics": "qva",
+    "mass_matrix": "q",
+    "coriolis_matrix": "qv",
+    "forward_kinematics": "q",
+}
 
 
 def states(robot: cj.Robot, count: int) -> dict[str, np.ndarray]:
@@ -30,7 +36,10 @@ def ours(function: str, robot: cj.Robot, batch: int) -> dict[str, Contender]:
         one = [y[0].copy() for y in arrays]
         out = np.array(fn(robot, *one))
         call = cj.compile(fn, robot).call
-        return {"coadjoint, plain call": (lambda: fn(robot, *one), 1), "coadjoint, compiled, out=": (lambda: call(*one, out=out), 1)}
+        return {
+            "coadjoint, plain call": (lambda: fn(robot, *one), 1),
+            "coadjoint, compiled, out=": (lambda: call(*one, out=out), 1),
+        }
     out = fn(robot, *arrays)
     return {"coadjoint": (lambda: fn(robot, *arrays, out=out, threads=1), batch)}
 

@@ -17,7 +17,10 @@ def peak_flops() -> float:
     splat = lambda x: f"<{', '.join([f'double {x}'] * lanes)}>"  # noqa: E731
     lines = ["define double @peak(i64 %n) {", "entry:", "  br label %loop", "loop:", "  %i = phi i64 [0, %entry], [%j, %loop]"]
     lines += [f"  %x{k} = phi {kind} [{splat(f'{k + 1}.0e-3')}, %entry], [%y{k}, %loop]" for k in range(chains)]
-    lines += [f"  %y{k} = call {kind} @llvm.fma.v{lanes}f64({kind} %x{k}, {kind} {splat('0.5')}, {kind} {splat('0.25')})" for k in range(chains)]
+    lines += [
+        f"  %y{k} = call {kind} @llvm.fma.v{lanes}f64({kind} %x{k}, {kind} {splat('0.5')}, {kind} {splat('0.25')})"
+        for k in range(chains)
+    ]
     lines += ["  %j = add i64 %i, 1", "  %more = icmp slt i64 %j, %n", "  br i1 %more, label %loop, label %done", "done:"]
     lines += [f"  %e{k} = extractelement {kind} %y{k}, i32 0" for k in range(chains)]
     lines += ["  %s0 = fadd double %e0, 0.0"] + [f"  %s{k} = fadd double %s{k - 1}, %e{k}" for k in range(1, chains)]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_robots import random_robot
-from test_dynamics import relative
 
 import coadjoint as cj
 from coadjoint.lie import se3
 from coadjoint.robot.canonical import canonical
+from random_robots import random_robot
+from test_dynamics import relative
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -43,9 +43,23 @@ def test_poses_are_those_of_the_moved_frames():
 def test_constants_vanish():
     """An arm whose neighbouring axes are at right angles or parallel has placements of 0 and ±1 but for its lengths."""
     link = lambda k, axis, at: cj.Link.solid(  # noqa: E731
-        f"l{k}", "base" if k == 0 else f"l{k - 1}", cj.Joint.revolute(axis), se3.pose(np.eye(3), at), mass=1, com=(0.1, 0.2, 0.3), inertia=0.1
+        f"l{k}",
+        "base" if k == 0 else f"l{k - 1}",
+        cj.Joint.revolute(axis),
+        se3.pose(np.eye(3), at),
+        mass=1,
+        com=(0.1, 0.2, 0.3),
+        inertia=0.1,
     )
-    robot = cj.Robot("arm", [link(0, (0, 0, 1), (0, 0, 0.3)), link(1, (0, 1, 0), (0, 0.1, 0)), link(2, (0, 1, 0), (0.4, 0, 0)), link(3, (1, 0, 0), (0.1, 0, 0.2))])
+    robot = cj.Robot(
+        "arm",
+        [
+            link(0, (0, 0, 1), (0, 0, 0.3)),
+            link(1, (0, 1, 0), (0, 0.1, 0)),
+            link(2, (0, 1, 0), (0.4, 0, 0)),
+            link(3, (1, 0, 0), (0.1, 0, 0.2)),
+        ],
+    )
     form = canonical(robot).robot
     assert set(np.unique(np.abs(form.placements[:, :3, :3]))) <= {0.0, 1.0}
     assert np.array_equal(form.screws, np.tile([0, 0, 1.0, 0, 0, 0], (4, 1)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_robots import random_robot
-from test_dynamics import relative
 
 import coadjoint as cj
+from random_robots import random_robot
+from test_dynamics import relative
 
 pytestmark = pytest.mark.native
 

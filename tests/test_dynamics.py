@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_robots import random_robot
 
 import coadjoint as cj
+from random_robots import random_robot
 
 SEEDS = range(12)
 
@@ -125,7 +125,13 @@ def test_reactions_hold_the_joint_forces(case):
     from coadjoint.dynamics.newton_euler import subspaces
 
     S = subspaces(robot, robot.tree_q(q))
-    tau = np.concatenate([np.einsum("...ki,...i->...k", np.broadcast_to(S[i], (3, 2, *S[i].shape[-2:])), F[..., i, :]) for i in range(robot.n_links)], -1)
+    tau = np.concatenate(
+        [
+            np.einsum("...ki,...i->...k", np.broadcast_to(S[i], (3, 2, *S[i].shape[-2:])), F[..., i, :])
+            for i in range(robot.n_links)
+        ],
+        -1,
+    )
     tau = robot.from_tree(tau + robot.armature * robot.tree_v(a))
     assert relative(tau, cj.inverse_dynamics(robot, q, v, a, wrenches)) < 1e-12
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+import coadjoint as cj
 from random_robots import random_robot
 from test_dynamics import relative
 from test_frameworks import FUNCTIONS
-
-import coadjoint as cj
 
 pytestmark = pytest.mark.native
 

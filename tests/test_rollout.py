@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_robots import random_robot
-from test_dynamics import relative
 
 import coadjoint as cj
+from random_robots import random_robot
+from test_dynamics import relative
 
 
 def energy(robot, q, v):
@@ -59,7 +59,7 @@ def test_a_policy_is_traced_into_the_kernel(native):
 
 def test_time_reaches_the_policy():
     slider = cj.Robot("slider", [cj.Link.solid("cart", "base", cj.Joint.prismatic((1, 0, 0)), mass=2.0)])
-    qs, vs = cj.rollout(slider, [0.0], [0.0], steps=100, dt=0.01, policy=lambda robot, q, v, t: 6.0 * t + 0.0 * v)
+    _, vs = cj.rollout(slider, [0.0], [0.0], steps=100, dt=0.01, policy=lambda robot, q, v, t: 6.0 * t + 0.0 * v)
     assert vs[-1, 0] == pytest.approx(3 * 0.01**2 * sum(range(100)), rel=1e-12)
 
 

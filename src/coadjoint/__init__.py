@@ -113,6 +113,7 @@ __all__ = [
     "space_screws",
     "to_dh",
     "total_mass",
+    "trace",
     "where",
     "write_urdf",
 ]

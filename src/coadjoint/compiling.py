@@ -83,7 +83,9 @@ def compile(
     return native.build(graph, dtype)
 
 
-def _shapes(fn: Callable[..., Any], robot: Robot, shapes: dict[str, Sequence[int]], options: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+def _shapes(
+    fn: Callable[..., Any], robot: Robot, shapes: dict[str, Sequence[int]], options: dict[str, Any]
+) -> dict[str, tuple[int, ...]]:
     """The core shape of every array that fn takes, in the order of its arguments."""
     names = list(inspect.signature(fn).parameters.values())
     if not names:
@@ -98,13 +100,17 @@ def _shapes(fn: Callable[..., Any], robot: Robot, shapes: dict[str, Sequence[int
         elif p.name in cores:
             found[p.name] = core_shape(cores[p.name], robot)
         else:
-            raise CoadjointError(f"the shape of argument {p.name!r} is not known; give it, as in shapes={{{p.name!r}: (3,)}}, or its value.")
+            raise CoadjointError(
+                f"the shape of argument {p.name!r} is not known; give it, as in shapes={{{p.name!r}: (3,)}}, or its value."
+            )
     if shapes:
         raise unknown("argument of the function", next(iter(shapes)), [p.name for p in names[1:]])
     return found
 
 
-def _as_written(fn: Any, robot: Robot, graph: Graph, parameters: Sequence[str], options: dict[str, Any], dtype: np.dtype) -> Callable[..., Any]:
+def _as_written(
+    fn: Any, robot: Robot, graph: Graph, parameters: Sequence[str], options: dict[str, Any], dtype: np.dtype
+) -> Callable[..., Any]:
     """The same callable without native code."""
 
     def call(*arrays: Any, out: Any = None, threads: int | None = None) -> Any:

@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .dispatch import core_shape
 from .graph import Graph
 from .native import NativeError, available, build

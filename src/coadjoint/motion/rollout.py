@@ -25,13 +25,17 @@ Policy = Callable[[Robot, Array, Array, Array], Array]
 """The joint forces τ (nv,) from the robot, q, v and the time t; written with array operations."""
 
 
-def euler_step(robot: Robot, q: Array, v: Array, tau: Callable[[Array, Array], Array], h: float, friction: bool) -> tuple[Array, Array]:
+def euler_step(
+    robot: Robot, q: Array, v: Array, tau: Callable[[Array, Array], Array], h: float, friction: bool
+) -> tuple[Array, Array]:
     """One semi-implicit step of length h under forces τ(q, v)."""
     v = v + h * forward_dynamics(robot, q, v, tau(q, v), friction=friction)
     return robot.integrate(q, h * v), v
 
 
-def rk4_step(robot: Robot, q: Array, v: Array, tau: Callable[[Array, Array], Array], h: float, friction: bool) -> tuple[Array, Array]:
+def rk4_step(
+    robot: Robot, q: Array, v: Array, tau: Callable[[Array, Array], Array], h: float, friction: bool
+) -> tuple[Array, Array]:
     """One step of Runge and Kutta's method of fourth order."""
 
     def slope(q: Array, v: Array) -> tuple[Array, Array]:

@@ -59,9 +59,9 @@ def canonical(robot: Robot) -> Canonical:
     placements = _snapped(placements)
     _regroup(robot, placements, inertias)
     other = robot.with_numbers(placements=placements, screws=_snapped(screws), inertias=inertias)
-    index, ratio, offset = robot._q_map or (np.arange(robot.nq), np.ones(robot.nq), np.zeros(robot.nq))
+    index, ratio, shift = robot._q_map or (np.arange(robot.nq), np.ones(robot.nq), np.zeros(robot.nq))
     if np.any(offsets) or robot._q_map is not None:
-        other.__dict__["_q_map"] = (index, ratio, offset + offsets)
+        other.__dict__["_q_map"] = (index, ratio, shift + offsets)
     other._cache["original"] = robot
     other._cache["canonical"] = Canonical(other, np.broadcast_to(np.eye(4), frames.shape))
     return Canonical(other, frames)

@@ -128,9 +128,7 @@ class Joint:
         return Joint("prismatic", home_screws("prismatic", axis=_unit(axis, "axis")), **options)
 
     @staticmethod
-    def helical(
-        axis: Vector = (0.0, 0.0, 1.0), pitch: float = 0.0, point: Vector = (0.0, 0.0, 0.0), **options: Any
-    ) -> Joint:
+    def helical(axis: Vector = (0.0, 0.0, 1.0), pitch: float = 0.0, point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Rotation about the axis with an advance of `pitch` metres per radian."""
         geometry = {"axis": _unit(axis, "axis"), "pitch": float(pitch), "point": _vector(point, "point")}
         return Joint("helical", home_screws("helical", **geometry), **options)
