@@ -50,6 +50,9 @@ def sample(*batches, seed=0, dtype=float):
 
 def agree(got, inputs):
     batch = check_inputs(GRAPH.input_names, CORES, inputs)
+    if 0 in batch:
+        assert [g.shape for g in got] == [batch + core for core in GRAPH.output_shapes]
+        return
     expected = evaluate(GRAPH, *[np.broadcast_to(x, batch + c) for x, c in zip(inputs, CORES, strict=True)])
     for g, e, core in zip(got, expected, GRAPH.output_shapes, strict=True):
         assert g.shape == batch + core
