@@ -108,27 +108,22 @@ class Rewrite:
     def rebuild(self, roots: list[int], terms: list[Polynomial]) -> bool:
         """Build the roots anew from their polynomials in the cheapest of several ways, if that is cheaper than they are."""
         variants = self._variants(terms)
-        size = len(self.table.op)
         self.kept = {k for poly in terms for monomial in poly for k in monomial}
         owned = self._cut(roots)
         self._undo(0)
-        best, plan = self._sum_of_costs(owned) - 1e-9, None
+        present = self._sum_of_costs(owned)
         self._cut(roots)
-        start = len(self.journal)
-        ways = _WAYS if any(_repeats(poly) for poly in terms) else _WAYS[:1]
-        for variant in variants:
-            for constants_first, atoms in ways:
-                built = self._build(variant, constants_first, atoms)
-                new = self._sum_of_costs(self._link(roots, built))
-                self._undo(start)
-                self.table.forget(size)
-                del self.uses[size:]
-                if new < best:
-                    best, plan = new, (variant, constants_first, atoms)
-        if plan is None:
+        costs = [self._try(roots, variant, *_WAYS[0]) for variant in variants]
+        best = min(costs)
+        variant, way = variants[costs.index(best)], _WAYS[0]
+        for other in _WAYS[1:] if any(_repeats(poly) for poly in terms) else ():
+            new = self._try(roots, variant, *other)
+            if new < best:
+                best, way = new, other
+        if best > present - 1e-9:
             self._undo(0)
             return False
-        built = self._build(*plan)
+        built = self._build(variant, *way)
         self._link(roots, built)
         self._drop_unused()
         for k, new in zip(roots, built, strict=True):
@@ -136,6 +131,16 @@ class Rewrite:
                 self.same[k] = new
                 self.uses[k] = 0
         return True
+
+    def _try(self, roots: list[int], terms: list[Polynomial], constants_first: bool, atoms: bool) -> float:
+        """What the roots, whose arguments are cut, would cost if they were built so."""
+        size, start = len(self.table.op), len(self.journal)
+        built = self._build(terms, constants_first, atoms)
+        cost = self._sum_of_costs(self._link(roots, built))
+        self._undo(start)
+        self.table.forget(size)
+        del self.uses[size:]
+        return cost
 
     def _variants(self, terms: list[Polynomial]) -> list[list[Polynomial]]:
         """The polynomials, and what they are by sin² + cos² = 1 with the products of the sine and cosine of an angle kept whole."""
