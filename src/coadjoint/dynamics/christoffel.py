@@ -24,70 +24,20 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, cross, like, stack, transpose
+from ..arrays import Array, concat, cross, like, transpose
 from ..errors import ModelError
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
-from ..lie import inertia, se3
+from ..lie import inertia
 from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .composite import composite_inertias
+from .freedoms import freedoms, from_tree_axes, path_screws
 from .newton_euler import subspaces
 
 
-class Freedoms:
-    """Where the freedoms of a robot's tree stand: on which link, after which others."""
-
-    def __init__(self, robot: Robot) -> None:
-        self.count = robot.tree_nv
-        self.link = [i for i in range(robot.n_links) for _ in range(robot.kind(i).nv)]
-        self.group = [robot.links[i].joint.kind in SUBGROUPS for i in self.link]
-        self.above: list[set[int]] = [set() for _ in range(robot.n_links)]
-        self.path: list[list[int]] = [[] for _ in range(robot.n_links)]
-        for i in robot.order:
-            own = list(range(robot.tree_v_slices[i].start, robot.tree_v_slices[i].stop))
-            parent = robot.parents[i]
-            self.above[i] = self.above[parent] | {parent} if parent >= 0 else set()
-            self.path[i] = [*(self.path[parent] if parent >= 0 else []), *own]
-
-    def before(self, i: int, j: int) -> bool:
-        """Whether ∂_i ∂_j x is ŝ_i ŝ_j x alone: i nearer the base than j. Freedoms of one group move together."""
-        if self.link[i] == self.link[j]:
-            return i < j and not self.group[i]
-        return self.link[i] in self.above[self.link[j]]
-
-    def on_one_path(self, *freedoms: int) -> bool:
-        """Whether some link is moved by all of them."""
-        links = sorted({self.link[k] for k in freedoms}, key=lambda i: len(self.above[i]))
-        return all(a in self.above[b] for a, b in zip(links, links[1:], strict=False))
-
-
-def freedoms(robot: Robot) -> Freedoms:
-    """The freedoms of a robot, worked out once."""
-    if "freedoms" not in robot._cache:
-        robot._cache["freedoms"] = Freedoms(robot)
-    return robot._cache["freedoms"]
-
-
-def path_screws(robot: Robot, f: list[Array], S: list[Array]) -> list[Array]:
-    """For every link, in its frame, the screws (..., p, 6) of the p freedoms that move it, base outward."""
-    A: list[Array] = [None] * robot.n_links
-    for i in robot.order:
-        parent = robot.parents[i]
-        A[i] = S[i]
-        if parent >= 0 and A[parent].shape[-2]:
-            carried = se3.Ad_inv_act(f[i][..., None, :, :], A[parent])
-            A[i] = rows(carried, S[i]) if S[i].shape[-2] else carried
-    return A
-
-
-def rows(*parts: Array) -> Array:
-    """Matrices (..., m, n) one below the other."""
-    return transpose(concat([transpose(x) for x in parts]))
-
-
 def brackets(A: Array, J: Array, j: int) -> Array:
-    """g(i, j, k) (..., p, p) by i and k, for screws A (..., p, 6) and the ten parameters J of what freedom j carries, in one frame."""
+    """g(i, j, k) (..., p, p) by i and k, for screws A (..., p, 6) and the ten parameters J of what j carries, in one frame."""
     w, wj, vj = A[..., :3], A[..., j : j + 1, :3], A[..., j : j + 1, 3:]
     m, h, S = J[..., None, :1], J[..., None, 1:4], inertia.pseudo(J)[..., :3, :3]
     moment = cross(w @ S, wj) + cross(h, cross(w, vj))
@@ -159,16 +109,6 @@ def tree_christoffel(robot: Robot, q: Array) -> Array:
     return g[..., columns].reshape((*g.shape[:-1], n, n, n))
 
 
-def from_tree_axes(robot: Robot, a: Array, axes: int) -> Array:
-    """The last axes of a, over the velocities of the tree, taken to those of the robot."""
-    if not robot.mimics:
-        return a
-    for _ in range(axes):  # each is last once
-        a = robot.from_tree_columns(a)
-        a = stack([a[..., k] for k in range(a.shape[-1])], axis=-axes)
-    return a
-
-
 def check_metric(robot: Robot) -> None:
     """An error where the equations of motion are not those of a metric: armature along the turning axes of a group joint."""
     for i, link in enumerate(robot.links):
@@ -183,7 +123,7 @@ def check_metric(robot: Robot) -> None:
             )
 
 
-@kernel("nv nv nv", q="nq", joint_space=True)
+@kernel("nv nv nv", q="nq", joint_space=True, largest=20)
 def christoffel(robot: Robot, q: Array) -> Array:
     """Γ_ijk (..., nv, nv, nv), k the lowered index, of the metric M: τ_k = M_kj a_j + Γ_ijk v_i v_j + g_k.
 
@@ -196,7 +136,7 @@ def christoffel(robot: Robot, q: Array) -> Array:
     return from_tree_axes(robot, tree_christoffel(robot, robot.tree_q(q)), 3)
 
 
-@kernel("nv nv nv", q="nq", joint_space=True)
+@kernel("nv nv nv", q="nq", joint_space=True, largest=20)
 def mass_matrix_derivative(robot: Robot, q: Array) -> Array:
     """∂M_ij/∂q_l (..., nv, nv, nv), l last: Γ_lij + Γ_lji. For joints with quaternions along the tangent vectors of `integrate`."""
     n = robot.tree_nv

@@ -1,8 +1,8 @@
 """The Coriolis matrix that belongs to the Christoffel symbols, in O(n²) and without them.
 
 C_kj = Σ_i v_i Γ_ijk is what the mass points x of a robot give: Σ m (d/dt ∂_j x)·(∂_k x) along the velocity v. For a point of link p
-beyond joint j, ∂_j x = ŝ_j x moves by d/dt (ŝ_j x) = (dŝ_j/dt + ŝ_j V̂_p) x, where the screw s_j rides on its link: ds_j/dt = [V_j, s_j].
-With the sums over all that the farther of j and k carries,
+beyond joint j, ∂_j x = ŝ_j x moves by d/dt (ŝ_j x) = (dŝ_j/dt + ŝ_j V̂_p) x, where the screw s_j rides on its link:
+ds_j/dt = [V_j, s_j]. With the sums over all that the farther of j and k carries,
 
     J = Σ J_p   and   Π = Σ V̂_p Σ_p = [Π₃ π] = Σ m ẋ (x, 1)ᵀ,
 
@@ -18,33 +18,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, concat, cross, dot, like, matrix, mv, transpose
+from ..arrays import Array, dot, like, matrix, mv, transpose
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
-from ..lie import inertia, se3, so3
+from ..lie import inertia, se3
 from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .composite import composite_inertias
+from .moving import composite_moving
 from .newton_euler import subspaces, velocities
 
 
-def _moving(parameters: Array, V: Array) -> tuple[Array, Array]:
-    """Ψ (..., 3, 3) and π (..., 3) of one body with ten parameters that moves with the twist V."""
-    w, v, m, h = V[..., :3], V[..., 3:], parameters[..., :1], parameters[..., 1:4]
-    Pi = so3.hat(w) @ inertia.pseudo(parameters)[..., :3, :3] + v[..., :, None] * h[..., None, :]
-    return dot(v, h)[..., None, None] * like(np.eye(3), V) - Pi, m * v + cross(w, h)
-
-
-def _carried(f: Array, Psi: Array, pi: Array) -> tuple[Array, Array]:
-    """Ψ and π in the frame that f starts from: Π' = f Π fᵀ."""
-    R, p = f[..., :3, :3], f[..., :3, 3]
-    pi = mv(R, pi)
-    shift = dot(pi, p)[..., None, None] * like(np.eye(3), pi) - pi[..., :, None] * p[..., None, :]
-    return R @ Psi @ transpose(R) + shift, pi
-
-
 def screw_rates(robot: Robot, S: list[Array], V: list[Array], v: Array) -> list[list[Array]]:
-    """ds/dt of every freedom of every joint, in the frame of the link: it rides on the link, or on what the freedom itself carries."""
+    """ds/dt of every freedom of every joint, in the link's frame: it rides on the link, or on what it carries itself."""
     rates: list[list[Array]] = []
     for i in range(robot.n_links):
         twist, own = V[i], []
@@ -66,21 +52,14 @@ def coriolis_matrix(robot: Robot, q: Array, v: Array) -> Array:
     f, S = relative_poses(robot, q), subspaces(robot, q)
     V, _ = velocities(robot, f, S, v)
     J, rates = composite_inertias(robot, f), screw_rates(robot, S, V, v)
-    moving = [_moving(robot.inertias[i], V[i]) for i in range(robot.n_links)]
-    for i in reversed(robot.order):
-        parent = robot.parents[i]
-        if parent >= 0:
-            Psi, pi = _carried(f[i], *moving[i])
-            moving[parent] = (moving[parent][0] + Psi, moving[parent][1] + pi)
+    moving = composite_moving(robot, f, V)
     n, zero = robot.tree_nv, like(np.zeros(()), q)
     C: list[list[Array]] = [[zero] * n for _ in range(n)]
     for i in range(robot.n_links):
-        Psi, pi = moving[i]
         for own in range(S[i].shape[-2]):
-            j, s = robot.tree_v_slices[i].start + own, S[i][..., own, :]
-            w = s[..., :3]
-            wrench = inertia.apply(J[i], rates[i][own]) + concat([mv(Psi, w), cross(w, pi)])
-            momentum, turning = inertia.apply(J[i], s), mv(transpose(Psi), w) + cross(pi, s[..., 3:])
+            j, s = robot.tree_v_slices[i].start + own, S[i][..., own : own + 1, :]
+            wrench = inertia.apply(J[i], rates[i][own]) + moving[i].wrench(s[..., :3])[..., 0, :]
+            momentum, turning = inertia.apply(J[i], s[..., 0, :]), moving[i].turning(s)[..., 0, :]
             link = i
             while link >= 0:
                 for row in range(S[link].shape[-2]):

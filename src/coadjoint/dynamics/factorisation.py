@@ -3,12 +3,12 @@
     M = 𝒜ᵀ ℒᵀ 𝒟 ℒ 𝒜     all in the space frame at home          Park, Bobrow & Ploen (1995), (41)-(46)
     M = 𝒮ᵀ 𝒢ᵀ 𝒥 𝒢 𝒮     all in the frames of the links          (47)-(51)
 
-with 𝒜 = 𝒬 𝒮, ℒ = 𝒬 𝒢 𝒬⁻¹, 𝒟 = 𝒬⁻ᵀ 𝒥 𝒬⁻¹ and 𝒬 = Diag[Ad_{M_i}], M_i the pose of link i at home in the space frame (not the relative one of
-section 3, as (50) can be read). Read as geometry (section 4.4): ℒ 𝒜 (or 𝒢 𝒮) is the Jacobian of the map from the joints to the
-poses of all links, 𝒟 (or 𝒥) the product of the links' metrics, and M the pullback.
+with 𝒜 = 𝒬 𝒮, ℒ = 𝒬 𝒢 𝒬⁻¹, 𝒟 = 𝒬⁻ᵀ 𝒥 𝒬⁻¹ and 𝒬 = Diag[Ad_{M_i}], M_i the pose of link i at home in the space frame (not the
+relative one of section 3, as (50) can be read). Read as geometry (section 4.4): ℒ 𝒜 (or 𝒢 𝒮) is the Jacobian of the map from the
+joints to the poses of all links, 𝒟 (or 𝒥) the product of the links' metrics, and M the pullback.
 
-For a tree, blocks of ℒ and 𝒢 vanish where link i is not on the path to link p. Fixed joints have no columns; joints of several freedoms
-have several, those of a universal joint at the configuration. Armature is not in the factors: it adds its diagonal to M.
+For a tree, blocks of ℒ and 𝒢 vanish where link i is not on the path to link p. Fixed joints have no columns; joints of several
+freedoms have several, those of a universal joint at the configuration. Armature is not in the factors: it adds its diagonal to M.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..kernel.dispatch import kernel
 from ..kinematics.poses import absolute_poses, relative_poses
 from ..lie import inertia, se3
 from ..robot.robot import Robot
-from .christoffel import rows
+from .blocks import rows
 from .newton_euler import subspaces
 
 

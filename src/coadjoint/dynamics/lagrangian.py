@@ -1,8 +1,8 @@
 """The closed form, term by term as it is printed. Park, Bobrow & Ploen (1995), section 4, and Brockett, Stokes & Park (1993).
 
-With A_i the space screws at home, Ad_j^i of (37) and ⟨x, y⟩_p = xᵀ 𝒟_p y of (44), write a_i = Ad_p^{i+1}(A_i), the screw of freedom i seen at link p.
-Sums are over the links p that all the freedoms named move, so that a tree needs no other formula than a chain. These functions
-are for reading, for checking and for symbols; `mass_matrix`, `christoffel`, `coriolis_matrix` and `gravity_force` give the same faster.
+With A_i the space screws at home, Ad_j^i of (37) and ⟨x, y⟩_p = xᵀ 𝒟_p y of (44), write a_i = Ad_p^{i+1}(A_i): the screw of freedom
+i seen at link p. Sums are over the links p that all the freedoms named move, so that a tree needs no other formula than a chain.
+These functions are for reading and for checking; `mass_matrix`, `christoffel` and `gravity_force` give the same faster.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..kinematics.poses import absolute_poses, relative_poses
 from ..lie import inertia, se3
 from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
-from .christoffel import freedoms, from_tree_axes, path_screws
 from .factorisation import home_poses
+from .freedoms import freedoms, from_tree_axes, path_screws
 from .newton_euler import subspaces, velocities
 
 # --- Definition 2 and the propositions, for a chain with space screws A (n, 6) at x (..., n); joints are numbered from 0
@@ -40,7 +40,7 @@ def adjoint_derivative(A: Array, x: Array, i: int, j: int, k: int, B: Array) -> 
 def adjoint_second_derivative(A: Array, x: Array, i: int, j: int, k: int, l: int, B: Array) -> Array:  # noqa: E741
     """∂/∂x_l ∂/∂x_k Ad_j^i(B), bracketing with the nearer joint first. Proposition 2, (54) with its two conditions exchanged.
 
-    For i ≤ k ≤ l ≤ j it is Ad_j^l([Ad_{l-1}^k([Ad_{k-1}^i(B), A_k]), A_l]); the printed conditions have l and k the other way round.
+    For i ≤ k ≤ l ≤ j it is Ad_j^l([Ad_{l-1}^k([Ad_{k-1}^i(B), A_k]), A_l]); printed, k and l stand the other way round.
     """
     k, l = min(k, l), max(k, l)  # noqa: E741
     if not i <= k <= l <= j:
@@ -99,8 +99,8 @@ def christoffel_sum(robot: Robot, q: Array) -> Array:
     for link in robot.links:
         if link.joint.kind in SUBGROUPS:
             raise ModelError(
-                f"joint {link.joint.name!r} is {link.joint.kind}: its velocities are not rates of coordinates, and (52) does not hold "
-                "for it. `christoffel` has its connection coefficients."
+                f"joint {link.joint.name!r} is {link.joint.kind}: its velocities are not rates of coordinates, and (52) does not "
+                "hold for it. `christoffel` has its connection coefficients."
             )
     tree_q = robot.tree_q(q)
     terms = []
@@ -131,7 +131,7 @@ def gravity_force_sum(robot: Robot, q: Array) -> Array:
 
 @kernel("", q="nq", v="nv")
 def trace_energy(robot: Robot, q: Array, v: Array) -> Array:
-    """The kinetic energy (...) as Brockett, Stokes & Park (1993), (7), with the pseudo-inertia: T = ½ Σ tr(V_i Σ_i V_iᵀ), and the armature's."""
+    """T = ½ Σ tr(V_i Σ_i V_iᵀ) (...), and the armature's share: Brockett, Stokes & Park (1993), (7), with the pseudo-inertia Σ."""
     q, v = robot.tree_q(q), robot.tree_v(v)
     f, S = relative_poses(robot, q), subspaces(robot, q)
     V, _ = velocities(robot, f, S, v)

@@ -135,10 +135,10 @@ def gravity_force(robot: Robot, q: Array) -> Array:
     for i in robot.order:
         A[i] = se3.Ad_inv_act(f[i], fall if robot.parents[i] < 0 else A[robot.parents[i]])
     F = [inertia.apply(robot.inertias[i], A[i]) for i in range(robot.n_links)]
-    return robot.from_tree(_pull_back(robot, f, S, F))
+    return robot.from_tree(pull_back(robot, f, S, F))
 
 
-def _pull_back(robot: Robot, f: list[Array], S: list[Array], F: list[Array]) -> Array:
+def pull_back(robot: Robot, f: list[Array], S: list[Array], F: list[Array]) -> Array:
     """The generalised force of wrenches F on the links."""
     F = list(F)
     for i in reversed(robot.order):
@@ -152,7 +152,7 @@ def generalized_force(robot: Robot, q: Array, wrenches: Array) -> Array:
     """Σᵢ Jᵢᵀ wᵢ (..., nv): the pullback of wrenches on the links, each in its link's frame, to joint forces."""
     q = robot.tree_q(q)
     f, S = relative_poses(robot, q), subspaces(robot, q)
-    return robot.from_tree(_pull_back(robot, f, S, [wrenches[..., i, :] for i in range(robot.n_links)]))
+    return robot.from_tree(pull_back(robot, f, S, [wrenches[..., i, :] for i in range(robot.n_links)]))
 
 
 @kernel("n_links 6", q="nq", v="nv", a="nv", wrenches="n_links 6")

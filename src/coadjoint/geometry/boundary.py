@@ -1,7 +1,7 @@
 """Geodesics between two configurations: which there are, the logarithm, the distance.
 
-Multiple shooting: the way is cut into pieces, each a geodesic of its own, and Newton's method makes the pieces join. Started from the
-straight way in joint coordinates, from ways bent aside at random, and for joints with rotations from the longer way round.
+Multiple shooting: the way is cut into pieces, each a geodesic of its own, and Newton's method makes the pieces join. It starts from
+the straight way in joint coordinates, from ways bent aside at random, and for joints with rotations from the longer way round.
 Nothing guarantees that every geodesic is found, or the shortest one: the report says what was tried.
 """
 
@@ -50,7 +50,8 @@ class GeodesicsBetween:
 
     def __str__(self) -> str:
         if not self.found:
-            return f"no geodesic found from {self.start} to {self.goal} in {self.tried} attempts: {'; '.join(sorted(set(self.failures)))}"
+            why = "; ".join(sorted(set(self.failures)))
+            return f"no geodesic found from {self.start} to {self.goal} in {self.tried} attempts: {why}"
         lengths = ", ".join(f"{x:.6g}" for x in self.lengths)
         count = "one geodesic" if self.found == 1 else f"{self.found} geodesics"
         return f"{count} found from {self.start} to {self.goal} in {self.tried} attempts, of length {lengths}"
@@ -171,7 +172,7 @@ def _shortest(robot: Robot, start: Any, goal: Any) -> tuple[np.ndarray, np.ndarr
 
 
 def logarithm(robot: Robot, start: Any, goal: Any) -> np.ndarray:
-    """log_start(goal) (..., nv): the velocity at the start of the shortest geodesic found, `exponential(robot, start, log) = goal`."""
+    """log_start(goal) (..., nv): the velocity at the start of the shortest geodesic found, exp_start(log) = goal."""
     return _shortest(robot, start, goal)[0]
 
 

@@ -2,10 +2,11 @@
 
 The mass points x of a robot move in flat space, so the equation of Gauss gives the curvature from second derivatives alone,
 
-    R_ijkl = b(ik, jl) - b(il, jk) - g(ik, jl) + g(il, jk),   b(ik, jl) = Σ m (∂_i ∂_k x)·(∂_j ∂_l x),   g(ik, jl) = Γ_ikr m^{rs} Γ_jls,
+    R_ijkl = b(ik, jl) - b(il, jk) - g(ik, jl) + g(il, jk),
+    b(ik, jl) = Σ m (∂_i ∂_k x)·(∂_j ∂_l x),   g(ik, jl) = Γ_ikr m^{rs} Γ_jls,
 
-which is Park, Bobrow & Ploen (1995), (66), without derivatives of Γ. With ∂_i ∂_k x = ŝ_i ŝ_k x for i nearer the base than k, and ŝ y = ω × y
-for a velocity y, the differences of b need no second derivatives either. For a ≤ b ≤ c ≤ d in the order of a path,
+which is Park, Bobrow & Ploen (1995), (66), without derivatives of Γ. With ∂_i ∂_k x = ŝ_i ŝ_k x for i nearer the base than k, and
+ŝ y = ω × y for a velocity y, the differences of b need no second derivatives either. For a ≤ b ≤ c ≤ d in the order of a path,
 
     b_abcd = b(ac, bd) - b(ad, bc) = (ω_a × ω_b)·Q_cd,    Q_cd = Σ m (ŝ_c x) × (ŝ_d x)
     b_bcad = b(ab, cd) - b(bd, ca) = ω_a·E_bc,            E_bc = 2 N (ω_b × ω_c) - (v_b·ω_c - v_c·ω_b) p + ω_c M_bd - ω_b M_cd
@@ -25,10 +26,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, concat, cross, dot, like, mv, namespace, transpose
-from ..dynamics.articulated import explain_singular, mass_matrix_inverse
-from ..dynamics.christoffel import check_metric, freedoms, from_tree_axes, path_screws, tree_christoffel
+from ..dynamics.articulated import mass_matrix_inverse
+from ..dynamics.christoffel import check_metric, tree_christoffel
 from ..dynamics.composite import composite_inertias
+from ..dynamics.freedoms import freedoms, from_tree_axes, path_screws
 from ..dynamics.newton_euler import subspaces
+from ..dynamics.singular import explain_singular
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, so3
@@ -52,7 +55,7 @@ def _flat_products(A: Array, J: Array) -> list[Array]:
 
 
 class _Places:
-    """In which columns of `_all_products` the parts of b_ijkl stand: two numbers to be added, 0 for zero, negative for the negative."""
+    """In which columns of `_all_products` the parts of b_ijkl stand: two to be added, 0 for zero, negative for the negative."""
 
     def __init__(self, robot: Robot) -> None:
         self.freedoms, at = freedoms(robot), 1
@@ -169,12 +172,12 @@ def _full(independent: Array, n: int, columns: np.ndarray, zero: Array) -> Array
     return table[..., columns].reshape((*table.shape[:-1], n, n, n, n))
 
 
-@kernel("nv nv nv nv", q="nq", explain=explain_singular, joint_space=True)
+@kernel("nv nv nv nv", q="nq", explain=explain_singular, joint_space=True, largest=10)
 def curvature(robot: Robot, q: Array) -> Array:
     """R_ijkl (..., nv, nv, nv, nv), the Riemann tensor of the metric M: Park, Bobrow & Ploen (1995), (66).
 
-    R_ijkl = ⟨R(X_k, X_l) X_j, X_i⟩ = ∂_k Γ_jli - ∂_l Γ_jki + Γ_ilr Γʳ_jk - Γ_ikr Γʳ_jl, positive R_ijij on a sphere. For a spherical, planar or free joint
-    in the frame of its velocities.
+    R_ijkl = ⟨R(X_k, X_l) X_j, X_i⟩ = ∂_k Γ_jli - ∂_l Γ_jki + Γ_ilr Γʳ_jk - Γ_ikr Γʳ_jl; R_ijij is positive on a sphere. For a
+    spherical, planar or free joint in the frame of its velocities.
     """
     check_metric(robot)
     n = robot.nv
@@ -198,14 +201,14 @@ def curvature(robot: Robot, q: Array) -> Array:
     return _full(R, n, _kept(robot, "spread", lambda: _spread(n)), zero)
 
 
-@kernel("nv nv", q="nq", explain=explain_singular, joint_space=True)
+@kernel("nv nv", q="nq", explain=explain_singular, joint_space=True, largest=10)
 def ricci_curvature(robot: Robot, q: Array) -> Array:
     """Ric_jl = m^{ik} R_ijkl (..., nv, nv), symmetric."""
     inverse, R = mass_matrix_inverse(robot, q), curvature(robot, q)
     return namespace(R).einsum("...ik,...ijkl->...jl", inverse, R)
 
 
-@kernel("", q="nq", explain=explain_singular, joint_space=True)
+@kernel("", q="nq", explain=explain_singular, joint_space=True, largest=10)
 def scalar_curvature(robot: Robot, q: Array) -> Array:
     """m^{jl} Ric_jl (...): the sum of the sectional curvatures of all ordered pairs of an orthonormal frame."""
     return (mass_matrix_inverse(robot, q) * ricci_curvature(robot, q)).sum((-2, -1))

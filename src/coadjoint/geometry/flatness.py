@@ -13,9 +13,9 @@ import numpy as np
 
 from ..arrays import Array, concat, dot, like, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
-from ..dynamics.christoffel import freedoms, path_screws
 from ..dynamics.composite import composite_inertias, mass_matrix
 from ..dynamics.coriolis import coriolis_matrix
+from ..dynamics.freedoms import freedoms, path_screws
 from ..dynamics.newton_euler import subspaces
 from ..errors import CoadjointError, ModelError
 from ..kernel.dispatch import kernel
@@ -34,7 +34,7 @@ ROUNDING = 1e-14
 def bending(robot: Robot, q: Array) -> Array:
     """√(Σ m |∂_i ∂_j x|²) (..., nv, nv), the size of the second derivatives of the mass points x; for mimic joints a bound of it.
 
-    ∂_i ∂_j x = ω_i × y for i nearer the base, y = ŝ_j x: the sum is tr(Y) |ω_i|² - ω_iᵀ Y ω_i with Y = Σ m y yᵀ over what j carries.
+    ∂_i ∂_j x = ω_i × y for i nearer the base, y = ŝ_j x: the sum is tr(Y) |ω_i|² - ω_iᵀ Y ω_i, Y = Σ m y yᵀ over what j carries.
     """
     tree_q, n = robot.tree_q(q), robot.tree_nv
     f, S = relative_poses(robot, tree_q), subspaces(robot, tree_q)
@@ -55,7 +55,7 @@ def bending(robot: Robot, q: Array) -> Array:
     lengths = lengths[..., place.reshape(-1)].reshape((*lengths.shape[:-1], n, n))
     if not robot.mimics:
         return lengths
-    share = like(np.abs(robot._v_map), q)
+    share = like(np.abs(np.asarray(robot._v_map)), q)
     return transpose(share) @ lengths @ share
 
 
@@ -65,7 +65,7 @@ class Flatness:
 
     flat: bool
     largest: float
-    """The largest |R_ijkl| / (|∂_i ∂_k x| |∂_j ∂_l x| + |∂_i ∂_l x| |∂_j ∂_k x|), between 0 and 1: how much of the bending is curvature."""
+    """The largest |R_ijkl| / (|∂_i ∂_k x| |∂_j ∂_l x| + |∂_i ∂_l x| |∂_j ∂_k x|), between 0 and 1: how much is curvature."""
     tolerance: float
     configurations: int
     where: np.ndarray
@@ -84,8 +84,8 @@ class Flatness:
 def flatness(robot: Robot, configurations: int = 32, rng: Any = 0) -> Flatness:
     """Whether the curvature of a robot vanishes, at so many random configurations.
 
-    What is compared is free of units: by the equation of Gauss R_ijkl = ⟨II_ik, II_jl⟩ - ⟨II_il, II_jk⟩ where II_ik is a part of the second
-    derivative ∂_i ∂_k x of the mass points, so that |R_ijkl| is at most a sum of two products of their lengths √(Σ m |∂_i ∂_k x|²).
+    What is compared is free of units: by the equation of Gauss R_ijkl = ⟨II_ik, II_jl⟩ - ⟨II_il, II_jk⟩ where II_ik is part of the
+    second derivative ∂_i ∂_k x of the mass points, so that |R_ijkl| is at most the sum of two products of √(Σ m |∂_i ∂_k x|²).
     """
     if configurations < 1:
         raise CoadjointError(f"configurations is {configurations}; expected 1 or more.")
@@ -121,9 +121,7 @@ def flat_coordinates(robot: Robot, q: Any, origin: Any = None, frame: Any = None
     """
     report = flatness(robot)
     if not report.flat:
-        raise ModelError(
-            f"robot {robot.name!r} is {report}. Coordinates in which its equations are q̃'' = τ̃ do not exist; `flatness` has the details."
-        )
+        raise ModelError(f"robot {robot.name!r} is {report}. Coordinates in which its equations are q̃'' = τ̃ do not exist.")
     (q,) = flow.states(robot, q=(q, robot.nq))
     (origin,) = flow.states(robot, origin=(robot.neutral() if origin is None else origin, robot.nq))
     M = mass_matrix(robot, origin)

@@ -1,7 +1,7 @@
 """Motions that follow a differential equation on the configurations of a robot: the common part of geodesics, transport and spread.
 
-Configurations with quaternions are integrated as they stand, dq/dt = E(q) v: what an algorithm computes does not depend on the length of
-a quaternion, and results have it 1 again.
+Configurations with quaternions are integrated as they stand, dq/dt = E(q) v: what an algorithm computes does not depend on the
+length of a quaternion, and results have it 1 again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, concat, mv, namespace, stack
-from ..dynamics.articulated import explain_singular, forward_dynamics
+from ..dynamics.articulated import forward_dynamics
 from ..dynamics.christoffel import check_metric
+from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..lie import quaternion
@@ -81,8 +82,8 @@ class Solution:
                     found = solve_ivp(derivative, (0.0, end), flat, "DOP853", dense_output=True, rtol=tolerance, atol=tolerance)
                 if not found.success:
                     raise GeodesicError(
-                        f"{what} cannot be continued beyond t = {found.t[-1]:.6g} of {end:.6g}: steps become too small, as they do where "
-                        "the mass matrix is singular. Ask for earlier times, or start elsewhere."
+                        f"{what} cannot be continued beyond t = {found.t[-1]:.6g} of {end:.6g}: steps become too small, as they do "
+                        "where the mass matrix is singular. Ask for earlier times, or start elsewhere."
                     )
                 self.parts[forward] = found.sol
         self.start = flat

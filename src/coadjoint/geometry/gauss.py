@@ -5,8 +5,8 @@ are bent there. Two directions u and w bend the poses of the links, T_p⁻¹ ∂
 
     H_p = f⁻¹ H_λ(p) f + X̂(u) ŝ(w) + X̂(w) ŝ(u) + ŝ(u) ŝ(w),    X = Ad_{f⁻¹} V_λ(p),  s = S_p u_p or S_p w_p.
 
-The force that this acceleration takes is the Christoffel form Γ(u, w); an acceleration c = M⁻¹ Γ(u, w) of the joints undoes the part of
-it that the joints can do, and what is left is the second fundamental form, II_p(u, w) = H_p - V̂_p(c). Then
+The force that this acceleration takes is the Christoffel form Γ(u, w); an acceleration c = M⁻¹ Γ(u, w) of the joints undoes the
+part of it that the joints can do, and what is left is the second fundamental form, II_p(u, w) = H_p - V̂_p(c). Then
 
     ⟨R(x, y) z, w⟩ = ⟨II(x, w), II(y, z)⟩ - ⟨II(y, w), II(x, z)⟩,
 
@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, concat, cross, dot, like, mv, namespace, stack, transpose
-from ..dynamics.articulated import explain_singular, mass_matrix_inverse
+from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.christoffel import check_metric
 from ..dynamics.composite import mass_matrix
-from ..dynamics.newton_euler import subspaces, velocities
+from ..dynamics.newton_euler import pull_back, subspaces, velocities
+from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
@@ -87,23 +88,13 @@ class _Bent:
                 su, sw = s * u[..., k : k + 1], s * w[..., k : k + 1]
                 H[i] = H[i] + _product(X, sw) + _product(Y + sw, su)
                 X, Y, k = X + su, Y + sw, k + 1
-        force = self._pull_back([_wrench(H[i] @ self._pseudo(i)) for i in range(robot.n_links)])
+        force = pull_back(robot, self.f, self.S, [_wrench(H[i] @ self._pseudo(i)) for i in range(robot.n_links)])
         _, V = self.along(mv(self.inverse, robot.from_tree(force)))
         tangent = [se3.hat(V[i])[..., :3, :] for i in range(robot.n_links)]
         return [(H[i] - tangent[i]) @ self._pseudo(i) for i in range(robot.n_links)]
 
     def _pseudo(self, i: int) -> Array:
         return like(inertia.pseudo(self.robot.inertias[i]), self.f[i])
-
-    def _pull_back(self, F: list[Array]) -> Array:
-        robot, tau = self.robot, [like(np.zeros(()), self.inverse)] * self.robot.tree_nv
-        F = list(F)
-        for i in reversed(robot.order):
-            for row, k in enumerate(range(robot.tree_v_slices[i].start, robot.tree_v_slices[i].stop)):
-                tau[k] = dot(self.S[i][..., row, :], F[i])
-            if robot.parents[i] >= 0:
-                F[robot.parents[i]] = F[robot.parents[i]] + se3.Ad_inv_dual_act(self.f[i], F[i])
-        return stack(tau)
 
     def against(self, K: list[Array], direction: tuple[Array, list[Array]]) -> Array:
         """⟨II, H(x, X_r)⟩ for every freedom r (..., nv): H(x, X_r) = [V̂_r, ŝ_r] + ŝ_r V̂_p on a link p that r moves."""
@@ -142,16 +133,14 @@ def explain_plane(robot: Robot, q: np.ndarray, x: np.ndarray, y: np.ndarray) -> 
     """An error for directions that span no plane, or for a singular mass matrix."""
     explain_singular(robot, q)
     if all(np.all(np.isfinite(a)) for a in (q, x, y)):
-        raise CoadjointError(
-            "x and y span no plane in some state: a sectional curvature needs two directions that are not parallel."
-        )
+        raise CoadjointError("x and y span no plane in some state; expected two directions that are not parallel.")
 
 
 @kernel("", q="nq", x="nv", y="nv", explain=explain_plane, joint_space=True)
 def sectional_curvature(robot: Robot, q: Array, x: Array, y: Array) -> Array:
     """K = R(x, y, x, y) / (|x|² |y|² - ⟨x, y⟩²) (...), of the plane that the velocities x and y span; in O(n).
 
-    It depends on the plane alone. Motions along x that start a little aside along y draw together where K > 0 and spread where K < 0.
+    It depends on the plane alone. Motions along x that start a little aside along y draw together for K > 0 and spread for K < 0.
     """
     M: Any = mass_matrix(robot, q)
     Mx, My = mv(M, x), mv(M, y)

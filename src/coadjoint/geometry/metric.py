@@ -1,7 +1,8 @@
 """The connection of the metric M, and what is differentiated with it.
 
-The metric itself is `mass_matrix`, on forces `mass_matrix_inverse`. Vectors are velocities (..., nv), covectors forces. For a spherical,
-planar or free joint components are by the frame X of its velocities, and ∂/∂qʲ is the derivative along X_j, the tangent of `integrate`.
+The metric itself is `mass_matrix`, on forces `mass_matrix_inverse`. Vectors are velocities (..., nv), covectors forces. For a
+spherical, planar or free joint components are by the frame X of its velocities, and ∂/∂qʲ is the derivative along X_j, the tangent
+of `integrate`.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array, dot, mv, namespace, transpose
-from ..dynamics.articulated import explain_singular, mass_matrix_inverse
+from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.christoffel import check_metric, christoffel
 from ..dynamics.composite import mass_matrix
 from ..dynamics.coriolis import coriolis_matrix
+from ..dynamics.singular import explain_singular
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 
 
-@kernel("nv nv nv", q="nq", explain=explain_singular, joint_space=True)
+@kernel("nv nv nv", q="nq", explain=explain_singular, joint_space=True, largest=14)
 def connection(robot: Robot, q: Array) -> Array:
     """Γ̂ᵏ_ij (..., k, i, j) with ∇_{X_i} X_j = Γ̂ᵏ_ij X_k: a geodesic has aᵏ + Γ̂ᵏ_ij vⁱ vʲ = 0. Γ̂ᵏ_ij = mᵏʰ Γ_ijh."""
     inverse, symbols = mass_matrix_inverse(robot, q), christoffel(robot, q)
@@ -30,7 +32,10 @@ def connection(robot: Robot, q: Array) -> Array:
 
 @kernel("nv", q="nq", x="nv", y="nv", dy="nv nv", explain=explain_singular, joint_space=True)
 def covariant_derivative(robot: Robot, q: Array, x: Array, y: Array, dy: Array) -> Array:
-    """∇_x y (..., nv), how a field y changes along x: xʲ ∂yⁱ/∂qʲ + Γ̂ⁱ_jk xʲ yᵏ, with dy[..., i, j] = ∂yⁱ/∂qʲ. In O(n²): Γ̂(x, y) = M⁻¹ C(x) y."""
+    """∇_x y (..., nv), how a field y changes along x: xʲ ∂yⁱ/∂qʲ + Γ̂ⁱ_jk xʲ yᵏ, with dy[..., i, j] = ∂yⁱ/∂qʲ.
+
+    Without assembling Γ̂: Γ̂(x, y) = M⁻¹ C(x) y.
+    """
     check_metric(robot)
     return mv(dy, x) + mv(mass_matrix_inverse(robot, q), mv(coriolis_matrix(robot, q, x), y))
 
@@ -41,7 +46,7 @@ def gradient(robot: Robot, q: Array, df: Array) -> Array:
     return mv(mass_matrix_inverse(robot, q), df)
 
 
-@kernel("", q="nq", y="nv", dy="nv nv", explain=explain_singular, joint_space=True)
+@kernel("", q="nq", y="nv", dy="nv nv", explain=explain_singular, joint_space=True, largest=14)
 def divergence(robot: Robot, q: Array, y: Array, dy: Array) -> Array:
     """div y = tr(∇y) = ∂yⁱ/∂qⁱ + Γ̂ⁱ_ij yʲ (...), with dy[..., i, j] = ∂yⁱ/∂qʲ: how fast the flow of y spreads volume.
 

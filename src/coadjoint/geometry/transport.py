@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, mv
-from ..dynamics.articulated import explain_singular, mass_matrix_inverse
+from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.coriolis import coriolis_matrix
+from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
@@ -21,7 +22,7 @@ from .metric import covariant_derivative
 def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], x: Any, t: Any) -> np.ndarray:
     """x(t) (..., *t.shape, nv), parallel along a curve, ∇_v x = 0, with x (..., nv) at t = 0: M dx/dt = -C(q, v) x.
 
-    `curve(t)` gives q (nq,) and the velocity v (nv,) at a time; a `Geodesic` is one. Lengths and angles between parallel vectors stay.
+    `curve(t)` gives q (nq,) and the velocity v (nv,) at a time; a `Geodesic` is one. Lengths and angles of parallel vectors stay.
     """
     (x,) = flow.states(robot, x=(x, robot.nv))
     still = np.zeros((robot.nv, robot.nv))
@@ -47,8 +48,8 @@ def jacobi_rate(robot: Robot, q: Array, v: Array, j: Array, dj: Array) -> tuple[
 def jacobi_field(robot: Robot, q: Any, v: Any, j: Any, dj: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
     """J(t) and ∇_v J(t) (..., *t.shape, nv) along the geodesic from q, v, with J = j and ∇_v J = dj at t = 0.
 
-    J is how a geodesic from a neighbouring configuration (j), with a neighbouring velocity (dj), comes to lie beside it: ∇_v ∇_v J = -R(J, v) v.
-    Curvature so tells how sensitive a motion is to its start.
+    J is how a geodesic from a neighbouring configuration (j), with a neighbouring velocity (dj), comes to lie beside it:
+    ∇_v ∇_v J = -R(J, v) v. So curvature tells how sensitive a motion is to its start.
     """
     q, v, j, dj = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv), j=(j, robot.nv), dj=(dj, robot.nv))
     rate = lambda t, y: [*flow.geodesic_rate(robot, y[0], y[1]), *jacobi_rate(robot, *y)]  # noqa: E731
