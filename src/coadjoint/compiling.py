@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import concat
+from .arrays import concat, transpose
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import core_shape
 from .kernel.graph import Graph
@@ -38,27 +38,33 @@ def trace(
 
     Arrays named q, v, a, tau, dv and wrenches have the robot's sizes; `shapes` gives those of others, or takes an optional one
     such as `wrenches` in. `parameters` names numbers of the robot (inertias, placements, screws, gravity, armature, damping,
-    friction) that become further inputs, after the arrays, instead of constants.
+    friction) or sets of its parameters (see `Robot.parameters`) that become further inputs, after the arrays, instead of constants.
     """
     from .kernel.simplify import simplify
     from .kernel.trace import trace as graph_of
 
     sizes = _shapes(fn, robot, dict(shapes or {}), options)
-    for name in parameters:
-        if name not in PARAMETERS:
-            raise unknown("number of a robot", name, PARAMETERS)
-    numbers = {name: getattr(robot, name).shape for name in parameters}
+    numbers = {name: (getattr(robot, name) if name in PARAMETERS else robot.parameters(name)).shape for name in parameters}
 
     def run(*arrays: Any) -> Any:
         given = dict(zip((*sizes, *numbers), arrays, strict=True))
         chosen = {name: given.pop(name) for name in numbers}
-        if "placements" in chosen:  # the last row of a pose is no variable
-            last = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (robot.n_links, 1, 4))
-            chosen["placements"] = concat([chosen["placements"][:, :3].swapaxes(-1, -2), last.swapaxes(-1, -2)]).swapaxes(-1, -2)
-        return fn(robot.with_numbers(**chosen) if chosen else robot, **given, **options)
+        return fn(_with(robot, chosen), **given, **options)
 
     name = getattr(fn, "__name__", "function").replace("<lambda>", "function")
     return simplify(graph_of(run, sizes | numbers, name))
+
+
+def _with(robot: Robot, chosen: dict[str, Any]) -> Robot:
+    """The robot with these numbers, whole arrays or sets of parameters."""
+    arrays = {name: x for name, x in chosen.items() if name in PARAMETERS}
+    if "placements" in arrays:  # the last row of a pose is no variable
+        last = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (robot.n_links, 1, 4))
+        arrays["placements"] = transpose(concat([transpose(arrays["placements"][:, :3]), transpose(last)]))
+    robot = robot.with_numbers(**arrays) if arrays else robot
+    for name, x in chosen.items():
+        robot = robot if name in arrays else robot.with_parameters(name, x)
+    return robot
 
 
 def compile(
@@ -79,7 +85,7 @@ def compile(
 
     graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
     if not native.available():
-        return _as_written(fn, robot, graph, parameters, options, np.dtype(dtype))
+        return as_written(fn, robot, graph, parameters, options, np.dtype(dtype))
     return native.build(graph, dtype)
 
 
@@ -108,7 +114,7 @@ def _shapes(
     return found
 
 
-def _as_written(
+def as_written(
     fn: Any, robot: Robot, graph: Graph, parameters: Sequence[str], options: dict[str, Any], dtype: np.dtype
 ) -> Callable[..., Any]:
     """The same callable without native code."""
@@ -118,7 +124,7 @@ def _as_written(
         check_inputs(graph.input_names, graph.input_shapes, given)
         named = dict(zip(graph.input_names, given, strict=True))
         chosen = {name: named.pop(name) for name in parameters}
-        result = fn(robot.with_numbers(**chosen) if chosen else robot, **named, **options)
+        result = fn(_with(robot, chosen), **named, **options)
         if out is None:
             return result
         for x, y in zip(result, out, strict=True) if isinstance(result, tuple) else ((result, out),):

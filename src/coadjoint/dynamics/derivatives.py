@@ -23,17 +23,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mirror, mv, solve_spd, transpose
+from ..arrays import Array, concat, like, mirror, solve_spd, transpose
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
 from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
-from .articulated import explain_singular, forward_dynamics
-from .composite import composite_inertias
+from .articulated import forward_dynamics
 from .blocks import Blocks, rows
+from .composite import composite_inertias
 from .moving import Moving, composite_moving
-from .newton_euler import accelerations, bias_force, friction_force, subspaces, velocities, wrenches_passed
+from .newton_euler import accelerations, subspaces, velocities, wrenches_passed
 
 
 class Rates(NamedTuple):

@@ -20,7 +20,7 @@ from ..kinematics.poses import absolute_poses, relative_poses
 from ..lie import se3
 from ..robot.robot import Robot
 from .blocks import Blocks, rows
-from .christoffel import freedoms, path_screws
+from .freedoms import freedoms, path_screws
 from .newton_euler import accelerations, subspaces, velocities
 
 

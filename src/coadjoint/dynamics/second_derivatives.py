@@ -20,11 +20,13 @@ from ..arrays import Array, cross, like, mirror, stack, transpose
 from ..kernel.dispatch import kernel
 from ..lie import inertia, se3
 from ..robot.robot import Robot
+from .articulated import forward_dynamics
 from .blocks import Blocks, chosen
-from .christoffel import Freedoms, freedoms, from_tree_axes, mass_matrix_derivative, path_screws
-from .articulated import explain_singular, forward_dynamics
+from .christoffel import mass_matrix_derivative
 from .derivatives import Rates, Variations, forward_dynamics_derivatives, variations
+from .freedoms import Freedoms, freedoms, from_tree_axes, path_screws
 from .moving import moving
+from .singular import explain_singular
 
 
 def tree_second_derivatives(robot: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:

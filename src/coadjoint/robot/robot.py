@@ -192,6 +192,26 @@ class Robot:
         """This robot with the links of fixed joints made part of what carries them, and frames of it."""
         return edit.merge_fixed(self)
 
+    # --- named sets of parameters: see `parameters.py`
+
+    def parameters(self, name: str) -> Array:
+        """A named set of this robot's free numbers as a vector: "inertial", "masses", "lengths", "axes", "homes", "dh:frame", …"""
+        from .parameters import parameter_set
+
+        return parameter_set(self, name).values
+
+    def parameter_names(self, name: str) -> tuple[str, ...]:
+        """What each number of a set is: its link or joint, and which of its numbers."""
+        from .parameters import parameter_set
+
+        return parameter_set(self, name).names
+
+    def with_parameters(self, name: str, values: Array) -> Robot:
+        """This robot with a named set of parameters replaced by a vector; traced arrays and symbols will do as well."""
+        from .parameters import with_parameters
+
+        return with_parameters(self, name, values)
+
     # --- names and numbers
 
     @property
@@ -314,6 +334,12 @@ class Robot:
         """q (..., nq) with every quaternion of length one."""
         q = self._checked(q, "q", self.nq)
         return self._jointwise(lambda kind, i: kind.normalize(q[..., self._q_slices[i]]), q)
+
+    def rate(self, q: Array, v: Array) -> Array:
+        """dq/dt (..., nq) of the velocity v (..., nv): v itself but for joints whose coordinates are not those of v."""
+        q, v = self._checked(q, "q", self.nq), self._checked(v, "v", self.nv)
+        broadcast_batch(q=(q, 1), v=(v, 1))
+        return self._jointwise(lambda kind, i: kind.rate(q[..., self._q_slices[i]], v[..., self._v_slices[i]]), q)
 
     def _jointwise(self, part: Any, example: Array) -> Array:
         parts = [part(kind, i) for i, kind in enumerate(self.kinds) if i not in self.mimics and kind.nq]
