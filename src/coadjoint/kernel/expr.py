@@ -308,11 +308,6 @@ def node_of(table: Table, x: Scalar) -> int:
     return int(x.index)
 
 
-def is_symbol(x: Any) -> bool:
-    """Whether x is a symbol and not a number."""
-    return isinstance(x, Expr)
-
-
 def expr(table: Table, index: int) -> Scalar:
     """Node `index` as what stands in arrays: a float if it is a constant."""
     op = table.op[index]
