@@ -17,6 +17,7 @@ from .errors import CoadjointError, unknown
 from .kernel.dispatch import core_shape
 from .kernel.graph import Graph
 from .kernel.inputs import check_inputs, real_array
+from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
 
 SIZES = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv", "dv": "nv", "wrenches": "n_links 6"}
@@ -44,6 +45,9 @@ def trace(
     from .kernel.trace import trace as graph_of
 
     sizes = _shapes(fn, robot, dict(shapes or {}), options)
+    for name in parameters:
+        if name not in PARAMETERS and name.partition(":")[0] not in (*SETS, *FRAME_SETS):
+            raise unknown("number of a robot", name, [*PARAMETERS, *(x for x in SETS if x not in PARAMETERS)])
     numbers = {name: (getattr(robot, name) if name in PARAMETERS else robot.parameters(name)).shape for name in parameters}
 
     def run(*arrays: Any) -> Any:

@@ -47,9 +47,13 @@ def differentiate(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
                 along = transpose(robot.rate(given["q"], np.eye(robot.nv)))
                 results = [y @ along for y in results]
         elif wrt in PARAMETERS and wrt not in SETS:
-            results, several = _jacobians(lambda x: fn(robot.with_numbers(**{wrt: x}), **given), getattr(robot, wrt), given.values())
+            results, several = _jacobians(
+                lambda x: fn(robot.with_numbers(**{wrt: x}), **given), getattr(robot, wrt), given.values()
+            )
         else:
-            results, several = _jacobians(lambda x: fn(robot.with_parameters(wrt, x), **given), robot.parameters(wrt), given.values())
+            results, several = _jacobians(
+                lambda x: fn(robot.with_parameters(wrt, x), **given), robot.parameters(wrt), given.values()
+            )
         return tuple(results) if several else results[0]
 
     return derivative

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mirror, solve_spd, transpose
+from ..arrays import Array, concat, like, mirror, namespace, solve_spd, transpose
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
@@ -34,6 +34,7 @@ from .blocks import Blocks, rows
 from .composite import composite_inertias
 from .moving import Moving, composite_moving
 from .newton_euler import accelerations, subspaces, velocities, wrenches_passed
+from .singular import explain_singular
 
 
 class Rates(NamedTuple):
@@ -84,8 +85,8 @@ def variations(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array | Non
     still, fall = like(np.zeros(6), q), concat([like(np.zeros(3), q), -robot.gravity])
     rates = []
     for i, parent in enumerate(robot.parents):
-        carried = (se3.Ad_inv_act(f[i], x) for x in ((still, fall) if parent < 0 else (V[parent], A[parent])))
-        rates.append(screw_rates(robot, i, S[i], *carried, v, a))
+        twist, acceleration = (still, fall) if parent < 0 else (V[parent], A[parent])
+        rates.append(screw_rates(robot, i, S[i], se3.Ad_inv_act(f[i], twist), se3.Ad_inv_act(f[i], acceleration), v, a))
     F = wrenches_passed(robot, f, V, A, wrenches)
     return Variations(f, rates, F, composite_inertias(robot, f), composite_moving(robot, f, V))
 
@@ -156,16 +157,22 @@ def inverse_dynamics_derivatives(
     return _from_tree(robot, by_q), _from_tree(robot, by_v), _from_tree(robot, by_a)
 
 
-@kernel("nv nv", "nv nv", "nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", joint_space=True)
+@kernel("nv nv", "nv nv", "nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", explain=explain_singular, joint_space=True)
 def forward_dynamics_derivatives(
     robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array, Array]:
     """∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ (..., nv, nv) of `forward_dynamics`, rows a.
 
-    As τ(q, v, a(q, v, τ)) = τ, these are -M⁻¹ ∂τ/∂q and -M⁻¹ ∂τ/∂v at the acceleration a.
+    As τ(q, v, a(q, v, τ)) = τ, these are -M⁻¹ ∂τ/∂q and -M⁻¹ ∂τ/∂v at the acceleration a. A singular mass matrix is an error for
+    NumPy arrays, and nan for traced ones.
     """
     a = forward_dynamics(robot, q, v, tau, wrenches, friction)
     by_q, by_v, M = inverse_dynamics_derivatives(robot, q, v, a, wrenches, friction)
-    n = robot.nv
-    X = solve_spd(M, concat([like(np.eye(n), q), -by_q, -by_v]))
-    return X[..., n:2*n], X[..., 2*n:], mirror(X[..., :n])
+    n, xp = robot.nv, namespace(a)
+    if not n:
+        return by_q, by_v, M
+    one = like(np.eye(n), q)
+    # There is no acceleration where M is singular, and no solution for a diagonal that is not a number.
+    regular = xp.where(xp.abs(a[..., :1]) < np.inf, 0.0, np.nan)
+    X = solve_spd(M + regular[..., None] * one, concat([one, -by_q, -by_v]))
+    return X[..., n : 2 * n], X[..., 2 * n :], mirror(X[..., :n])

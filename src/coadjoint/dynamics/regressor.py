@@ -26,7 +26,9 @@ from .newton_euler import accelerations, subspaces, velocities
 
 def _symmetric_product(x: Array, y: Array) -> Array:
     """The factors (..., 6) of Ixx Ixy Ixz Iyy Iyz Izz in x·I y."""
-    parts = [x[..., i] * y[..., i] if i == j else x[..., i] * y[..., j] + x[..., j] * y[..., i] for i in range(3) for j in range(i, 3)]
+    parts = [
+        x[..., i] * y[..., i] if i == j else x[..., i] * y[..., j] + x[..., j] * y[..., i] for i in range(3) for j in range(i, 3)
+    ]
     return stack(parts)
 
 

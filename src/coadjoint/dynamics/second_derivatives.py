@@ -37,7 +37,7 @@ def tree_second_derivatives(robot: Robot, q: Array, v: Array, a: Array) -> tuple
     for z in range(robot.n_links):
         if robot.kind(z).nv:
             _Farthest(freedoms(robot), z, x, Rates(*(rates[z] for rates in along))).put(*found)
-    return tuple(blocks.array() for blocks in found)  # type: ignore[return-value]
+    return tuple(blocks.array() for blocks in found)
 
 
 class _Farthest:
@@ -155,4 +155,4 @@ def forward_dynamics_second_derivatives(robot: Robot, q: Array, v: Array, tau: A
     mixed = qa @ a_q[..., None, :, :]
     forces = (qq + mixed + mixed.swapaxes(-1, -2), qv + qa @ a_v[..., None, :, :], vv, qa @ inverse[..., None, :, :])
     n = robot.nv
-    return tuple(-(inverse @ x.reshape((*x.shape[:-3], n, n * n))).reshape(x.shape) for x in forces)  # type: ignore[return-value]
+    return tuple(-(inverse @ x.reshape((*x.shape[:-3], n, n * n))).reshape(x.shape) for x in forces)

@@ -69,6 +69,7 @@ class Kernel:
     ) -> None:
         self.source, self.returns, self.cores = source, returns, cores
         self.joint_space, self.explain, self.largest = joint_space, explain, largest
+        self.first: Any = (..., *(0 for _ in returns[0].split()))
         self.signature = inspect.signature(source)
         parameters = list(self.signature.parameters.values())[1:]
         required = [p.name for p in parameters if p.default is inspect.Parameter.empty]
@@ -117,7 +118,7 @@ class Kernel:
                 robot_like = self._canonical(robot, arrays)
             bound.arguments.update(arrays, robot=robot_like)
             result = _written_to(out, self._spread(self.source(*bound.args, **bound.kwargs), batch, reference))
-        if self.explain is not None and type(result) is np.ndarray and result.dtype != object and np.isnan(result).any():
+        if self.explain is not None and self._lacking(result):
             self.explain(robot, **arrays)
         return result
 
@@ -154,19 +155,21 @@ class Kernel:
         return {n: p.default for n, p in list(self.signature.parameters.items())[1:] if n not in self.cores}
 
     def _explained(self, robot: Any, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The compiled function, with a look at the first entry of each result: where there is none, all of it is nan."""
-        core = len(self.returns[0].split())
-        first: Any = (..., *(0 for _ in range(core)))
+        """The compiled function, with a look whether there is a result."""
 
         def explained(*args: Any) -> Any:
             result = call(*args)
-            if type(result) is np.ndarray:
-                entry = result.item(0) if result.ndim == core else np.nan if np.isnan(result[first]).any() else 0.0
-                if entry != entry:
-                    return self.general(robot, *args)
-            return result
+            return self.general(robot, *args) if self._lacking(result) else result
 
         return explained
+
+    def _lacking(self, result: Any) -> bool:
+        """Whether some state of NumPy arrays has no result: then all of it is nan, and a look at the first entry will do."""
+        x = result[0] if type(result) is tuple else result
+        if type(x) is not np.ndarray or x.dtype == object or not x.size:
+            return False
+        core = self.first
+        return x.item(0) != x.item(0) if x.ndim == len(core) - 1 else bool(np.isnan(x[core]).any())
 
     def _spread(self, result: Any, batch: tuple[int, ...], reference: Array) -> Any:
         if len(self.returns) == 1:

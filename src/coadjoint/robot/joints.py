@@ -59,10 +59,6 @@ class JointKind:
         """q with its quaternion, where it has one, of length one."""
         return q
 
-    def rate(self, q: Array, v: Array) -> Array:
-        """dq/dt of the velocity v, which is linear in v."""
-        return v
-
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
         """Coordinates drawn at random, within the limits where there are any and else within ±π."""
         lower, upper = np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
@@ -126,9 +122,6 @@ class Spherical(JointKind):
     def rate(self, q: Array, v: Array) -> Array:
         return quaternion.rate(q, v)
 
-    def rate(self, q: Array, v: Array) -> Array:
-        return quaternion.rate(q, v)
-
     def normalize(self, q: Array) -> Array:
         return quaternion.normalize(q)
 
@@ -172,11 +165,6 @@ class Planar(JointKind):
         c, s = xp.cos(q[..., 2]), xp.sin(q[..., 2])
         return stack([c * v[..., 1] - s * v[..., 2], s * v[..., 1] + c * v[..., 2], v[..., 0]])
 
-    def rate(self, q: Array, v: Array) -> Array:
-        xp = namespace(q, v)
-        c, s = xp.cos(q[..., 2]), xp.sin(q[..., 2])
-        return stack([c * v[..., 1] - s * v[..., 2], s * v[..., 1] + c * v[..., 2], v[..., 0]])
-
 
 class Free(JointKind):
     """SE(3): q = (position, quaternion), v = the body twist (ω, v)."""
@@ -201,9 +189,6 @@ class Free(JointKind):
         w = quaternion.log(quaternion.multiply(quaternion.conjugate(q0[..., 3:]), q1[..., 3:]))
         p = mv(transpose(R), q1[..., :3] - q0[..., :3])
         return concat([w, mv(so3.dexp_inverse(w), p)])
-
-    def rate(self, q: Array, v: Array) -> Array:
-        return concat([mv(_rotation(q[..., 3:]), v[..., 3:]), quaternion.rate(q[..., 3:], v[..., :3])])
 
     def rate(self, q: Array, v: Array) -> Array:
         return concat([mv(_rotation(q[..., 3:]), v[..., 3:]), quaternion.rate(q[..., 3:], v[..., :3])])

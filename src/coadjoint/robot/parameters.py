@@ -62,7 +62,9 @@ def parameter_set(robot: Robot, name: str) -> ParameterSet:
 def with_parameters(robot: Robot, name: str, values: Array) -> Robot:
     chosen, values = parameter_set(robot, name), asfloat(values)
     if tuple(values.shape) != (len(chosen.names),):
-        raise ShapeError(f"parameters {name!r} of robot {robot.name!r} has shape {tuple(values.shape)}; expected ({len(chosen.names)},).")
+        raise ShapeError(
+            f"parameters {name!r} of robot {robot.name!r} has shape {tuple(values.shape)}; expected ({len(chosen.names)},)."
+        )
     numbers = chosen.numbers(values)
     if namespace(values) is not np or not robot.has_plain_numbers:
         return robot.like(values).with_numbers(**numbers)

@@ -335,12 +335,6 @@ class Robot:
         q = self._checked(q, "q", self.nq)
         return self._jointwise(lambda kind, i: kind.normalize(q[..., self._q_slices[i]]), q)
 
-    def rate(self, q: Array, v: Array) -> Array:
-        """dq/dt (..., nq) of the velocity v (..., nv): v itself but for joints whose coordinates are not those of v."""
-        q, v = self._checked(q, "q", self.nq), self._checked(v, "v", self.nv)
-        broadcast_batch(q=(q, 1), v=(v, 1))
-        return self._jointwise(lambda kind, i: kind.rate(q[..., self._q_slices[i]], v[..., self._v_slices[i]]), q)
-
     def _jointwise(self, part: Any, example: Array) -> Array:
         parts = [part(kind, i) for i, kind in enumerate(self.kinds) if i not in self.mimics and kind.nq]
         return concat(parts) if parts else example[..., :0]
