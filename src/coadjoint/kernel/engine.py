@@ -15,7 +15,7 @@ def _machine(target: Target) -> Any:
     return (
         llvm()
         .Target.from_triple(target.triple)
-        .create_target_machine(cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small", jit=True)
+        .create_target_machine(cpu=target.cpu, features=target.features, opt=1, reloc="pic", codemodel="small", jit=True)
     )
 
 

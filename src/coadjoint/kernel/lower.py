@@ -12,22 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import blocks, elementary
-from .context import context, define_context
+from .context import define_context
+from .driver import ARGUMENTS, block_bytes, driver
 from .graph import Graph
 from .ir import Body, Lanes, Module
 from .schedule import Chunk, Plan, Step, argument_slot, columns, operands, plan
 from .target import Target
 
-STACK = 65536
-"""Most scratch memory taken from the stack."""
-BLOCKS = 8
-"""Most blocks of lanes that a chunk loops over."""
-
 _PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
 _INTRINSIC = {"sqrt": "sqrt", "abs": "fabs", "min": "minimum", "max": "maximum"}
 _RELATION = {"lt": "olt", "le": "ole", "eq": "oeq"}
 _TRUTH = {"lt", "le", "eq", "and", "or", "not"}
-_ARGUMENTS = "ptr %ins, ptr %instrides, ptr %outs, ptr %outstrides"
 
 
 def lower(graph: Graph, dtype: str, target: Target) -> tuple[Module, Plan]:
@@ -40,14 +35,8 @@ def lower(graph: Graph, dtype: str, target: Target) -> tuple[Module, Plan]:
     for number, chunk in enumerate(scheme.chunks):
         name = f"@chunk{number}"
         module.define(name, _Chunk(graph, scheme, chunk, module, lanes, target, widths).text(name))
-    module.define("@run", _driver(module, lanes, scheme))
+    module.define("@run", driver(module, lanes, scheme))
     return module, scheme
-
-
-def block_bytes(scheme: Plan, lanes: Lanes) -> int:
-    """Scratch memory of one block of lanes; an odd number of cache lines, so that blocks do not compete for sets."""
-    lines = -(-scheme.n_slots * lanes.count * lanes.size // 64)
-    return 64 * (lines | 1) if lines else 0
 
 
 class _Chunk:
@@ -90,7 +79,7 @@ class _Chunk:
         body.loop("0", "%blocks", 1, [], turn)
         body.do("ret void")
         return body.function(
-            f"define internal void {name}({_ARGUMENTS}, i64 %row, i64 %start, i64 %stop, i64 %blocks, ptr %scratch)"
+            f"define internal void {name}({ARGUMENTS}, i64 %row, i64 %start, i64 %stop, i64 %blocks, ptr %scratch)"
             " noinline nounwind"
         )
 
@@ -273,60 +262,3 @@ class _Chunk:
             pairs = zip(vectors[:half], vectors[half:], strict=True)
             vectors = [self.body.shuffle(self.lanes.type, a, b, mask) for a, b in pairs for mask in (low, high)]
         return vectors
-
-
-def _driver(module: Module, lanes: Lanes, scheme: Plan) -> str:
-    """`@run`: walks through the states some blocks at a time, so that scratch memory stays in cache."""
-    body = Body(module, lanes)
-    size = block_bytes(scheme, lanes)
-    n_blocks = max(1, min(BLOCKS, STACK // size)) if size else 1 << 40
-    count = body.new("sub i64 %stop, %start")
-    blocks_all = body.new(f"sdiv i64 {body.new(f'add i64 {count}, {lanes.count - 1}')}, {lanes.count}")
-    module.declarations.add("declare i64 @llvm.smin.i64(i64, i64)")
-    scratch = "null"
-    if size:
-        used = body.new(f"call i64 @llvm.smin.i64(i64 {blocks_all}, i64 {n_blocks})")
-        total = body.new(f"mul i64 {used}, {size}")
-        if size * n_blocks <= STACK:
-            scratch = body.new(f"alloca i8, i64 {total}, align 64")
-        else:
-            allocate = body.load("ptr", context("allocate"), 8)
-            memory = body.new(f"call ptr {allocate}(i64 {body.new(f'add i64 {total}, 64')})")
-            body.do(f"br i1 {body.new(f'icmp eq ptr {memory}, null')}, label %failed, label %go")
-            body.lines += ["failed:", "  ret i32 1"]
-            body.label("go")
-            address = body.new(f"ptrtoint ptr {memory} to i64")
-            aligned = body.new(f"and i64 {body.new(f'add i64 {address}, 63')}, -64")
-            scratch = body.new(f"inttoptr i64 {aligned} to ptr")
-
-    def turn(block: str, _: Sequence[str]) -> Sequence[str]:
-        row = body.new(f"add i64 %start, {body.new(f'mul i64 {block}, {lanes.count}')}")
-        left = body.new(f"sub i64 {blocks_all}, {block}")
-        now = body.new(f"call i64 @llvm.smin.i64(i64 {left}, i64 {n_blocks})")
-
-        def call(number: int, row: str, blocks: str, scratch: str) -> None:
-            places = f"i64 {row}, i64 %start, i64 %stop, i64 {blocks}, ptr {scratch}"
-            body.do(f"call void @chunk{number}({_ARGUMENTS}, {places})")
-
-        for number in others:
-            call(number, row, now, scratch)
-
-        def write(b: str, _: Sequence[str]) -> Sequence[str]:
-            mine = body.new(f"add i64 {row}, {body.new(f'mul i64 {b}, {lanes.count}')}")
-            memory = body.offset(scratch, body.new(f"mul i64 {b}, {size}"))
-            for number in writers:
-                call(number, mine, "1", memory)
-            return []
-
-        if writers:
-            body.loop("0", now, 1, [], write)
-        return []
-
-    writers = [c for c, chunk in enumerate(scheme.chunks) if chunk.steps[0].kind == "write"]
-    others = [c for c in range(len(scheme.chunks)) if c not in writers]
-
-    body.loop("0", blocks_all, n_blocks, [], turn)
-    if size * n_blocks > STACK and size:
-        body.do(f"call void {body.load('ptr', context('release'), 8)}(ptr {memory})")
-    body.do("ret i32 0")
-    return body.function(f"define dso_local i32 @run({_ARGUMENTS}, i64 %start, i64 %stop) noinline nounwind")
