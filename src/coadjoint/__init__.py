@@ -3,7 +3,7 @@
 from . import errors, export, geometry, interop, lie
 from .arrays import where
 from .compiling import compile, trace
-from .differentiating import derivative, differentiate
+from .differentiating import derivative, differential
 from .dynamics import (
     bias_force,
     center_of_mass,
@@ -60,6 +60,7 @@ from .kinematics import (
     space_screws,
     to_dh,
 )
+from .motion.linearize import controllability, discretize, equilibrium_force, linearize, lqr
 from .motion.rollout import rollout
 from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
@@ -83,12 +84,15 @@ __all__ = [
     "christoffel",
     "compile",
     "connection",
+    "controllability",
     "coriolis_matrix",
     "covariant_derivative",
     "curvature",
     "derivative",
-    "differentiate",
+    "differential",
+    "discretize",
     "drive_regressor",
+    "equilibrium_force",
     "errors",
     "export",
     "forward_dynamics",
@@ -112,8 +116,10 @@ __all__ = [
     "kinetic_energy",
     "kinetic_energy_regressor",
     "lie",
+    "linearize",
     "link_velocities",
     "load",
+    "lqr",
     "mass_matrix",
     "mass_matrix_derivative",
     "mass_matrix_inverse",

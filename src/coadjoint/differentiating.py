@@ -21,7 +21,7 @@ from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
 
 
-def differentiate(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
+def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     """The function ∂fn/∂wrt of the same arguments, fn(robot, *arrays, **options), to run, `trace`, `compile` or differentiate again.
 
     wrt is one of fn's arrays, a set of the robot's parameters (see `Robot.parameters`: "inertial", "lengths", "dh:tip", …), or one of
@@ -77,7 +77,7 @@ def _jacobians(fn: Callable[[Array], Any], at: Array, others: Any) -> tuple[list
 def _evaluated(derivative: Callable[..., Any], robot: Robot, arrays: dict[str, Array], options: dict[str, Any]) -> Any:
     """The derivative of numbers, node by node of its graph."""
     if namespace(*arrays.values()) is not np:
-        raise CoadjointError("`differentiate` takes NumPy arrays and symbols; JAX and PyTorch have their own ways.")
+        raise CoadjointError("`differential` takes NumPy arrays and symbols; JAX and PyTorch have their own ways.")
     cores = getattr(getattr(derivative, "kernel", None), "cores", SIZES)
     shapes = {name: core_shape(cores[name], robot) if name in cores else x.shape for name, x in arrays.items()}
     graph = trace(derivative, robot, shapes=shapes, **options)
@@ -103,13 +103,13 @@ def derivative(
 ) -> Callable[..., Any]:
     """A native callable of ∂fn/∂wrt at this robot: f(*arrays, *parameters, out=None, threads=None), as `compile` gives it for fn.
 
-    wrt: see `differentiate`; axes of wrt come last. `derivative(inverse_dynamics, panda, "inertial")` is the regressor, and
+    wrt: see `differential`; axes of wrt come last. `derivative(inverse_dynamics, panda, "inertial")` is the regressor, and
     `derivative(pose, panda, "dh:tip", frame="tip")` what a calibration needs. Where native code is impossible the graph is
     evaluated node by node.
     """
     from .kernel import native
 
-    graph = trace(differentiate(fn, wrt), robot, shapes=shapes, parameters=parameters, **options)
+    graph = trace(differential(fn, wrt), robot, shapes=shapes, parameters=parameters, **options)
     if native.available():
         return native.build(graph, dtype)
     return as_written(lambda _, **named: _evaluate(graph, *named.values()), robot, graph, (), {}, np.dtype(dtype))

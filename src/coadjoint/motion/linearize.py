@@ -1,0 +1,121 @@
+"""Linear models of a robot about a state or along a motion, and regulators made of them.
+
+About a motion q, v that τ drives, let q ⊕ δ be a neighbour (⊕ as in `robot.integrate`) and x = (δ, change of v), u the change of τ.
+To first order
+
+    dx/dt = A x + B u,    A = [[-ad_v, 1], [∂a/∂q, ∂a/∂v]],    B = [[0], [∂a/∂τ]].
+
+ad_v is the bracket with the velocity of the same spherical, planar or free joint, in whose moving frame δ is measured; for joints with
+one screw it is zero and δ = q' - q.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, block, like, matrix, transpose
+from ..dynamics.blocks import Blocks
+from ..dynamics.derivatives import forward_dynamics_derivatives
+from ..dynamics.newton_euler import bias_force
+from ..dynamics.singular import explain_singular
+from ..errors import CoadjointError, ShapeError
+from ..kernel.dispatch import kernel
+from ..lie import se3, so3
+from ..robot.joints import SUBGROUPS
+from ..robot.robot import Robot
+
+
+def _planar_ad(v: Array) -> Array:
+    """The bracket with (ω, vx, vy) in the plane."""
+    w, x, y = (v[..., k] for k in range(3))
+    return matrix([[0.0, 0.0, 0.0], [y, 0.0, -w], [-x, w, 0.0]])
+
+
+_AD = dict(zip(SUBGROUPS, (so3.hat, _planar_ad, se3.ad), strict=True))
+
+
+@kernel("2nv 2nv", "2nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", explain=explain_singular, joint_space=True, largest=20)
+def linearize(
+    robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
+) -> tuple[Array, Array]:
+    """A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) of the motion at a state, or at each of many: dx/dt = A x + B u, x = (δ, change of v)."""
+    by_q, by_v, by_tau = forward_dynamics_derivatives(robot, q, v, tau, wrenches, friction)
+    n = robot.nv
+    bracket = Blocks((n, n), like(np.zeros(1), q))
+    for link in robot.links:
+        if link.joint.kind in SUBGROUPS:
+            dofs = robot.v_slice(link.joint.name)
+            places = range(dofs.start, dofs.stop)
+            bracket.put((places, places), -_AD[link.joint.kind](v[..., dofs]))
+    one, zero = like(np.eye(n), q), like(np.zeros((n, n)), q)
+    return block([[bracket.array(), one], [by_q, by_v]]), block([[zero], [by_tau]])
+
+
+def equilibrium_force(robot: Robot, q: Array, wrenches: Array | None = None) -> Array:
+    """τ (..., nv) that holds the robot still at q (..., nq) under gravity and wrenches (..., n_links, 6) on its links."""
+    return bias_force(robot, q, like(np.zeros(robot.nv), q), wrenches)
+
+
+def discretize(A: Any, B: Any, dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """x' = A_d x + B_d u over a step dt with u held, exactly: exp([[A, B], [0, 0]] dt); batch axes in front."""
+    from scipy.linalg import expm
+
+    A, B = _system(A, B)
+    n, m = B.shape[-2:]
+    whole = np.zeros((*np.broadcast_shapes(A.shape[:-2], B.shape[:-2]), n + m, n + m))
+    whole[..., :n, :n], whole[..., :n, n:] = A, B
+    step = expm(whole * dt)
+    return step[..., :n, :n], step[..., :n, n:]
+
+
+def controllability(A: Any, B: Any) -> np.ndarray:
+    """(B, A B, …, Aⁿ⁻¹ B) (..., n, n m), of rank n where u can bring x anywhere."""
+    A, B = _system(A, B)
+    blocks = [B]
+    for _ in range(A.shape[-1] - 1):
+        blocks.append(A @ blocks[-1])
+    return np.concatenate(np.broadcast_arrays(*blocks), axis=-1)
+
+
+def lqr(A: Any, B: Any, Q: Any, R: Any, discrete: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """K (..., m, n) and P (..., n, n): u = -K x makes ∫ xᵀ Q x + uᵀ R u dt (the sum over steps if discrete) least, namely x₀ᵀ P x₀.
+
+    Q (n, n) or its diagonal (n,), positive semidefinite; R (m, m) or its diagonal (m,), positive definite.
+    """
+    from scipy.linalg import solve_continuous_are, solve_discrete_are
+
+    A, B = _system(A, B)
+    n, m = B.shape[-2:]
+    Q, R = _weight("Q", Q, n), _weight("R", R, m)
+    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    A, B = np.broadcast_to(A, (*batch, n, n)), np.broadcast_to(B, (*batch, n, m))
+    P = np.empty((*batch, n, n))
+    for k in np.ndindex(*batch):
+        try:
+            P[k] = (solve_discrete_are if discrete else solve_continuous_are)(A[k], B[k], Q, R)
+        except np.linalg.LinAlgError as error:
+            state = f" in state {k}" if k else ""
+            raise CoadjointError(
+                f"there is no stabilising regulator{state} ({error}): some motion that does not die out is beyond the reach of u, "
+                "or Q does not see it. `controllability(A, B)` shows by its rank what u reaches."
+            ) from None
+    Bt = transpose(B)
+    K = np.linalg.solve(R + Bt @ P @ B, Bt @ P @ A) if discrete else np.linalg.solve(R, Bt @ P)
+    return K, P
+
+
+def _system(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
+    A, B = np.asarray(A, dtype=float), np.asarray(B, dtype=float)
+    if A.ndim < 2 or B.ndim < 2 or A.shape[-1] != A.shape[-2] or B.shape[-2] != A.shape[-1]:
+        raise ShapeError(f"A has shape {A.shape} and B {B.shape}; expected (..., n, n) and (..., n, m), as from `linearize`.")
+    return A, B
+
+
+def _weight(name: str, x: Any, n: int) -> np.ndarray:
+    x = np.asarray(x, dtype=float)
+    x = np.diag(x) if x.ndim == 1 else x
+    if x.shape != (n, n):
+        raise ShapeError(f"{name} has shape {x.shape}; expected ({n}, {n}) or its diagonal ({n},).")
+    return x
