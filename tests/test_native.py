@@ -220,6 +220,33 @@ def test_fast_and_general_way_agree_to_the_bit(f, monkeypatch):
         assert np.array_equal(got, expected)
 
 
+def test_keywords_in_machine_code():
+    """It knows `out` and `threads=1` in any order, and None for either; the rest goes the general way."""
+    seen = []
+    f = build(GRAPH, slow=lambda *arrays, **named: seen.append(named))
+    inputs = sample((9,), (9,), (9,))
+    outs = tuple(np.empty((9, *core)) for core in GRAPH.output_shapes)
+    for named in ({"threads": 1}, {"threads": None}, {"out": None}, {"out": None, "threads": 1}, {"threads": None, "out": None}):
+        agree(f.call(*inputs, **named), inputs)
+    for named in ({"out": outs}, {"threads": 1, "out": outs}, {"out": outs, "threads": None}):
+        for x in outs:
+            x[...] = 0
+        assert f.call(*inputs, **named) is outs
+        agree(outs, inputs)
+    assert not seen
+    others = [
+        {"threads": 2},
+        {"threads": 1.0},
+        {"thread": 1},
+        {"out": outs, "threads": 0},
+        {"out": 1},
+        {"a": 1, "out": 1, "threads": 1},
+    ]
+    for named in others:
+        assert f.call(*inputs, **named) is None
+    assert seen == others
+
+
 def test_machine_code_understands_this_numpy():
     """On the platforms we test; elsewhere the general way serves."""
     assert builtin.direct()

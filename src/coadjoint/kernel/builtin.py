@@ -19,7 +19,7 @@ NEW_ARRAY = 93
 def fill_context(address: int, dtype: str, most: int) -> list[Any]:
     """Write the table of addresses into loaded code; what must stay alive with it."""
     table = (ctypes.c_int64 * len(FIELDS)).from_address(address)
-    out = sys.intern("out")
+    out, threads, one = sys.intern("out"), sys.intern("threads"), 1
     descr = np.dtype(dtype)
     numbers = dict.fromkeys(FIELDS, 0)
     for field, name in _PYTHON.items():
@@ -31,12 +31,15 @@ def fill_context(address: int, dtype: str, most: int) -> list[Any]:
             "tuple_type": id(tuple),
             "dtype": id(descr),
             "out": id(out),
+            "threads": id(threads),
+            "none": id(None),
+            "one": id(one),
             "tuple_items": _tuple_items(),
             "most": most,
         }
     for place, field in enumerate(FIELDS):
         table[place] = numbers[field]
-    return [out, descr]
+    return [out, threads, one, descr]
 
 
 _PYTHON = {

@@ -53,23 +53,19 @@ class _Call:
         # No batch axes: one state.
         count = self.new(f"select i1 {self.new(f'icmp eq i64 {batched}, 0')}, i64 1, i64 {batch}")
         self.check(f"icmp sgt i64 {count}, 0")
-        self.check(f"icmp sle i64 {count}, {body.load('i64', context('most'), 8)}")
+        given, most = self.keywords(n_in)
+        self.check(f"icmp sle i64 {count}, {most}")
         last = self.new(f"sub i64 {count}, 1")
         with_out, allocate, go = body.fresh("with_out"), body.fresh("allocate"), body.fresh("go")
-        body.do(f"br i1 {self.new('icmp eq ptr %kwnames, null')}, label %{allocate}, label %{with_out}")
+        body.do(f"br i1 {self.new(f'icmp eq ptr {given}, null')}, label %{allocate}, label %{with_out}")
 
         body.label(with_out)
-        self.check(f"icmp eq i64 {body.load('i64', body.offset('%kwnames', TUPLE_SIZE), 8)}, 1")
-        items = body.load("i64", context("tuple_items"), 8)
-        name = body.load("ptr", body.offset("%kwnames", items), 8)
-        self.check(f"icmp eq ptr {name}, {body.load('ptr', context('out'), 8)}")
-        given = body.load("ptr", body.offset("%args", 8 * n_in), 8)
         if n_out == 1:
             targets = [given]
         else:
             self.is_a(given, "tuple_type")
             self.check(f"icmp eq i64 {body.load('i64', body.offset(given, TUPLE_SIZE), 8)}, {n_out}")
-            first = body.offset(given, items)
+            first = body.offset(given, body.load("i64", context("tuple_items"), 8))
             targets = [body.load("ptr", body.offset(first, 8 * k), 8) for k in range(n_out)]
         ranges = [self.extent(data, stride, shape, last) for data, stride, shape in inputs]
         for k, (array, shape) in enumerate(zip(targets, self.output_shapes, strict=True)):
@@ -103,6 +99,42 @@ class _Call:
         slow = body.load("ptr", context("vectorcall"), 8)
         body.do(f"ret ptr {self.new(f'call ptr {slow}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)')}")
         return body.function("define dso_local ptr @call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) nounwind")
+
+    def keywords(self, n_in: int) -> tuple[str, str]:
+        """What `out` is, null if not given; and the largest batch that is not shared out, any if `threads` is 1."""
+        body = self.body
+        given, most = body.local("ptr", 1, 8), body.local("i64", 1, 8)
+        body.store("ptr", "null", given, 8)
+        body.store("i64", body.load("i64", context("most"), 8), most, 8)
+        done, some = body.fresh("keywords_done"), body.fresh("keywords")
+        body.do(f"br i1 {self.new('icmp eq ptr %kwnames, null')}, label %{done}, label %{some}")
+        body.label(some)
+        size = body.load("i64", body.offset("%kwnames", TUPLE_SIZE), 8)
+        self.check(f"icmp ule i64 {size}, 2")
+        names = body.offset("%kwnames", body.load("i64", context("tuple_items"), 8))
+        for k in range(2):
+            inside, out, other, following = (body.fresh(w) for w in ("inside", "out", "other", "following"))
+            body.do(f"br i1 {self.new(f'icmp ugt i64 {size}, {k}')}, label %{inside}, label %{done}")
+            body.label(inside)
+            name = body.load("ptr", body.offset(names, 8 * k), 8)
+            value = body.load("ptr", body.offset("%args", 8 * (n_in + k)), 8)
+            is_none = self.new(f"icmp eq ptr {value}, {body.load('ptr', context('none'), 8)}")
+            is_out = self.new(f"icmp eq ptr {name}, {body.load('ptr', context('out'), 8)}")
+            body.do(f"br i1 {is_out}, label %{out}, label %{other}")
+            body.label(out)
+            body.store("ptr", self.new(f"select i1 {is_none}, ptr null, ptr {value}"), given, 8)
+            body.do(f"br label %{following}")
+            body.label(other)
+            self.check(f"icmp eq ptr {name}, {body.load('ptr', context('threads'), 8)}")
+            is_one = self.new(f"icmp eq ptr {value}, {body.load('ptr', context('one'), 8)}")
+            self.check_bit(self.new(f"or i1 {is_one}, {is_none}"))
+            limit = self.new(f"select i1 {is_one}, i64 {(1 << 62)}, i64 {body.load('i64', context('most'), 8)}")
+            body.store("i64", limit, most, 8)
+            body.do(f"br label %{following}")
+            body.label(following)
+        body.do(f"br label %{done}")
+        body.label(done)
+        return body.load("ptr", given, 8), body.load("i64", most, 8)
 
     def new(self, text: str) -> str:
         return self.body.new(text)

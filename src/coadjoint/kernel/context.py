@@ -27,6 +27,9 @@ FIELDS = (
     "tuple_type",  # tuple
     "dtype",  # the one descriptor of the kernel's float type
     "out",  # the interned string "out"
+    "threads",  # and "threads"
+    "none",  # None
+    "one",  # the one object that is a small 1
     "tuple_items",  # where in a tuple its first item stands
     "most",  # the largest batch that is not shared out to threads
 )

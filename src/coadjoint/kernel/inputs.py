@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ def check_inputs(names: Sequence[str], core_shapes: Sequence[Shape], arrays: Seq
         if len(shape) < len(core) or shape[len(shape) - len(core) :] != core:
             expected = f"(..., {', '.join(map(str, core))})" if core else "(...)"
             raise ShapeError(f"{name} has shape {shape}; expected {expected}.")
+    batches = {tuple(x.shape)[: len(x.shape) - len(core)] for core, x in zip(core_shapes, arrays, strict=True)}
+    if len(batches) == 1:
+        return batches.pop()
     return broadcast_batch(**{n: (x, len(c)) for n, c, x in zip(names, core_shapes, arrays, strict=True)})
 
 
@@ -37,12 +41,15 @@ def real_array(name: str, x: Any, dtype: np.dtype[Any]) -> np.ndarray:
 def as_rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int] | None:
     """(x, batch stride in bytes) if all states of x lie evenly apart, each of them contiguous; otherwise None."""
     n_core = len(core)
+    flags = x.flags
+    if flags.c_contiguous and flags.aligned and x.dtype.isnative and (x.ndim == n_core or x.shape == batch + core):
+        return x, 0 if x.ndim == n_core else x.itemsize * math.prod(core)
     expected = x.itemsize
     for size, stride in zip(reversed(x.shape[x.ndim - n_core :]), reversed(x.strides[x.ndim - n_core :]), strict=True):
         if size != 1 and stride != expected:
             return None
         expected *= size
-    if not x.flags.aligned or not x.dtype.isnative:
+    if not flags.aligned or not x.dtype.isnative:
         return None
     lead = (1,) * (len(batch) - (x.ndim - n_core)) + x.shape[: x.ndim - n_core]
     strides = (0,) * (len(batch) - (x.ndim - n_core)) + x.strides[: x.ndim - n_core]
