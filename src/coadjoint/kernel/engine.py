@@ -53,6 +53,8 @@ class Code:
         self.call_address, self.context_address = addresses["call"], addresses["context"]
         run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_int64)
         self.run = run(addresses["run"])
+        repeat = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 6, *[ctypes.c_int64] * 3)
+        self.repeat = repeat(addresses["repeat"])
 
 
 class _Engine:
@@ -65,7 +67,7 @@ class _Engine:
             self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(host()), use_lmm=True)
             self._engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
             self._engine.finalize_object()
-            self.addresses = {name: self._engine.get_function_address(name) for name in ("run", "call")}
+            self.addresses = {name: self._engine.get_function_address(name) for name in ("run", "call", "repeat")}
             self.addresses["context"] = self._engine.get_global_value_address("context")
 
     def __del__(self) -> None:

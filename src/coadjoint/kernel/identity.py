@@ -13,7 +13,7 @@ import numpy as np
 from .graph import Graph
 
 _SOURCES = (
-    "blocks", "builtin", "call", "context", "driver", "elementary", "engine", "image", "ir", "lower", "native", "schedule", "target",
+    "blocks", "builtin", "call", "context", "driver", "elementary", "engine", "image", "ir", "lower", "native", "repeat", "schedule", "target",
 )  # fmt: skip
 
 

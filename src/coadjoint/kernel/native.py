@@ -194,14 +194,34 @@ class _General:
         def work(start: int, stop: int) -> int:
             return int(run(pointers[0], strides[0], pointers[1], strides[1], start, stop))
 
+        self._share(work, count, self.work, threads)
+
+    def _share(self, work: Callable[[int, int], int], count: int, weight: float, threads: int | None) -> None:
+        """work(start, stop) on all states, which cost `weight` instructions each, by as many threads as they are worth."""
         if threads is None:
-            threads = max(1, min(cores(), int(count * self.work / SHARE)))
+            threads = max(1, min(cores(), int(count * weight / SHARE)))
         elif threads < 1:
             raise CoadjointError(f"threads is {threads}; expected 1 or more.")
         grain = 8 * self.signature.lanes
         status = work(0, count) if threads == 1 else share(work, count, threads, grain)
         if status:
             raise MemoryError(f"{self.signature.name}: no memory for intermediate values")
+
+    def repeat(self, inputs: list[np.ndarray], outputs: list[np.ndarray], steps: int, threads: int | None = None) -> None:
+        """The function on inputs (N, steps, core), step after step, results written to outputs (N, steps, core).
+
+        All are of the kernel's type with contiguous cores. Inputs of a step may be outputs of the one before.
+        """
+        sides = (inputs, outputs)
+        pointers = [_words([x.ctypes.data for x in side]) for side in sides]
+        strides = [_words([x.strides[0] for x in side]) for side in sides]
+        further = [_words([x.strides[1] for x in side]) for side in sides]
+        repeat = self.code.repeat
+
+        def work(start: int, stop: int) -> int:
+            return int(repeat(pointers[0], strides[0], pointers[1], strides[1], *further, steps, start, stop))
+
+        self._share(work, len(outputs[0]), steps * self.work, threads)
 
 
 def _words(numbers: list[int]) -> Any:
@@ -297,12 +317,14 @@ def compile_graph(graph: Graph, dtype: str, target: Any = None) -> tuple[dict[st
     from .engine import compile_ir, pack
     from .ir import Lanes
     from .lower import lower
+    from .repeat import define_repeat
     from .target import host
 
     target = target or host()
     lanes = Lanes(dtype, target.lanes(dtype))
     module, scheme = lower(graph, dtype, target)
     define_call(module, lanes, graph.input_shapes, graph.output_shapes)
+    define_repeat(module, lanes, len(graph.input_shapes), len(graph.output_shapes))
     how, payload = pack(compile_ir(module.text(), target))
     signature = Signature(graph.name, dtype, lanes.count, graph.input_names, graph.input_shapes, graph.output_shapes, scheme.weight)
     return {"how": how, "signature": asdict(signature)}, payload

@@ -108,7 +108,15 @@ def _step(robot: Robot, dt: float, policy: Policy | None, method: str, friction:
 
 
 def _run(take: Callable[..., Any], qs: np.ndarray, vs: np.ndarray, tau: Array | None, dt: float, threads: int | None) -> None:
-    steps = qs.shape[-2] - 1
+    """All steps from qs[..., 0, :], vs[..., 0, :] on, written behind them."""
+    steps, nq, nv = qs.shape[-2] - 1, qs.shape[-1], vs.shape[-1]
+    q, v = qs.reshape(-1, steps + 1, nq), vs.reshape(-1, steps + 1, nv)
+    if tau is None:
+        third = np.broadcast_to(float(dt) * np.arange(steps)[:, None], (len(q), steps, 1))
+    else:
+        third = np.ascontiguousarray(np.broadcast_to(tau, (*qs.shape[:-2], steps, nv)), dtype=float).reshape(-1, steps, nv)
+    if hasattr(take, "general"):
+        take.general.repeat([q[:, :-1], v[:, :-1], third], [q[:, 1:], v[:, 1:]], steps, threads)
+        return
     for k in range(steps):
-        third = np.array([k * dt]) if tau is None else tau[..., k, :]
-        take(qs[..., k, :], vs[..., k, :], third, out=(qs[..., k + 1, :], vs[..., k + 1, :]), threads=threads)
+        take(q[:, k], v[:, k], third[:, k], out=(q[:, k + 1], v[:, k + 1]))
