@@ -78,3 +78,22 @@ def test_errors():
             cj.rollout(robot, zero, zero, **options)
     qs, _ = cj.rollout(robot, zero, zero, steps=0, dt=0.1)
     assert qs.shape == (1, 2)
+
+
+def test_steps_are_those_of_mujoco():
+    mujoco = pytest.importorskip("mujoco")
+    rng = np.random.default_rng(3)
+    robot = random_robot(rng, 5, ("revolute", "prismatic"), armature=True)
+    model = cj.interop.mujoco.to_mjmodel(robot)
+    model.opt.timestep = 2e-3
+    for method, integrator in (("euler", mujoco.mjtIntegrator.mjINT_EULER), ("rk4", mujoco.mjtIntegrator.mjINT_RK4)):
+        model.opt.integrator = int(integrator)
+        data = mujoco.MjData(model)
+        q, v, tau = robot.random(rng), rng.normal(size=robot.nv), rng.normal(size=(20, robot.nv))
+        data.qpos[:], data.qvel[:] = q, v
+        qs, vs = cj.rollout(robot, q, v, tau, dt=2e-3, method=method)
+        for k in range(20):
+            data.qfrc_applied[:] = tau[k]
+            mujoco.mj_step(model, data)
+            assert relative(qs[k + 1], data.qpos) < 1e-10
+            assert relative(vs[k + 1], data.qvel) < 1e-10
