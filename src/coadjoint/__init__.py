@@ -65,12 +65,14 @@ from .motion.rollout import rollout
 from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
 from .robot.urdf_write import write_urdf
+from .symbolic import Equations, equations
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DH",
     "CoadjointError",
+    "Equations",
     "Frame",
     "Joint",
     "Link",
@@ -93,6 +95,7 @@ __all__ = [
     "discretize",
     "drive_regressor",
     "equilibrium_force",
+    "equations",
     "errors",
     "export",
     "forward_dynamics",

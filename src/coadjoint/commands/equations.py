@@ -1,0 +1,58 @@
+"""`coadjoint equations`: the equations of motion in closed form."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from ..errors import CoadjointError
+from ..files import check_output, replacing
+from ..show.terminal import number, table
+from ..symbolic import Equations, equations
+
+SAYS = {
+    "M": "mass matrix M(q), τ = M a + C v + g",
+    "C": "Coriolis matrix C(q, v), the one with Ṁ - 2C skew",
+    "g": "gravity g(q)",
+    "U": "potential energy U(q)",
+    "T": "kinetic energy T(q, v)",
+    "gamma": "Christoffel symbols Γ(q), τ_k = … + Γ_ijk v_i v_j",
+}
+
+
+def run(args: argparse.Namespace) -> None:
+    from ..robot.load import load
+
+    if args.out:
+        check_output(args.out, args.robot if Path(args.robot).is_file() else None)
+    robot = load(args.robot, base=args.base, fixed_joints=args.fixed_joints)
+    if not robot.nv:
+        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    result = equations(robot, tuple(dict.fromkeys(args.what)), args.parameters)
+    write: dict[str, Callable[[Equations], str]] = {"text": as_text, "latex": Equations.latex, "sympy": Equations.python, "c": Equations.c}
+    text = write[args.format](result).rstrip("\n")
+    if not args.out:
+        print(text)
+        return
+    with replacing(args.out) as part:
+        part.write_text(text + "\n", encoding="utf-8", newline="\n")
+    print(f"wrote {args.out}")
+
+
+def as_text(e: Equations) -> str:
+    """The equations for people, with what the symbols are."""
+    parts = ["\n".join([f"{e.robot.name}:", *(f"  {SAYS[name]}" for name in e.arrays)]), e.text()]
+    names = [name for name in e.robot.joint_names if e.robot.joint_index(name) not in e.robot.mimics]
+    if e.parameters:
+        parts.append(table(("", "value", ""), [(p.name, number(p.value), p.meaning) for p in e.parameters], "lrl"))
+    coordinates = []
+    for name in names:
+        where = e.robot.q_slice(name)
+        span = f"q_{where.start + 1}" + (f" … q_{where.stop}" if where.stop > where.start + 1 else "")
+        coordinates += [f"{span} {name}"] if where.stop > where.start else []
+    parts.append("coordinates: " + ", ".join(coordinates))
+    if e.in_steps:
+        what = ", ".join(e.in_steps)
+        parts.append(f"Written out, {what} would fill pages: here it is step by step, as computed, with names for what repeats.")
+    return "\n\n".join(parts)

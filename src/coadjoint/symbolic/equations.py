@@ -1,0 +1,300 @@
+"""The equations of motion of a robot in closed form, to be read.
+
+    M(q) a + C(q, v) v + g(q) = τ,   T = ½ vᵀ M v,   g = ∂U/∂q,   C_kj = Γ_ijk v_i
+
+The functions of the library are run on symbols, expanded to their canonical form as trigonometric polynomials, and written in the way
+that reads best. Where that would fill pages, as for an arm with seven joints and centres of mass anywhere, the same functions are
+written as they are computed, step by step, with names for what is used more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..dynamics.christoffel import christoffel
+from ..dynamics.composite import mass_matrix
+from ..dynamics.coriolis import coriolis_matrix
+from ..dynamics.energy import kinetic_energy, potential_energy
+from ..dynamics.newton_euler import gravity_force
+from ..errors import CoadjointError, ShapeError, unknown
+from ..kernel.evaluate import evaluate
+from ..kernel.graph import Graph
+from ..kernel.trace import trace
+from ..robot.robot import Robot
+from . import write
+from .arrange import arranged
+from .formula import Formula, Power, Product, Sum, Symbol, size, value, walk
+from .harmonics import real_terms, runs
+from .parameters import Parameter, Parameters
+from .ring import OPERATIONS, Ring, TooLargeError
+from .shared import named_parts, step_by_step
+from .write import entry
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "M": (mass_matrix, ("q",)),
+    "C": (coriolis_matrix, ("q", "v")),
+    "g": (gravity_force, ("q",)),
+    "U": (potential_energy, ("q",)),
+    "T": (kinetic_energy, ("q", "v")),
+    "gamma": (christoffel, ("q",)),
+}
+"""What can be asked for, its function and the arrays that it takes."""
+
+LONG = 250
+"""Above this size formulas get short names for what repeats."""
+TERMS = 8000
+"""An expanded form with more terms is not one to read."""
+WORK = 2e5
+"""Products of single terms after which expanding is given up: part of a second."""
+
+
+@dataclass(frozen=True)
+class Equations:
+    """The equations of a robot as formulas; print it, or see `text`, `latex`, `c`, `python` and `sympy`."""
+
+    robot: Robot
+    arrays: Mapping[str, np.ndarray]
+    """Formulas by name (M, C, g, U, T, gamma), in arrays of their shapes."""
+    definitions: tuple[tuple[Symbol, Formula], ...]
+    """What the formulas call by a name, each made of those before it."""
+    parameters: tuple[Parameter, ...]
+    """The numbers that are kept as symbols; none if all are numbers."""
+    in_steps: tuple[str, ...]
+    """The quantities that are too large to be written out, and are written step by step as they are computed."""
+
+    @property
+    def size(self) -> int:
+        """Symbols, functions and numbers in all formulas."""
+        return sum(size(f) for f in self.formulas())
+
+    def formulas(self) -> list[Formula]:
+        """Definitions, then every different entry."""
+        entries = [f for array in self.arrays.values() for f in array.reshape(-1).tolist()]
+        return [f for _, f in self.definitions] + list(dict.fromkeys(entries))
+
+    def __call__(self, q: Array, v: Array | None = None, parameters: Mapping[str, float] | None = None) -> dict[str, np.ndarray]:
+        """The numbers that the formulas give at q (..., nq) and v (..., nv), with other values for parameters if given by name."""
+        q = np.asarray(q, dtype=float)
+        if q.ndim == 0 or q.shape[-1] != self.robot.nq:
+            raise ShapeError(f"q has shape {q.shape}; expected (..., {self.robot.nq}).")
+        symbols: dict[str, Any] = {p.name: p.value for p in self.parameters}
+        for name, x in (parameters or {}).items():
+            if name not in symbols:
+                raise unknown("parameter", name, symbols)
+            symbols[name] = x
+        symbols |= {f"q_{k + 1}": q[..., k] for k in range(self.robot.nq)}
+        if v is not None:
+            v = np.asarray(v, dtype=float)
+            symbols |= {f"v_{k + 1}": v[..., k] for k in range(self.robot.nv)}
+        elif "T" in self.arrays or "C" in self.arrays:
+            raise CoadjointError("C and T need the velocity v as well.")
+        for symbol, f in self.definitions:
+            symbols[symbol.name] = value(f, symbols, q)
+        batch = q.shape[:-1] if v is None else np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+        results = {}
+        for key, array in self.arrays.items():
+            flat = [np.broadcast_to(value(f, symbols, q), batch) for f in array.reshape(-1).tolist()]
+            results[key] = np.stack(flat, axis=-1).reshape((*batch, *array.shape)) if flat else np.zeros((*batch, *array.shape))
+        return results
+
+    def text(self, digits: int = 5) -> str:
+        """Lines for the terminal, numbers rounded to so many digits."""
+        return write.text(self, digits)
+
+    def latex(self, digits: int = 5) -> str:
+        """An `aligned` environment for use within mathematics, numbers rounded to so many digits."""
+        return write.latex(self, digits)
+
+    def c(self) -> str:
+        """C99: a function for every quantity, numbers in full."""
+        return write.c(self)
+
+    def python(self) -> str:
+        """Python that makes SymPy's expressions, numbers in full."""
+        return write.python(self)
+
+    def sympy(self) -> dict[str, Any]:
+        """SymPy's expressions, matrices and arrays by name, symbols included."""
+        from ..kernel.export.names import optional
+
+        optional("sympy", "sympy")
+        names: dict[str, Any] = {}
+        exec(self.python(), names)
+        return {key: x for key, x in names.items() if not key.startswith("__")}
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+
+def equations(robot: Robot, what: Sequence[str] = ("M", "C", "g"), parameters: str = "numeric") -> Equations:
+    """The closed form of a robot's mass matrix M, Coriolis matrix C, gravity g, energies U and T, Christoffel symbols gamma.
+
+    `parameters` are "numeric", or "symbolic": masses, lengths and inertias stay symbols with the names of textbooks (see
+    `symbolic/parameters.py`). The result prints as text and gives LaTeX, C, SymPy, and numbers when called.
+    """
+    if not hasattr(robot, "links"):
+        raise CoadjointError(f"the first argument is {type(robot).__name__}; expected a Robot, as from coadjoint.load('planar2r').")
+    wanted = [what] if isinstance(what, str) else list(what)
+    for name in wanted:
+        if name not in FUNCTIONS:
+            raise unknown("quantity", name, FUNCTIONS)
+    if parameters not in ("numeric", "symbolic"):
+        raise CoadjointError(f"parameters is {parameters!r}; choose 'numeric' or 'symbolic'.")
+    if not robot.nv:
+        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    return _Writer(_Model(robot, parameters == "symbolic"), wanted).equations()
+
+
+class _Model:
+    """A robot, its symbols, and its functions as graphs."""
+
+    def __init__(self, robot: Robot, symbolic: bool) -> None:
+        self.robot = robot
+        self.parameters = Parameters(robot) if symbolic else None
+        self.list = tuple(self.parameters.list) if self.parameters else ()
+        self.q = [Symbol(f"q_{k + 1}", "q") for k in range(robot.nq)]
+        self.v = [Symbol(f"v_{k + 1}", "v") for k in range(robot.nv)]
+
+    def graph(self, *names: str) -> Graph:
+        """The graph of these quantities as functions of q, v and the parameters."""
+        shapes = {"q": (self.robot.nq,), "v": (self.robot.nv,), "p": (len(self.list),)}
+
+        def run(q: Array, v: Array, p: Array) -> tuple[Array, ...]:
+            robot = self.parameters.symbolic(p) if self.parameters else self.robot
+            given = {"q": q, "v": v}
+            return tuple(function(robot, *(given[x] for x in arguments)) for function, arguments in (FUNCTIONS[n] for n in names))
+
+        return trace(run, shapes, "equations")
+
+    def symbols(self) -> tuple[list[Symbol], ...]:
+        return self.q, self.v, [p.symbol for p in self.list]
+
+    def polynomials(self, name: str) -> np.ndarray:
+        """A quantity in its canonical form."""
+        ring = Ring(WORK)
+        q = [ring.coordinate(x, k) for k, x in enumerate(self.q)]
+        for link, start in ((link, self.robot.q_slice(link.joint.name).start) for link in self.robot.links):
+            if link.joint.kind in ("spherical", "free"):
+                first = start + (3 if link.joint.kind == "free" else 0)
+                ring.quaternion(self.q[first : first + 4])
+        inputs = []
+        for polys in (q, [ring.symbol(x) for x in self.v], [ring.symbol(p.symbol) for p in self.list]):
+            array = np.empty(len(polys), dtype=object)
+            array[:] = polys
+            inputs.append(array)
+        return evaluate(self.graph(name), *inputs, operations=OPERATIONS)[0]
+
+
+class _Writer:
+    """Writes out what can be, and the rest step by step."""
+
+    def __init__(self, model: _Model, wanted: Sequence[str]) -> None:
+        self.model, self.wanted, self.run = model, wanted, runs(model.robot)
+        self.arrays: dict[str, np.ndarray] = {}
+        self.definitions: list[tuple[Symbol, Formula]] = []
+
+    def equations(self) -> Equations:
+        for name in self.wanted:
+            if name not in ("C", "T"):
+                self.expand(name)
+        for name, source, by_names in (("C", "gamma", _coriolis), ("T", "M", _kinetic)):
+            if name in self.wanted and self.expand(source):
+                if _size(self.arrays.values()) > LONG:
+                    self.arrays[name] = by_names(self.model.v, self.arrays[source], self.definitions)
+                else:
+                    self.expand(name)
+        arrays = {name: self.arrays[name] for name in self.wanted if name in self.arrays}
+        definitions = self.definitions
+        if _size(arrays.values()) + sum(size(f) for _, f in definitions) > LONG:
+            definitions, arrays = named_parts(definitions, arrays)
+        steps = [name for name in self.wanted if name not in arrays]
+        if steps:
+            more, in_steps = step_by_step(self.model.graph(*steps), steps, self.model.symbols(), len(definitions))
+            definitions, arrays = definitions + more, arrays | in_steps
+        ordered = {name: arrays[name] for name in self.wanted}
+        formulas = [f for array in ordered.values() for f in array.flat] + [f for _, f in definitions]
+        used = {x for f in formulas for x in walk(f)}
+        parameters = tuple(p for p in self.model.list if p.symbol in used)
+        return Equations(self.model.robot, ordered, tuple(definitions), parameters, tuple(steps))
+
+    def expand(self, name: str) -> bool:
+        """Write a quantity out, if it is not too large."""
+        if name in self.arrays:
+            return True
+        try:
+            polys = self.model.polynomials(name)
+        except TooLargeError:
+            return False
+        if sum(len(getattr(x, "terms", ())) for x in polys.flat) > TERMS:
+            return False
+        self.arrays[name] = np.empty_like(polys)
+        for index in np.ndindex(polys.shape):
+            self.arrays[name][index] = arranged(real_terms(polys[index], self.run))
+        return True
+
+
+def _size(arrays: Any) -> int:
+    return sum(size(f) for array in arrays for f in set(array.flat))
+
+
+def _is_zero(f: Formula) -> bool:
+    return isinstance(f, Product) and f.coefficient == 0.0
+
+
+def _named(array: np.ndarray, index: tuple[int, ...], name: str, definitions: list[tuple[Symbol, Formula]]) -> Formula:
+    """An entry by its name, here and in its array, defined at its first use; short entries stand for themselves."""
+    f = array[index]
+    symbol = Symbol(entry(name, index), "named")
+    if size(f) <= 1:
+        return f
+    definitions.append((symbol, f))
+    array[index] = symbol
+    if array.ndim > 1 and array[index[1::-1] + index[2:]] == f:
+        array[index[1::-1] + index[2:]] = symbol
+    return symbol
+
+
+def _coriolis(v: list[Symbol], gamma: np.ndarray, definitions: list[tuple[Symbol, Formula]]) -> np.ndarray:
+    """C_kj = Σ_i Γ_ijk v_i."""
+    n = len(v)
+    C = np.empty((n, n), dtype=object)
+    symmetric = all(gamma[i, j, k] == gamma[j, i, k] for i, j, k in np.ndindex(gamma.shape))  # but for joints that are groups
+    for k, j in np.ndindex(n, n):
+        terms = []
+        for i in range(n):
+            first, second = (j, i) if symmetric and j < i else (i, j)
+            if not _is_zero(gamma[first, second, k]):
+                terms.append(_scaled(_named(gamma, (first, second, k), "Γ", definitions), 1.0, v[i]))
+        C[k, j] = _total(terms)
+    return C
+
+
+def _kinetic(v: list[Symbol], M: np.ndarray, definitions: list[tuple[Symbol, Formula]]) -> np.ndarray:
+    """T = ½ Σ M_ij v_i v_j."""
+    n, terms = len(v), []
+    for i in range(n):
+        for j in range(i, n):
+            if not _is_zero(M[i, j]):
+                square = (Power(v[i], 2),) if i == j else (v[i], v[j])
+                terms.append(_scaled(_named(M, (i, j), "M", definitions), 0.5 if i == j else 1.0, *square))
+    T = np.empty((), dtype=object)
+    T[()] = _total(terms)
+    return T
+
+
+def _scaled(f: Formula, x: float, *factors: Formula) -> Formula:
+    if isinstance(f, Product):
+        return Product(f.coefficient * x, (*f.factors, *factors))
+    return Product(x, (f, *factors))
+
+
+def _total(terms: list[Formula]) -> Formula:
+    return Product(0.0) if not terms else terms[0] if len(terms) == 1 else Sum(tuple(terms))
