@@ -135,11 +135,11 @@ def test_velocity_and_mass_matrix_by_space_screws(chain):
     A, _ = cj.space_screws(robot, robot.link_names[-1])
     homes = cj.forward_kinematics(robot, np.zeros(5))
     D = [inertia.spatial(inertia.transform(homes[k], robot.inertias[k])) for k in range(5)]  # (36)
-    seen = lambda k, j: se3.Ad_inv_act(exponentials(A, q, j + 1, k + 1), A[j])  # (37)  # noqa: E731
-    twists = [sum(seen(k, j) * v[j] for j in range(k + 1)) for k in range(5)]  # (38)
+    seen = [[se3.Ad_inv_act(exponentials(A, q, j + 1, k + 1), A[j]) for j in range(k + 1)] for k in range(5)]  # (37)
+    twists = [sum(seen[k][j] * v[j] for j in range(k + 1)) for k in range(5)]  # (38)
     close(se3.Ad_inv_act(homes, twists), cj.link_velocities(robot, q, v))  # (33), (34)
     assert sum(0.5 * twists[k] @ D[k] @ twists[k] for k in range(5)) == pytest.approx(cj.kinetic_energy(robot, q, v), rel=1e-12)
-    M = [[sum(seen(k, i) @ D[k] @ seen(k, j) for k in range(max(i, j), 5)) for j in range(5)] for i in range(5)]  # (40)
+    M = [[sum(seen[k][i] @ D[k] @ seen[k][j] for k in range(max(i, j), 5)) for j in range(5)] for i in range(5)]  # (40)
     close(M, cj.mass_matrix(robot, q))
 
 
@@ -227,6 +227,19 @@ def test_energy_is_that_of_translation_and_of_rotation():
     expected = 0.5 * m.sum() * V[3:] @ V[3:] + 0.5 * V[:3] @ tensor @ V[:3]
     assert inertia.kinetic_energy(body, V) == pytest.approx(expected, rel=1e-14)
     assert expected == pytest.approx(0.5 * m @ ((V[3:] + np.cross(V[:3], p)) ** 2).sum(-1), rel=1e-13)
+
+
+def test_accelerations_by_the_connection(chain):
+    """(16), (17) and Altafini's (6), (7): a + Γ̂(v, v) = M⁻¹ (Y - dV), Γ̂ by derivatives of the mass matrix."""
+    robot, q, v, tau = chain
+    inverse, D = np.linalg.inv(cj.mass_matrix(robot, q)), cj.mass_matrix_derivative(robot, q)
+    up = 0.5 * np.einsum("li,ljk->ijk", inverse, D + np.einsum("lkj->ljk", D) - np.einsum("jkl->ljk", D))
+    close(cj.connection(robot, q), up)
+    a = cj.forward_dynamics(robot, q, v, tau)
+    close(a + np.einsum("ijk,j,k->i", up, v, v), inverse @ (tau - cj.gravity_force(robot, q)), 1e-10)
+    # Along the motion v itself the field v changes by a, so ∇_v v has the same value.
+    along = np.outer(a, v) / (v @ v)  # any derivative of a field with dy v = a
+    close(cj.covariant_derivative(robot, q, v, v, along), inverse @ (tau - cj.gravity_force(robot, q)), 1e-10)
 
 
 # --- Kool (2004)
