@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -58,7 +60,17 @@ ARRAYS = {
     ),
     "q is 'abc'; expected real numbers.": lambda p: cj.pose(p, "abc", "tip"),
     "q is [[1, 2], [3]]; expected real numbers.": lambda p: cj.pose(p, [[1, 2], [3]], "tip"),
+    "q is ['0', '0']; expected real numbers.": lambda p: cj.gravity_force(p, ["0", "0"]),
+    "q is array(None, dtype=object); expected real numbers.": lambda p: cj.gravity_force(p, None),
     "dv has shape (3,); expected (..., 7).": lambda p: p.integrate(Z7, np.zeros(3)),
+    "dv is 'abc'; expected real numbers.": lambda p: p.integrate(Z7, "abc"),
+    "q is array([0.+1.j, 0.+1.j]); expected real numbers.": lambda p: cj.load("planar2r").rate(1j * np.ones(2), Z7),
+    "batch axes do not broadcast: q (2,), v (3,). Leading axes must be equal or 1.": lambda p: p.rate(
+        np.zeros((2, 7)), np.zeros((3, 7))
+    ),
+    "xi is 'abc'; expected real numbers.": lambda p: cj.lie.se3.exp("abc"),
+    "w is [[1], [2, 3]]; expected real numbers.": lambda p: cj.lie.so3.exp([[1], [2, 3]]),
+    "screws is 'abc'; expected real numbers.": lambda p: cj.product_of_exponentials("abc", np.eye(4), Z7),
     "q1 has shape (); expected (..., 7).": lambda p: p.difference(Z7, 1.0),
     "parameters has shape (3,); expected (70,), ten per link.": lambda p: p.with_inertial_parameters(np.zeros(3)),
 }
@@ -70,8 +82,23 @@ def test_wrong_shapes(message, panda):
 
 
 def test_complex_numbers_are_not_cut_down(panda):
-    with pytest.raises((CoadjointError, TypeError)):
+    with pytest.raises(ShapeError, match=r"^q is array.*; expected real numbers\.$"):
         cj.pose(panda, Z7 + 1j, "tip")
+
+
+def test_arrays_of_other_classes(panda):
+    """A matrix is an array like any other, and what is masked is not a number."""
+    q = np.linspace(0, 1, 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        found = cj.gravity_force(panda, np.matrix(q))
+    assert type(found) is np.ndarray
+    np.testing.assert_array_equal(found, cj.gravity_force(panda, q[None]))
+    rows = np.ma.masked_array([q, q], mask=[[False] * 7, [False] * 6 + [True]])
+    found = cj.gravity_force(panda, rows)
+    assert type(found) is np.ndarray
+    np.testing.assert_array_equal(found[0], cj.gravity_force(panda, q))
+    assert np.isnan(found[1]).any()
 
 
 def test_the_first_argument_is_a_robot():
@@ -96,7 +123,10 @@ def test_unknown_names_are_suggested(panda):
     joints = "joint1, joint2, joint3, joint4, joint5, joint6, joint7"
     for fn in (lambda: cj.pose(panda, Z7, "tipp"), lambda: cj.jacobian(panda, Z7, "tipp"), lambda: panda.frame("tipp")):
         raises(UnknownNameError, f"no frame is named 'tipp'. Did you mean 'tip'? There is: {frames}.", fn)
-    raises(UnknownNameError, f"no frame is named 3. There is: {frames}.", lambda: cj.pose(panda, Z7, 3))
+    for name in (3, [1, 2], None):
+        raises(UnknownNameError, f"no frame is named {name!r}. There is: {frames}.", lambda name=name: panda.frame(name))
+        raises(UnknownNameError, f"no frame is named {name!r}. There is: {frames}.", lambda name=name: cj.pose(panda, Z7, name))
+        raises(UnknownNameError, f"no joint is named {name!r}. There is: {joints}.", lambda name=name: panda.q_slice(name))
     for fn in (
         lambda: panda.q_slice("joint11"),
         lambda: panda.v_slice("joint11"),

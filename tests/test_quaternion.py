@@ -140,5 +140,5 @@ def test_torch(name):
 
 
 def test_wrong_shapes_are_named():
-    with pytest.raises(ShapeError, match=r"q has the shape \(3,\); expected \(\.\.\., 4\)"):
+    with pytest.raises(ShapeError, match=r"q has shape \(3,\); expected \(\.\.\., 4\)"):
         quaternion.to_matrix([0, 0, 1])

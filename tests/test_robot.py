@@ -465,3 +465,15 @@ def test_a_tree_is_drawn_as_a_tree():
     ]
     drawn = [line.split("  (")[0] for line in str(cj.Robot("r", links)).splitlines()[1:]]
     assert drawn == ["base", "├─ left", "│  └─ hand", "└─ right"]
+
+
+def test_steps_broadcast_and_take_what_is_a_number():
+    """A rate has the batch axes of both arguments, also where it does not depend on one of them."""
+    for robot in (cj.load("planar2r"), cj.load("floating_body")):
+        rng = np.random.default_rng(0)
+        q, v = robot.random(rng, (3, 1)), rng.normal(size=(4, robot.nv))
+        for step in (robot.rate, robot.integrate):
+            assert step(q, v).shape == (3, 4, robot.nq)
+            np.testing.assert_array_equal(step(q, v)[1, 2], step(q[1, 0], v[2]))
+            assert step(list(q[0, 0]), [0] * robot.nv).shape == (robot.nq,)
+        assert robot.difference(q, robot.random(rng, 4)).shape == (3, 4, robot.nv)

@@ -99,9 +99,9 @@ def test_special_cases_by_name():
     np.testing.assert_array_equal(made.twist(), [0, 0, 2, 2, 0, 1])
     np.testing.assert_array_equal(made.wrench(), [2, 0, 1, 0, 0, 2])
     np.testing.assert_array_equal(screw.Screw([0, 1, 0], [0, 0, 1], np.inf, 2).twist(), [0, 0, 0, 0, 0, 2])
-    with pytest.raises(ShapeError, match=r"direction has the shape \(2,\)"):
+    with pytest.raises(ShapeError, match=r"direction has shape \(2,\)"):
         screw.Screw([0, 1, 0], [0, 1], 0.5, 2).twist()
-    with pytest.raises(ShapeError, match=r"V has the shape \(3,\)"):
+    with pytest.raises(ShapeError, match=r"V has shape \(3,\)"):
         screw.from_twist([0, 0, 1])
 
 

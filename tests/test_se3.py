@@ -271,7 +271,7 @@ def test_torch(name):
 
 def test_lists_are_accepted_and_wrong_shapes_named():
     np.testing.assert_array_equal(se3.exp([0, 0, 0, 1, 2, 3])[:3, 3], [1, 2, 3])
-    with pytest.raises(ShapeError, match=r"xi has the shape \(3,\); expected \(\.\.\., 6\)"):
+    with pytest.raises(ShapeError, match=r"xi has shape \(3,\); expected \(\.\.\., 6\)"):
         se3.exp([1, 2, 3])
-    with pytest.raises(ShapeError, match=r"T has the shape \(3, 3\); expected \(\.\.\., 4, 4\)"):
+    with pytest.raises(ShapeError, match=r"T has shape \(3, 3\); expected \(\.\.\., 4, 4\)"):
         se3.Ad_act(np.eye(3), np.zeros(6))

@@ -61,16 +61,32 @@ def _is_jax(x: object) -> bool:
     return jax is not None and isinstance(x, jax.Array)
 
 
-def asfloat(x: Array) -> Array:
-    """x as an array of floating-point numbers (or symbols); integers and lists become float64."""
+def asfloat(x: Array, name: str = "the array") -> Array:
+    """x as an array of floating-point numbers (or symbols); integers and lists become float64, what is masked becomes nan."""
     if _is_torch(x):
+        if x.is_complex():
+            raise _not_real(name, x)
         return x if x.is_floating_point() else x.double()
     if _is_jax(x):
+        if x.dtype.kind == "c":
+            raise _not_real(name, x)
         return x if x.dtype.kind == "f" else x.astype(float)
-    x = np.asanyarray(x)  # an array of symbols is a subclass of NumPy's
-    if x.dtype.kind not in "fiubO":
-        raise TypeError(f"real numbers are expected, not {x.dtype}")
-    return x if x.dtype.kind in "fO" else x.astype(np.float64)
+    try:
+        array = np.asanyarray(x)
+    except (ValueError, TypeError):  # lists of uneven length
+        raise _not_real(name, x) from None
+    if array.dtype.kind not in "fiubO":
+        raise _not_real(name, x)
+    if array.dtype.kind == "O":  # an array of symbols is a subclass of NumPy's
+        return array
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(np.float64), np.nan)
+    return np.asarray(array, dtype=None if array.dtype.kind == "f" else np.float64)
+
+
+def _not_real(name: str, x: object) -> ShapeError:
+    text = " ".join(repr(x).split())
+    return ShapeError(f"{name} is {text if len(text) < 80 else f'{text[:60]}… ({type(x).__name__})'}; expected real numbers.")
 
 
 def like(constant: Array, x: Array) -> Array:

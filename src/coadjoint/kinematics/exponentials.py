@@ -80,7 +80,7 @@ def _rows(screws: list[Array], robot: Robot) -> Array:
 def path_coordinates(robot: Robot, q: Array, frame: str) -> Array:
     """The coordinates (..., n) of the joints on the path to a frame, base outward, for q (..., nq); of mimic joints their own."""
     path, _ = _path(robot, frame)
-    q = asfloat(q)
+    q = asfloat(q, "q")
     if q.ndim == 0 or q.shape[-1] != robot.nq:
         raise ShapeError(f"q has shape {tuple(q.shape)}; expected (..., {robot.nq}) for robot {robot.name!r}.")
     return robot.tree_q(q)[..., [robot.tree_q_slices[i].start for i in path if robot.kind(i).nv]]
@@ -93,7 +93,7 @@ def product_of_exponentials(screws: Array, home: Array, q: Array, form: str = "s
     """
     if form not in FORMS:
         raise CoadjointError(f"form is {form!r}; choose 'space' (13), 'body' (14) or 'relative' (12).")
-    screws, home, q = asfloat(screws), asfloat(home), asfloat(q)
+    screws, home, q = asfloat(screws, "screws"), asfloat(home, "home"), asfloat(q, "q")
     xp = namespace(screws, home, q)
     reference = next(x for x in (q, screws, home) if namespace(x) is xp)
     screws, home, q = (x if namespace(x) is xp else like(x, reference) for x in (screws, home, q))

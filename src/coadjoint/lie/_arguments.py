@@ -8,11 +8,11 @@ from ..errors import ShapeError
 
 def arguments(*named: tuple[str, Array, tuple[int, ...]]) -> tuple[Array, ...]:
     """Each (name, array, core shape) as a floating-point array whose last axes are the core shape; () stands for a scalar."""
-    arrays = [asfloat(x) for _, x, _ in named]
+    arrays = [asfloat(x, name) for name, x, _ in named]
     for (name, _, core), x in zip(named, arrays, strict=True):
         if core and tuple(x.shape[-len(core) :]) != core:
             wanted = ", ".join(map(str, core))
-            raise ShapeError(f"{name} has the shape {tuple(x.shape)}; expected (..., {wanted}), batch axes in front.")
+            raise ShapeError(f"{name} has shape {tuple(x.shape)}; expected (..., {wanted}).")
     xp = namespace(*arrays)
     if xp.__name__.endswith("torch") or xp.__name__.startswith("jax"):
         reference = next(x for x in arrays if namespace(x) is xp)

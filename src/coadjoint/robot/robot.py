@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, asfloat, broadcast_batch, concat, like, mv
-from ..errors import ModelError, ShapeError, unknown
+from ..arrays import Array, broadcast_batch, concat, like, mv, namespace
+from ..errors import ModelError, unknown
 from ..lie import se3
+from ..lie._arguments import argument, arguments
 from . import edit, text
 from .joints import JointKind
 from .layout import layout
@@ -266,13 +267,13 @@ class Robot:
 
     def joint_index(self, joint: str) -> int:
         """The number of a joint, which is that of the link it carries."""
-        if joint not in self._joint_index:
+        if not isinstance(joint, str) or joint not in self._joint_index:
             raise unknown("joint", joint, self._joint_index)
         return self._joint_index[joint]
 
     def link_index(self, link: str) -> int:
         """The number of a link; -1 is the base."""
-        if link not in self._link_index:
+        if not isinstance(link, str) or link not in self._link_index:
             raise unknown("link", link, self._link_index)
         return self._link_index[link]
 
@@ -281,7 +282,7 @@ class Robot:
 
     def frame(self, name: str) -> tuple[int, Array]:
         """Link number (-1: the base) and pose in that link of a frame, a link or the base."""
-        if name in self._link_index:
+        if isinstance(name, str) and name in self._link_index:
             return self._link_index[name], np.eye(4)
         for k, frame in enumerate(self.frames):
             if frame.name == name:
@@ -315,19 +316,17 @@ class Robot:
 
     def integrate(self, q: Array, dv: Array) -> Array:
         """q (..., nq) moved by the tangent vector dv (..., nv): for an angle q + dv, for a free base T(q) exp(dv)."""
-        q, dv = self._checked(q, "q", self.nq), self._checked(dv, "dv", self.nv)
-        broadcast_batch(q=(q, 1), dv=(dv, 1))
+        q, dv = self._pair(("q", q, self.nq), ("dv", dv, self.nv))
         return self._jointwise(lambda kind, i: kind.integrate(q[..., self._q_slices[i]], dv[..., self._v_slices[i]]), q)
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """The tangent vector (..., nv) that moves q0 to q1: `integrate(q0, difference(q0, q1))` is q1."""
-        q0, q1 = self._checked(q0, "q0", self.nq), self._checked(q1, "q1", self.nq)
-        broadcast_batch(q0=(q0, 1), q1=(q1, 1))
+        q0, q1 = self._pair(("q0", q0, self.nq), ("q1", q1, self.nq))
         return self._jointwise(lambda kind, i: kind.difference(q0[..., self._q_slices[i]], q1[..., self._q_slices[i]]), q0)
 
     def rate(self, q: Array, v: Array) -> Array:
         """dq/dt (..., nq) at velocity v (..., nv): v itself where every joint has one screw, ½ q ⊗ (ω, 0) for a quaternion."""
-        q, v = self._checked(q, "q", self.nq), self._checked(v, "v", self.nv)
+        q, v = self._pair(("q", q, self.nq), ("v", v, self.nv))
         return self._jointwise(lambda kind, i: kind.rate(q[..., self._q_slices[i]], v[..., self._v_slices[i]]), q)
 
     def normalize(self, q: Array) -> Array:
@@ -339,11 +338,17 @@ class Robot:
         parts = [part(kind, i) for i, kind in enumerate(self.kinds) if i not in self.mimics and kind.nq]
         return concat(parts) if parts else example[..., :0]
 
-    def _checked(self, x: Array, name: str, size: int) -> Array:
-        x = asfloat(x)
-        if x.ndim == 0 or x.shape[-1] != size:
-            raise ShapeError(f"{name} has shape {tuple(x.shape)}; expected (..., {size}).")
-        return x
+    @staticmethod
+    def _checked(x: Array, name: str, size: int) -> Array:
+        return argument(name, x, size)
+
+    @staticmethod
+    def _pair(*named: tuple[str, Array, int]) -> list[Array]:
+        """Two arrays (..., size) of one array library, with the same batch axes."""
+        arrays = arguments(*((name, x, (size,)) for name, x, size in named))
+        batch = broadcast_batch(**{name: (x, 1) for (name, _, _), x in zip(named, arrays, strict=True)})
+        xp = namespace(*arrays)
+        return [x if x.shape[:-1] == batch else xp.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
 
     # --- the coordinates of the tree, in which a mimic joint has its own
 
