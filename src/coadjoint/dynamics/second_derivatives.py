@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, cross, like, mirror, stack, transpose
+from ..arrays import Array, cross, like, mirror, namespace, stack, transpose
 from ..kernel.dispatch import kernel
 from ..lie import inertia, se3
 from ..robot.robot import Robot
@@ -32,6 +32,8 @@ from .singular import explain_singular
 def tree_second_derivatives(robot: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
     """∂²τ_r/∂q_k∂q_l, ∂²τ_r/∂q_k∂v_l and ∂²τ_r/∂v_k∂v_l (..., n, n, n), r first, in the coordinates of the tree."""
     x, n = variations(robot, q, v, a, None), robot.tree_nv
+    if not n:
+        return (like(np.zeros((0, 0, 0)), q),) * 3
     found = tuple(Blocks((n, n, n), like(np.zeros(1), q)) for _ in range(3))
     along = Rates(*(path_screws(robot, x.f, list(rates)) for rates in zip(*x.rates, strict=True)))
     for z in range(robot.n_links):
@@ -154,5 +156,7 @@ def forward_dynamics_second_derivatives(robot: Robot, q: Array, v: Array, tau: A
     qq, qv, vv, qa = inverse_dynamics_second_derivatives(robot, q, v, a)
     mixed = qa @ a_q[..., None, :, :]
     forces = (qq + mixed + mixed.swapaxes(-1, -2), qv + qa @ a_v[..., None, :, :], vv, qa @ inverse[..., None, :, :])
-    n = robot.nv
-    return tuple(-(inverse @ x.reshape((*x.shape[:-3], n, n * n))).reshape(x.shape) for x in forces)
+    n, xp = robot.nv, namespace(a)
+    *others, last = (-(inverse @ x.reshape((*x.shape[:-3], n, n * n))).reshape(x.shape) for x in forces)
+    regular = xp.abs(a[..., :1]) < np.inf  # where there is no acceleration
+    return *others, xp.where(regular[..., None, None], last, np.nan) if n else last

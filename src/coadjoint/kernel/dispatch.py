@@ -69,7 +69,7 @@ class Kernel:
     ) -> None:
         self.source, self.returns, self.cores = source, returns, cores
         self.joint_space, self.explain, self.largest = joint_space, explain, largest
-        self.first: Any = (..., *(0 for _ in returns[0].split()))
+        self.last: Any = (..., *(-1 for _ in returns[-1].split()))
         self.signature = inspect.signature(source)
         parameters = list(self.signature.parameters.values())[1:]
         required = [p.name for p in parameters if p.default is inspect.Parameter.empty]
@@ -164,12 +164,11 @@ class Kernel:
         return explained
 
     def _lacking(self, result: Any) -> bool:
-        """Whether some state of NumPy arrays has no result: then all of it is nan, and a look at the first entry will do."""
-        x = result[0] if type(result) is tuple else result
+        """Whether some state of NumPy arrays has no result: then the last entry of the last one is nan."""
+        x = result[-1] if type(result) is tuple else result
         if type(x) is not np.ndarray or x.dtype == object or not x.size:
             return False
-        core = self.first
-        return x.item(0) != x.item(0) if x.ndim == len(core) - 1 else bool(np.isnan(x[core]).any())
+        return x.item(-1) != x.item(-1) if x.ndim == len(self.last) - 1 else bool(np.isnan(x[self.last]).any())
 
     def _spread(self, result: Any, batch: tuple[int, ...], reference: Array) -> Any:
         if len(self.returns) == 1:

@@ -26,7 +26,8 @@ def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: s
     table = Table()
     inputs = [variables(table, k, shape) for k, shape in enumerate(shapes.values())]
     try:
-        returned = fn(*inputs)
+        with np.errstate(all="ignore"):  # inf and nan are numbers like any other here
+            returned = fn(*inputs)
     except ValueError as error:
         if isinstance(error.__cause__, TraceError):  # NumPy hides it where it fills an array
             raise error.__cause__ from None
