@@ -21,9 +21,13 @@ from .geodesics import geodesic
 from .metric import inner_product
 
 PIECES = 6
-ITERATIONS = 40
-JOINED = 1e-10
-"""Pieces join if q and v agree to this, relative to 1 + |v|."""
+ITERATIONS = 25
+STEPS = 12
+"""Steps in each piece while the search is coarse."""
+FAST = 1e6
+"""A velocity beyond this has passed a singularity of the metric."""
+ROUGHLY, JOINED = 1e-5, 1e-10
+"""Pieces join if q and v agree to this, relative to 1 + |v|: while the search is coarse, and in the end."""
 STEP = 1e-5
 """Step of the central differences for the Jacobian: it decides how fast Newton's method converges, not to what."""
 
@@ -106,6 +110,21 @@ def _first_ways(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng
         yield robot.integrate(q0, way), chord + np.pi * np.cos(np.pi * s) * aside
 
 
+def _coarse(robot: Robot, q: np.ndarray, v: np.ndarray, duration: float) -> tuple[np.ndarray, np.ndarray]:
+    """Where geodesics lead, by steps of Runge and Kutta of fixed length: cheap, wherever it leads."""
+    h = duration / STEPS
+    for _ in range(STEPS):
+        rates = [flow.geodesic_rate(robot, q, v)]
+        for part in (0.5, 0.5, 1.0):
+            dq, dv = rates[-1]
+            rates.append(flow.geodesic_rate(robot, q + part * h * dq, v + part * h * dv))
+        (q1, v1), (q2, v2), (q3, v3), (q4, v4) = rates
+        q, v = q + h / 6 * (q1 + 2 * q2 + 2 * q3 + q4), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
+        if not (np.max(np.abs(v), initial=0.0) < FAST and np.all(np.isfinite(q))):
+            raise GeodesicError("the way leads where the mass matrix is nearly singular")
+    return flow.unit(robot, q), v
+
+
 def _join(robot: Robot, q: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.ndarray:
     """The velocity (nv,) at the start of the geodesic that the pieces, starting at q (pieces, nq) with v (pieces, nv), become."""
     n, pieces = robot.nv, len(q)
@@ -118,29 +137,30 @@ def _join(robot: Robot, q: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.nd
         gap[..., -1, n:] = 0.0  # the velocity at the goal is free
         return gap
 
-    size = lambda gap: float(np.max(np.abs(gap)))  # noqa: E731
-    ends = geodesic(robot, q, v, 1 / pieces)
-    gap = gaps(q, v, ends)
-    for _ in range(ITERATIONS):
-        if size(gap) < JOINED * (1 + size(v)):
-            return v[0]
-        step = STEP * np.concatenate([np.eye(2 * n), -np.eye(2 * n)])[:, None, :]
-        moved = robot.integrate(q, step[..., :n] + 0.0 * v), v + step[..., n:]
-        around = gaps(q, v, geodesic(robot, *moved, 1 / pieces))
-        columns = (around[: 2 * n] - around[2 * n :]) / (2 * STEP)  # (2n by, pieces, 2n)
-        change = _newton(columns, gap)
-        for factor in (1.0, 0.5, 0.25, 0.1, 0.03, 0.01):
-            new = robot.integrate(q, factor * change[:, :n]), v + factor * change[:, n:]
-            try:
-                new_gap = gaps(*new, geodesic(robot, *new, 1 / pieces))
-            except CoadjointError:
-                continue
-            if size(new_gap) < (1 - 0.1 * factor) * size(gap):
+    size = lambda x: float(np.max(np.abs(x)))  # noqa: E731
+    for lead, joined in ((_coarse, ROUGHLY), (geodesic, JOINED)):
+        gap = gaps(q, v, lead(robot, q, v, 1 / pieces))
+        for _ in range(ITERATIONS):
+            if size(gap) < joined * (1 + size(v)):
                 break
+            step = STEP * np.concatenate([np.eye(2 * n), -np.eye(2 * n)])[:, None, :]
+            moved = robot.integrate(q, step[..., :n] + 0.0 * v), v + step[..., n:]
+            around = gaps(q, v, _coarse(robot, *moved, 1 / pieces))
+            change = _newton((around[: 2 * n] - around[2 * n :]) / (2 * STEP), gap)
+            for factor in (1.0, 0.5, 0.25, 0.1, 0.03):
+                new = robot.integrate(q, factor * change[:, :n]), v + factor * change[:, n:]
+                try:
+                    new_gap = gaps(*new, lead(robot, *new, 1 / pieces))
+                except CoadjointError:
+                    continue
+                if size(new_gap) < (1 - 0.1 * factor) * size(gap):
+                    break
+            else:
+                raise GeodesicError(f"the pieces of the way do not join: they stay {size(gap):.2g} apart")
+            (q, v), gap = new, new_gap
         else:
-            raise GeodesicError(f"the pieces of the way do not join: they stay {size(gap):.2g} apart")
-        (q, v), gap = new, new_gap
-    raise GeodesicError(f"after {ITERATIONS} iterations the pieces of the way are still {size(gap):.2g} apart")
+            raise GeodesicError(f"after {ITERATIONS} iterations the pieces of the way are still {size(gap):.2g} apart")
+    return v[0]
 
 
 def _newton(columns: np.ndarray, gap: np.ndarray) -> np.ndarray:
@@ -158,24 +178,24 @@ def _newton(columns: np.ndarray, gap: np.ndarray) -> np.ndarray:
     return change.reshape(pieces, width)
 
 
-def _shortest(robot: Robot, start: Any, goal: Any) -> tuple[np.ndarray, np.ndarray]:
+def _shortest(robot: Robot, start: Any, goal: Any, attempts: int) -> tuple[np.ndarray, np.ndarray]:
     """Velocity (..., nv) and length (...) of the shortest geodesic found between configurations (..., nq)."""
     q0, q1 = flow.states(robot, start=(start, robot.nq), goal=(goal, robot.nq))
     batch = q0.shape[:-1]
     velocities, lengths = np.empty((*batch, robot.nv)), np.empty(batch)
     for k in np.ndindex(*batch):
-        report = geodesics_between(robot, q0[k], q1[k])
+        report = geodesics_between(robot, q0[k], q1[k], attempts)
         if not report.found:
             raise GeodesicError(f"{report}. `geodesics_between` takes more attempts; a goal nearer by may help.")
         velocities[k], lengths[k] = report.velocities[0], report.lengths[0]
     return velocities, lengths
 
 
-def logarithm(robot: Robot, start: Any, goal: Any) -> np.ndarray:
+def logarithm(robot: Robot, start: Any, goal: Any, attempts: int = 4) -> np.ndarray:
     """log_start(goal) (..., nv): the velocity at the start of the shortest geodesic found, exp_start(log) = goal."""
-    return _shortest(robot, start, goal)[0]
+    return _shortest(robot, start, goal, attempts)[0]
 
 
-def distance(robot: Robot, start: Any, goal: Any) -> np.ndarray:
+def distance(robot: Robot, start: Any, goal: Any, attempts: int = 4) -> np.ndarray:
     """The length (...) of the shortest geodesic found between two configurations (..., nq), in the metric of kinetic energy."""
-    return _shortest(robot, start, goal)[1]
+    return _shortest(robot, start, goal, attempts)[1]

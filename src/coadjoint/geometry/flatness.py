@@ -90,19 +90,28 @@ def flatness(robot: Robot, configurations: int = 32, rng: Any = 0) -> Flatness:
     if configurations < 1:
         raise CoadjointError(f"configurations is {configurations}; expected 1 or more.")
     q = robot.random(np.random.default_rng(rng), configurations)
-    n = robot.nv
-    M, R, lengths = mass_matrix(robot, q), curvature(robot, q), bending(robot, q)
-    scale = np.einsum("...ik,...jl->...ijkl", lengths, lengths)
-    scale = scale + np.einsum("...ijlk->...ijkl", scale)
-    ratio = np.divide(np.abs(R), scale, out=np.zeros_like(R), where=scale > 0)
-    values = np.linalg.eigvalsh(M) if n else np.ones((configurations, 1))
-    bound = np.maximum(TOLERANCE, ROUNDING * values[:, -1] / values[:, 0])
-    excess = ratio.reshape(configurations, -1) / bound[:, None] if n else np.zeros((configurations, 1))
-    state, at = np.unravel_index(np.argmax(excess), excess.shape)
-    i, j, k, l = (int(x) for x in np.unravel_index(at, (n,) * 4)) if n else (0, 0, 0, 0)  # noqa: E741
+    M = mass_matrix(robot, q)
     constant = bool(np.max(np.abs(M - M[0]), initial=0.0) <= 1e-12 * np.max(np.abs(M), initial=0.0))
-    largest = float(ratio.max(initial=0.0))
-    return Flatness(bool(excess[state, at] <= 1.0), largest, float(bound[state]), configurations, q[state], (i, j, k, l), constant)
+    worst = _curved(robot, q[0], M[0])
+    largest = worst[0]
+    for state in range(1, configurations):  # one by one, as the tensor of a large robot is large
+        found = _curved(robot, q[state], M[state])
+        largest = max(largest, found[0])
+        worst = max(worst, found, key=lambda x: x[0] / x[1])
+    ratio, bound, where, indices = worst
+    return Flatness(ratio <= bound, largest, bound, configurations, where, indices, constant)
+
+
+def _curved(robot: Robot, q: np.ndarray, M: np.ndarray) -> tuple[float, float, np.ndarray, tuple[int, int, int, int]]:
+    """The largest share of curvature in the bending at q (nq,), the bound it is compared with, q, and the indices of it."""
+    if not robot.nv:
+        return 0.0, TOLERANCE, q, (0, 0, 0, 0)
+    R, lengths = curvature(robot, q), bending(robot, q)
+    scale = np.einsum("ik,jl->ijkl", lengths, lengths) + np.einsum("il,jk->ijkl", lengths, lengths)
+    ratio = np.divide(np.abs(R), scale, out=np.zeros_like(R), where=scale > 0)
+    values = np.linalg.eigvalsh(M)
+    i, j, k, l = (int(x) for x in np.unravel_index(np.argmax(ratio), R.shape))  # noqa: E741
+    return float(ratio[i, j, k, l]), max(TOLERANCE, ROUNDING * float(values[-1] / values[0])), q, (i, j, k, l)
 
 
 def is_flat(robot: Robot) -> bool:
