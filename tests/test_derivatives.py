@@ -125,10 +125,14 @@ def test_native_equals_as_written(monkeypatch, seed):
     robot = random_robot(rng, 8, mimic=seed == 2, armature=True, damping=True)
     q, v, a = state(robot, rng, (7, 3))
     wrenches = rng.normal(size=(robot.n_links, 6))
-    native = [fn(robot, q, v, a, wrenches, friction=True) for fn in (cj.inverse_dynamics_derivatives, cj.forward_dynamics_derivatives)]
+    native = [
+        fn(robot, q, v, a, wrenches, friction=True) for fn in (cj.inverse_dynamics_derivatives, cj.forward_dynamics_derivatives)
+    ]
     monkeypatch.setenv("COADJOINT_NATIVE", "0")
     robot = cj.Robot(robot.name, robot.links, robot.frames, robot.gravity, robot.base)
-    written = [fn(robot, q, v, a, wrenches, friction=True) for fn in (cj.inverse_dynamics_derivatives, cj.forward_dynamics_derivatives)]
+    written = [
+        fn(robot, q, v, a, wrenches, friction=True) for fn in (cj.inverse_dynamics_derivatives, cj.forward_dynamics_derivatives)
+    ]
     condition = np.linalg.cond(cj.mass_matrix(robot, q)).max()
     for group, other, tolerance in zip(native, written, (1e-12, max(1e-12, 1e-14 * condition)), strict=True):
         for x, y in zip(group, other, strict=True):

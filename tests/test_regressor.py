@@ -56,7 +56,9 @@ def test_the_law_of_lagrange():
     q, v, a = state(robot, rng)
     energy = lambda robot, q, v: cj.kinetic_energy_regressor(robot, q, v) - cj.potential_energy_regressor(robot, q)  # noqa: E731
     by_v = cj.differential(energy, "v")
-    rate = np.einsum("pij,j->pi", cj.derivative(by_v, robot, "q")(q, v), v) + np.einsum("pij,j->pi", cj.derivative(by_v, robot, "v")(q, v), a)
+    rate = np.einsum("pij,j->pi", cj.derivative(by_v, robot, "q")(q, v), v) + np.einsum(
+        "pij,j->pi", cj.derivative(by_v, robot, "v")(q, v), a
+    )
     assert relative(rate - cj.derivative(energy, robot, "q")(q, v), cj.regressor(robot, q, v, a).T) < 1e-12
 
 
@@ -103,4 +105,7 @@ def test_pinocchios_regressor():
         ours = cj.regressor(robot, q[0], v[0], a[0])
         for i, joint in enumerate(robot.joint_names):
             columns = 10 * (peer.model.getJointId(joint) - 1) + order
-            assert np.abs(ours[:, 10 * i : 10 * i + 10] - peer.P.T @ theirs[:, columns]).max() < 1e-11 * np.abs(theirs).max(), (name, joint)
+            assert np.abs(ours[:, 10 * i : 10 * i + 10] - peer.P.T @ theirs[:, columns]).max() < 1e-11 * np.abs(theirs).max(), (
+                name,
+                joint,
+            )

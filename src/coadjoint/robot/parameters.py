@@ -9,7 +9,8 @@
     frames          six per named frame: its pose T becomes T exp(ξ)
     axes            the screws of the joints, moved on the surface of those of their kind: a revolute joint has four (tilts about two
                     directions across the axis, then shifts along them), a helical one also its pitch, a prismatic one two tilts, a
-                    universal one four for either axis, a spherical, planar or free one six (a motion exp(ξ) of the whole joint)
+                    universal one four for either axis, a spherical or free one six (a motion exp(ξ) of the whole joint), a planar
+                    one five (rotations, and shifts in the plane)
     dh:frame        four per joint on the path to a frame: θ, d, a, α of the modified convention, links kept at their
                     Denavit–Hartenberg frames; revolute and prismatic joints only
     payload:frame   ten: a body that the frame's link carries, in that frame
@@ -184,6 +185,8 @@ def _axes(robot: Robot) -> ParameterSet:
 
 def _moves(kind: str, screws: Array) -> tuple[np.ndarray, Sequence[str]]:
     """The twists that move screws among those of their kind, without those that leave them as they are, and their names."""
+    if kind == "planar":  # a shift along the normal changes nothing
+        return np.concatenate([np.eye(6)[:3], np.asarray(screws[1:], dtype=float)]), (*TWIST[:3], "x", "y")
     if kind in SUBGROUPS:
         return np.eye(6), TWIST
     w, v = np.asarray(screws[0, :3], dtype=float), np.asarray(screws[0, 3:], dtype=float)
