@@ -47,8 +47,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 
 LONG = 250
 """Above this size formulas get short names for what repeats."""
-TERMS = 8000
-"""An expanded form with more terms is not one to read."""
+TERMS, ENTRY = 4500, 1500
+"""An expanded form with more terms, in all or in one entry, is not one to read."""
 WORK = 2e5
 """Products of single terms after which expanding is given up: part of a second."""
 
@@ -233,7 +233,8 @@ class _Writer:
             polys = self.model.polynomials(name)
         except TooLargeError:
             return False
-        if sum(len(getattr(x, "terms", ())) for x in polys.flat) > TERMS:
+        counts = [len(getattr(x, "terms", ())) for x in polys.flat]
+        if sum(counts) > TERMS or max(counts) > ENTRY:
             return False
         self.arrays[name] = np.empty_like(polys)
         for index in np.ndindex(polys.shape):

@@ -107,14 +107,14 @@ class Parameters:
 
     def symbolic(self, p: Array) -> Robot:
         """The robot with elements of p in the place of its numbers."""
-        robot, n = self.robot, self.robot.n_links
+        robot, n, p = self.robot, self.robot.n_links, p.tolist()
 
         def filled(template: np.ndarray, what: str, sign: Any = None) -> np.ndarray:
             array = np.array(template, dtype=object)
             for (kind, i, k), place in self.places.items():
                 if kind == what:
                     index = (i, *k) if isinstance(k, tuple) else (i, k) if array.ndim > 1 else (i,)
-                    array[index] = p[place] if sign is None else sign[i] * p[place]
+                    array[index] = p[place] if sign is None else float(sign[i]) * p[place]
             return array
 
         placements = np.array(robot.placements, dtype=object)
@@ -127,7 +127,7 @@ class Parameters:
         for (kind, i, _), place in self.places.items():
             if kind == "pitch":
                 k = robot.tree_v_slices[i].start
-                screws[k, 3:] = [x * p[place] for x in robot.screws[k, :3]]
+                screws[k, 3:] = [float(x) * p[place] for x in robot.screws[k, :3]]
         alone = np.count_nonzero(robot.gravity) == 1
         gravity = filled(np.zeros(3), "gravity", np.sign(robot.gravity) if alone else None)
         armature = filled(np.zeros(len(robot.armature)), "armature")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from ..kernel.export.latex import number as latex_number
 from .formula import Formula, Power, Product, Quotient, Sum, Symbol, Trig
 
 _SUM, _PRODUCT, _ATOM = range(3)
@@ -13,12 +12,12 @@ _SUM, _PRODUCT, _ATOM = range(3)
 
 
 class Printer:
-    """Plain text. `short`: sin(q_2 + q_3) is s_23, to be explained elsewhere."""
+    """Plain text. `short`: sin(q_2 + q_3) is s_23, to be explained elsewhere. `fractions`: 0.5 is 1/2, as no number is measured."""
 
     times, plus, minus = " ", " + ", " - "
 
-    def __init__(self, digits: int = 17, short: bool = False) -> None:
-        self.digits, self.short = digits, short
+    def __init__(self, digits: int = 17, short: bool = False, fractions: bool = False) -> None:
+        self.digits, self.short, self.fractions = digits, short, fractions
 
     def __call__(self, f: Formula) -> str:
         return self._level(f)[0]
@@ -39,12 +38,9 @@ class Printer:
         if x == int(x) and x < 1e6:
             return str(int(x))
         near = Fraction(x).limit_denominator(8)
-        if float(near) == x and near.denominator in (2, 4, 8) and near.numerator < 10 and self.exact_fractions:
+        if float(near) == x and near.denominator in (2, 4, 8) and near.numerator < 10 and self.fractions:
             return f"{near.numerator}/{near.denominator}"
         return f"{x:.{self.digits}g}"
-
-    exact_fractions = False
-    """Whether ½ is 1/2: it is where numbers are not measured."""
 
     def symbol(self, symbol: Symbol) -> str:
         return symbol.name
@@ -125,7 +121,12 @@ class Latex(Printer):
     times = r" \, "
 
     def number(self, x: float) -> str:
-        return latex_number(x, self.digits)
+        text = super().number(x)
+        above, _, below = text.partition("/")
+        mantissa, _, exponent = text.partition("e")
+        if below:
+            return rf"\frac{{{above}}}{{{below}}}"
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else text
 
     def symbol(self, symbol: Symbol) -> str:
         letter, _, index = symbol.name.partition("_")
@@ -156,8 +157,7 @@ class C(Printer):
     times = " * "
 
     def number(self, x: float) -> str:
-        text = repr(float(x))
-        return text
+        return repr(float(x))
 
     def symbol(self, symbol: Symbol) -> str:
         if symbol.kind in ("q", "v"):

@@ -60,6 +60,11 @@ class Ring:
         x, y, z, w = map(self.position, symbols)
         self.unit[w] = (x, y, z)
 
+    def exponent(self, key: int, k: int) -> int:
+        """The exponent of generator k in a monomial."""
+        bias = (1 << (_BITS * (k + 1))) // (2 * _HALF - 1) * _HALF  # every field made positive, so that none borrows
+        return ((key + bias) >> (_BITS * k) & (2 * _HALF - 1)) - _HALF
+
     def exponents(self, key: int) -> dict[int, int]:
         """The exponents of a monomial by the number of their generator."""
         found, k = {}, 0
@@ -144,11 +149,10 @@ class Poly:
         """With w² = 1 - x² - y² - z² for every quaternion."""
         terms = self.terms
         for w, xyz in self.ring.unit.items():
-            shift = _BITS * w
-            while high := [key for key in terms if self.ring.exponents(key).get(w, 0) > 1]:
-                rest = Poly(self.ring, {key: x for key, x in terms.items() if key not in set(high)})
+            while high := {key for key in terms if self.ring.exponent(key, w) > 1}:
+                rest = Poly(self.ring, {key: x for key, x in terms.items() if key not in high})
                 for key in high:
-                    lower = key - (2 << shift)
+                    lower = key - (2 << _BITS * w)
                     rest = rest + Poly(self.ring, {lower: terms[key]})
                     for k in xyz:
                         rest = rest + Poly(self.ring, {lower + (2 << _BITS * k): -terms[key]})

@@ -74,8 +74,7 @@ def _blocks(e: Equations) -> list[tuple[str, list[tuple[str, Formula]]]]:
 
 
 def text(e: Equations, digits: int) -> str:
-    printer = Printer(digits, _is_short(e))
-    printer.exact_fractions = bool(e.parameters)
+    printer = Printer(digits, _is_short(e), bool(e.parameters))
     parts = []
     for _, block in _blocks(e):
         lines = []
@@ -100,7 +99,7 @@ def _filled(items: list[str]) -> list[str]:
 
 
 def latex(e: Equations, digits: int) -> str:
-    printer = Latex(digits, _is_short(e))
+    printer = Latex(digits, _is_short(e), bool(e.parameters))
     lines = []
     for name, block in _blocks(e):
         whole = _matrix(e, name, printer) if name else None
