@@ -191,13 +191,11 @@ def curvature(robot: Robot, q: Array) -> Array:
     pair[first, second] = pair[second, first] = np.arange(len(first))
     lowered = symbols[..., first, second, :]  # ordered as the path is, for freedoms of a group too
     gram = lowered @ inverse @ transpose(lowered)
-    i, j, k, l = np.array(_kept(robot, "independent", lambda: _independent(n))).T  # noqa: E741
+    i, j, k, l = _kept(robot, "independent", lambda: np.array(_independent(n)).T)  # noqa: E741
     ordered = lambda x, y: gram[..., np.minimum(x, y), np.maximum(x, y)]  # noqa: E731
     R = _flat_part(robot, tree_q) - ordered(pair[i, k], pair[j, l]) + ordered(pair[i, l], pair[j, k])
-    xp = namespace(inverse, R)
-    regular = (inverse[..., 0, 0] > 0.0)[..., None]
-    zero = like(np.zeros(1), R)
-    R, zero = (xp.where(regular, x, np.nan) for x in (R, zero))
+    # Where M is singular its inverse is nan, and so is R; what vanishes by symmetry has to be told.
+    zero = namespace(inverse).where(inverse[..., :1, 0] > 0.0, like(np.zeros(1), R), np.nan)
     return _full(R, n, _kept(robot, "spread", lambda: _spread(n)), zero)
 
 
