@@ -13,7 +13,8 @@ import numpy as np
 from .graph import Graph
 
 _SOURCES = (
-    "blocks", "builtin", "call", "context", "driver", "elementary", "engine", "image", "ir", "lower", "native", "repeat", "schedule", "target",
+    "areas", "blocks", "builtin", "call", "context", "driver", "elementary", "engine", "image", "ir", "lower", "native",
+    "repeat", "schedule", "sparse", "target",
 )  # fmt: skip
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import blocks, elementary
+from . import elementary
 from .context import define_context
 from .driver import ARGUMENTS, block_bytes, driver
 from .graph import Graph
 from .ir import Body, Lanes, Module
-from .schedule import Chunk, Plan, Step, argument_slot, columns, operands, plan
+from .schedule import Chunk, Plan, Step, columns, operands, plan
 from .target import Target
 
 _PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
@@ -179,13 +179,13 @@ class _Chunk:
 
     def _block(self, step: Step) -> None:
         graph, block = self.graph, step.what
-        _, n, m = graph.value[block]
-        area = self.plan.areas[block]
+        area, lies = self.plan.areas[block]
         for index, k in enumerate(graph.args[block]):
             if graph.op[k] in ("const", "part"):  # all others were written here when they were made
-                slot = self._slot(area + argument_slot(graph.value[block], index))
-                self.body.store(self.lanes.type, self.value(k), slot, self.width)
-        blocks.spd_solve(self.body, self._slot(area), n, m)
+                slot = lies.argument_slot(index)
+                if slot is not None:
+                    self.body.store(self.lanes.type, self.value(k), self._slot(area + slot), self.width)
+        lies.emit(self.body, self._slot(area))
 
     def _load(self, step: Step) -> None:
         array, first, width = step.what

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .areas import Full, layout
 from .graph import Graph
+from .sparse import Sparse
 
 SINGLE = 1200
 """Up to so many instructions a graph is one chunk."""
@@ -58,8 +60,8 @@ class Plan:
     slots: dict[int, int]
     feeds: dict[int, list[int]]
     """Slots inside the areas of dense blocks that a value is also written to when it is made."""
-    areas: dict[int, int]
-    """First slot of the area of each dense block."""
+    areas: dict[int, tuple[int, Full | Sparse]]
+    """First slot of the area of each dense block, and how it lies there."""
     n_slots: int
     weight: int
 
@@ -299,30 +301,7 @@ def _cut_run(steps: list[Step]) -> list[list[Step]]:
     return chunks
 
 
-def area_size(value: tuple[Any, ...]) -> int:
-    """Slots that a dense block works on."""
-    kind, n, m = value
-    assert kind == "spd_solve"
-    even = n + n % 2
-    return even * (even + 1) // 2 + m * even
-
-
-def part_slot(value: tuple[Any, ...], index: int) -> int:
-    """Where in its area a result of a dense block stands."""
-    _, n, m = value
-    even = n + n % 2
-    row, column = divmod(index, m)
-    return even * (even + 1) // 2 + column * even + row
-
-
-def argument_slot(value: tuple[Any, ...], index: int) -> int:
-    """Where in its area an argument of a dense block goes."""
-    _, n, _ = value
-    triangle = n * (n + 1) // 2
-    return index if index < triangle else part_slot(value, index - triangle)
-
-
-def _place(graph: Graph, chunks: list[Chunk]) -> tuple[dict[int, int], dict[int, list[int]], dict[int, int], int]:
+def _place(graph: Graph, chunks: list[Chunk]) -> tuple[dict[int, int], dict[int, list[int]], dict[int, tuple[int, Full | Sparse]], int]:
     """Slots for values that cross chunks, each used again once its value has been read for the last time."""
     born = {k: c for c, chunk in enumerate(chunks) for step in chunk.steps for k in step.defs}
     dies: dict[int, int] = {}
@@ -340,7 +319,7 @@ def _place(graph: Graph, chunks: list[Chunk]) -> tuple[dict[int, int], dict[int,
     in_area = {k: block for c, block in blocks for k in chunks[c].steps[0].defs}
     slots: dict[int, int] = {}
     feeds: dict[int, list[int]] = {}
-    areas: dict[int, int] = {}
+    areas: dict[int, tuple[int, Full | Sparse]] = {}
     free = _Free()
     starting: dict[int, list[int]] = {}
     for block, c in area_born.items():
@@ -350,12 +329,14 @@ def _place(graph: Graph, chunks: list[Chunk]) -> tuple[dict[int, int], dict[int,
         for first, count in ending.pop(c, ()):
             free.give(first, count)
         for block in starting.get(c, ()):
-            count = area_size(graph.value[block])
-            areas[block] = free.take(count)
-            ending.setdefault(area_dies[block] + 1, []).append((areas[block], count))
+            lies = layout(graph, block)
+            areas[block] = first, _ = free.take(lies.size), lies
+            ending.setdefault(area_dies[block] + 1, []).append((first, lies.size))
             for index, k in enumerate(graph.args[block]):
                 if graph.op[k] not in ("const", "part"):
-                    feeds.setdefault(k, []).append(areas[block] + argument_slot(graph.value[block], index))
+                    slot = lies.argument_slot(index)
+                    assert slot is not None
+                    feeds.setdefault(k, []).append(first + slot)
         for step in chunk.steps:
             if step.kind == "write":  # its loop reads slots only, so constants need some, too
                 for k in graph.outputs[step.what[0]]:
@@ -363,7 +344,8 @@ def _place(graph: Graph, chunks: list[Chunk]) -> tuple[dict[int, int], dict[int,
                         slots[k] = chunk.keep[k] = free.take(1)
             for k in step.defs:
                 if k in in_area:
-                    slots[k] = areas[in_area[k]] + part_slot(graph.value[in_area[k]], graph.value[k])
+                    first, lies = areas[in_area[k]]
+                    slots[k] = first + lies.part_slot(graph.value[k])
                 elif dies.get(k, c) > c:
                     slots[k] = free.take(1)
                     chunk.keep[k] = slots[k]
