@@ -34,10 +34,6 @@ def test_inverse_dynamics_of_every_urdf(monkeypatch, name):
 
 CHOSEN = ("panda.urdf", "hyq_no_sensors.urdf", "ur5_robot.urdf", "solo12.urdf", "talos_reduced.urdf")
 SOME = [name for name in FILES if name.rpartition("/")[2] in CHOSEN]
-    name
-    for name in FILES
-    if name.rpartition("/")[2] in ("panda.urdf", "hyq_no_sensors.urdf", "ur5_robot.urdf", "solo12.urdf", "talos_reduced.urdf")
-]
 
 
 @pytest.mark.filterwarnings("ignore::coadjoint.errors.ModelWarning")
