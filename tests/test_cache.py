@@ -112,7 +112,7 @@ def test_the_key_covers_all_that_decides_the_code(monkeypatch):
     assert base != identity.key("x", dtype="float32")
     graphs = [random_graph(seed, 40, shapes=((3,),), out=((4,),)) for seed in (1, 2)]
     assert len({identity.of_graph(g) for g in graphs}) == 2
-    for name, other in (("_processor", lambda: ["another"]), ("_SOURCES", ("ir",))):
+    for name, other in (("_processor", lambda: ["another"]), ("_sources", lambda: [])):
         with monkeypatch.context() as patch:
             patch.setattr(identity, name, other)
             identity.surroundings.cache_clear()

@@ -278,7 +278,7 @@ def test_products_are_absorbed_where_that_saves_one():
 def test_slots_are_used_again():
     """A long chain needs no more scratch memory than a short one."""
     sizes = []
-    for n in (3000, 9000):
+    for n in (6000, 18000):
         make = Maker((3,))
         x, y, z = make.inputs[0]
         for _ in range(n // 3):

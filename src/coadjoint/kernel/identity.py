@@ -12,11 +12,6 @@ import numpy as np
 
 from .graph import Graph
 
-_SOURCES = (
-    "areas", "blocks", "builtin", "call", "context", "driver", "elementary", "engine", "image", "ir", "lower", "native",
-    "repeat", "schedule", "sparse", "target",
-)  # fmt: skip
-
 
 @functools.cache
 def surroundings() -> str:
@@ -29,9 +24,14 @@ def surroundings() -> str:
     parts = [coadjoint.__version__, llvmlite.__version__, np.__version__, platform.python_version(), *_processor()]
     for part in parts:
         digest.update(part.encode() + b"\0")
-    for name in _SOURCES:
-        digest.update((Path(__file__).with_name(name + ".py")).read_bytes() + b"\0")
+    for path in _sources():
+        digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def _sources() -> list[Path]:
+    """All of this package: what a graph becomes is decided in most of its files."""
+    return sorted(Path(__file__).parent.glob("*.py"))
 
 
 def _processor() -> list[str]:

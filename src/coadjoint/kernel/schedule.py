@@ -14,16 +14,19 @@ from typing import Any
 
 from .areas import Full, layout
 from .graph import Graph
+from .sequence import sequence
 from .sparse import Sparse
 
-SINGLE = 1200
+SINGLE = 2000
 """Up to so many instructions a graph is one chunk."""
-CHUNK = (250, 450)
+CHUNK = (700, 1100)
 """Shortest and longest chunk of longer graphs; the cut goes where fewest values cross."""
 TRIG_GROUP = 8
 """Most arguments whose sines and cosines are computed together."""
-TRIG_WINDOW = 400
-"""How far ahead in the order such arguments are looked for."""
+TRIG_WINDOW = 24
+"""How many angles ahead are looked at for that."""
+ANGLE = 4
+"""How many operations may be brought forward to have an angle earlier, such as the sum of a coordinate and an offset."""
 WIDE = 64
 """Columns from which on an output is written by a loop, block after block of lanes, so that memory sees even streams."""
 WEIGHT = {"trig": 30, "exp": 40, "log": 40, "atan2": 60, "div": 4, "sqrt": 4}
@@ -136,10 +139,15 @@ def operands(graph: Graph, fused: dict[int, int], k: int) -> tuple[int, ...]:
 
 
 def _steps(graph: Graph, live: Sequence[bool], fused: dict[int, int]) -> list[Step]:
-    """The computations in the order of the trace, sines and cosines gathered into groups."""
+    """The computations in an order that keeps few values waiting, sines and cosines gathered into groups."""
     op, args = graph.op, graph.args
     absorbed = set(fused.values())
     order = [k for k in range(len(graph)) if live[k] and op[k] not in ("const", "input", "part") and k not in absorbed]
+
+    def reads(k: int) -> list[int]:
+        return [args[a][0] if op[a] == "part" else a for a in operands(graph, fused, k)]
+
+    order = sequence(order, reads)
     trig: dict[int, list[int]] = {}
     parts: dict[int, list[int]] = {}
     for k in range(len(graph)):
@@ -149,35 +157,52 @@ def _steps(graph: Graph, live: Sequence[bool], fused: dict[int, int]) -> list[St
             parts.setdefault(args[k][0], []).append(k)
     ready = [op[k] in ("const", "input") for k in range(len(graph))]
     steps: list[Step] = []
-    angles = [(place, args[k][0]) for place, k in enumerate(order) if op[k] in ("sin", "cos")]
-    ahead = 0
-    for place, k in enumerate(order):
+
+    def emit(k: int) -> None:
+        made = tuple(parts.get(k, ())) if op[k] == "block" else (k,)
+        uses = tuple(dict.fromkeys(a for a in operands(graph, fused, k) if op[a] != "const"))
+        steps.append(Step("block" if op[k] == "block" else "node", k, made, uses, WEIGHT.get(op[k], 1)))
+        for n in (k, *made):
+            ready[n] = True
+
+    def within_reach(angle: int) -> list[int] | None:
+        """Up to ANGLE nodes, in order, that are all that is missing for the angle; None if there are more."""
+        missing: list[int] = []
+        stack = [angle]
+        while stack:
+            k = stack.pop()
+            if ready[k] or k in missing:
+                continue
+            if len(missing) == ANGLE or op[k] in ("sin", "cos", "part"):
+                return None
+            missing.append(k)
+            stack.extend(operands(graph, fused, k))
+        return sorted(missing)
+
+    angles = list(dict.fromkeys(args[k][0] for k in order if op[k] in ("sin", "cos")))
+    first = 0
+    for k in order:
         if ready[k]:
             continue
         if op[k] in ("sin", "cos"):
-            while angles[ahead][0] < place:
-                ahead += 1
+            while all(ready[n] for n in trig[angles[first]]):
+                first += 1
             group: list[int] = []
-            for later, angle in angles[ahead:]:
-                if later - place > TRIG_WINDOW or len(group) == TRIG_GROUP:
+            for angle in angles[first : first + TRIG_WINDOW]:
+                if len(group) == TRIG_GROUP:
                     break
-                if ready[angle] and angle not in group and not all(ready[n] for n in trig[angle]):
-                    group.append(angle)
+                if not all(ready[n] for n in trig[angle]):
+                    missing = within_reach(angle)
+                    if missing is not None:
+                        for n in missing:
+                            emit(n)
+                        group.append(angle)
             made = tuple(n for angle in group for n in trig[angle])
-            uses = tuple(a for a in group if op[a] != "const")
-            steps.append(Step("trig", group, made, uses, WEIGHT["trig"] * len(group)))
+            steps.append(Step("trig", group, made, tuple(a for a in group if op[a] != "const"), WEIGHT["trig"] * len(group)))
             for n in made:
                 ready[n] = True
-        elif op[k] == "block":
-            made = tuple(parts.get(k, ()))
-            uses = tuple(dict.fromkeys(a for a in args[k] if op[a] != "const"))
-            steps.append(Step("block", k, made, uses, 1))
-            for n in (k, *made):
-                ready[n] = True
         else:
-            uses = tuple(dict.fromkeys(a for a in operands(graph, fused, k) if op[a] != "const"))
-            steps.append(Step("node", k, (k,), uses, WEIGHT.get(op[k], 1)))
-            ready[k] = True
+            emit(k)
     return steps
 
 
@@ -301,7 +326,9 @@ def _cut_run(steps: list[Step]) -> list[list[Step]]:
     return chunks
 
 
-def _place(graph: Graph, chunks: list[Chunk]) -> tuple[dict[int, int], dict[int, list[int]], dict[int, tuple[int, Full | Sparse]], int]:
+def _place(
+    graph: Graph, chunks: list[Chunk]
+) -> tuple[dict[int, int], dict[int, list[int]], dict[int, tuple[int, Full | Sparse]], int]:
     """Slots for values that cross chunks, each used again once its value has been read for the last time."""
     born = {k: c for c, chunk in enumerate(chunks) for step in chunk.steps for k in step.defs}
     dies: dict[int, int] = {}

@@ -1,0 +1,105 @@
+"""The order in which nodes are computed: one that keeps few values waiting, as registers are few.
+
+Several orders are made and the one is taken in which the fewest values outlive a stretch of code that registers, and a
+chunk of it, can serve.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+
+STRETCHES = ((48, 4), (500, 1))
+"""(Length of a stretch of code, how much a value counts that it reads from before): registers; scratch memory."""
+
+
+def sequence(nodes: Sequence[int], reads: Callable[[int], Sequence[int]]) -> list[int]:
+    """The nodes, given in an order in which they can be computed, in a better one.
+
+    `reads(k)`: what node k waits for; what is not among the nodes is always there.
+    """
+    place = {k: n for n, k in enumerate(nodes)}
+    args = [[place[a] for a in dict.fromkeys(reads(k)) if a in place] for k in nodes]
+    users: list[list[int]] = [[] for _ in nodes]
+    for n, row in enumerate(args):
+        for a in row:
+            users[a].append(n)
+    given = list(range(len(nodes)))
+    depth = [0] * len(nodes)
+    for n, row in enumerate(args):
+        depth[n] = 1 + max((depth[a] for a in row), default=0)
+    deep = _depth_first(args, users, depth)
+    by_depth = sorted(given, key=depth.__getitem__)
+    orders = [given, *(_backwards(args, users, base) for base in (given, deep, by_depth))]
+    best = min(orders, key=lambda order: _waiting(args, order))
+    return [nodes[n] for n in best]
+
+
+def _backwards(args: list[list[int]], users: list[list[int]], base: list[int]) -> list[int]:
+    """From the last node to the first: of those that nothing waits for, the one whose arguments mostly wait already.
+
+    Among equals the latest in the base order.
+    """
+    count = len(args)
+    rank = [0] * count  # latest first
+    for n, k in enumerate(base):
+        rank[k] = count - 1 - n
+    at = base[::-1]
+    left = [len(row) for row in users]
+    gain = [len(row) for row in args]  # arguments that would begin to wait, less one if the node itself waits
+    waits = bytearray(count)
+    done = bytearray(count)
+    heap = [(gain[k] + 1) * count + rank[k] for k in range(count) if not left[k]]
+    heapq.heapify(heap)
+    order: list[int] = []
+    while heap:
+        score, r = divmod(heapq.heappop(heap), count)
+        k = at[r]
+        if done[k] or score != gain[k] + 1:
+            continue  # an old entry
+        done[k] = 1
+        order.append(k)
+        for a in args[k]:
+            left[a] -= 1
+            if not waits[a]:
+                waits[a] = 1
+                gain[a] -= 1
+                for u in users[a]:
+                    gain[u] -= 1
+                    if not left[u] and not done[u]:
+                        heapq.heappush(heap, (gain[u] + 1) * count + rank[u])
+            if not left[a]:
+                heapq.heappush(heap, (gain[a] + 1) * count + rank[a])
+    order.reverse()
+    return order
+
+
+def _depth_first(args: list[list[int]], users: list[list[int]], depth: list[int]) -> list[int]:
+    """Each node when it is first needed, the longest way to it first."""
+    seen = bytearray(len(args))
+    order: list[int] = []
+    for root in range(len(args)):
+        if users[root]:
+            continue
+        stack = [root]
+        while stack:
+            k = stack.pop()
+            if k < 0:
+                order.append(~k)
+            elif not seen[k]:
+                seen[k] = 1
+                stack.append(~k)
+                stack.extend(sorted((a for a in args[k] if not seen[a]), key=depth.__getitem__))
+    return order
+
+
+def _waiting(args: list[list[int]], order: list[int]) -> int:
+    """How many values are read in a later stretch of code than they were made in, counted once in each and when made."""
+    total = 0
+    place = [0] * len(order)
+    for n, k in enumerate(order):
+        place[k] = n
+    for length, weight in STRETCHES:
+        crossing = {(a, n // length) for n, k in enumerate(order) for a in args[k] if place[a] // length != n // length}
+        total += weight * (len(crossing) + len({a for a, _ in crossing}))
+    return total
