@@ -94,6 +94,9 @@ def test_arrays_of_other_classes(panda):
         found = cj.gravity_force(panda, np.matrix(q))
     assert type(found) is np.ndarray
     np.testing.assert_array_equal(found, cj.gravity_force(panda, q[None]))
+    objects = cj.gravity_force(panda, q.astype(object))  # as a table of mixed columns gives them
+    assert objects.dtype == np.float64
+    np.testing.assert_array_equal(objects, found[0])
     rows = np.ma.masked_array([q, q], mask=[[False] * 7, [False] * 6 + [True]])
     found = cj.gravity_force(panda, rows)
     assert type(found) is np.ndarray

@@ -136,3 +136,28 @@ def test_a_traced_singular_mass_matrix_is_nan():
     a = cj.forward_dynamics(robot, q, torch.zeros(2, dtype=torch.float64), torch.zeros(2, dtype=torch.float64))
     assert torch.isfinite(a[0]).all()
     assert torch.isnan(a[1]).all()
+
+
+def test_torch_of_two_precisions_takes_the_higher():
+    torch = pytest.importorskip("torch")
+    robot, q, v, a = state(2)
+    single = torch.tensor(q).float()
+    for name in ("inverse_dynamics", "forward_dynamics", "integrate"):
+        found = FUNCTIONS[name](robot, single, torch.tensor(v), a)
+        assert found.dtype == torch.float64
+        np.testing.assert_array_equal(found, FUNCTIONS[name](robot, single.double(), torch.tensor(v), torch.tensor(a)))
+
+
+def test_what_is_wrong_is_said_as_for_numpy(jax):
+    torch = pytest.importorskip("torch")
+    panda = cj.load("panda")
+    for array in (jax.numpy.asarray, torch.tensor):
+        for x, message in (
+            (np.zeros(6), r"q has shape \(6,\); expected \(\.\.\., 7\) for robot 'panda' \(nq = 7\)\."),
+            (np.zeros(7) + 1j, r"q is .*; expected real numbers\."),
+        ):
+            with pytest.raises(cj.CoadjointError, match=f"^{message}$"):
+                cj.gravity_force(panda, array(x))
+        with pytest.raises(cj.CoadjointError, match=r"batch axes do not broadcast: q \(2,\), v \(3,\), a \(\)"):
+            cj.inverse_dynamics(panda, array(np.zeros((2, 7))), array(np.zeros((3, 7))), array(np.zeros(7)))
+        assert cj.gravity_force(panda, array(np.zeros((0, 7)))).shape == (0, 7)

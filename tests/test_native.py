@@ -343,6 +343,7 @@ def test_many_threads_call_and_compile_at_once():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # newer Pythons warn of forking with threads
+@pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")  # and so does JAX, once it was used
 def test_fork_after_use(f):
     """A child calls, shares a batch among threads of its own, and compiles, whatever the parent's threads did."""
     inputs = sample((1001,), (1001,), ())

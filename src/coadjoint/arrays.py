@@ -65,18 +65,18 @@ def asfloat(x: Array, name: str = "the array") -> Array:
     """x as an array of floating-point numbers (or symbols); integers and lists become float64, what is masked becomes nan."""
     if _is_torch(x):
         if x.is_complex():
-            raise _not_real(name, x)
+            raise not_real(name, x)
         return x if x.is_floating_point() else x.double()
     if _is_jax(x):
         if x.dtype.kind == "c":
-            raise _not_real(name, x)
+            raise not_real(name, x)
         return x if x.dtype.kind == "f" else x.astype(float)
     try:
         array = np.asanyarray(x)
     except (ValueError, TypeError):  # lists of uneven length
-        raise _not_real(name, x) from None
+        raise not_real(name, x) from None
     if array.dtype.kind not in "fiubO":
-        raise _not_real(name, x)
+        raise not_real(name, x)
     if array.dtype.kind == "O":  # an array of symbols is a subclass of NumPy's
         return array
     if isinstance(array, np.ma.MaskedArray):
@@ -84,7 +84,7 @@ def asfloat(x: Array, name: str = "the array") -> Array:
     return np.asarray(array, dtype=None if array.dtype.kind == "f" else np.float64)
 
 
-def _not_real(name: str, x: object) -> ShapeError:
+def not_real(name: str, x: object) -> ShapeError:
     text = " ".join(repr(x).split())
     return ShapeError(f"{name} is {text if len(text) < 80 else f'{text[:60]}… ({type(x).__name__})'}; expected real numbers.")
 
@@ -103,6 +103,18 @@ def like(constant: Array, x: Array) -> Array:
     if getattr(x, "dtype", None) == np.float32:
         return np.asarray(constant, dtype=np.float32)
     return constant if isinstance(constant, np.ndarray) else np.asarray(constant)
+
+
+def alike(arrays: Sequence[Array]) -> list[Array]:
+    """The arrays as arrays of one library, that of `namespace`, and in PyTorch of one precision, the highest among its own."""
+    xp = namespace(*arrays)
+    if xp is np or xp.__name__.endswith("symbols"):
+        return list(arrays)
+    own = [x for x in arrays if namespace(x) is xp]
+    if _is_torch(own[0]):
+        reference = max(own, key=lambda x: x.dtype.itemsize)
+        return [x if _is_torch(x) and x.dtype == reference.dtype else like(x, reference) for x in arrays]
+    return [x if namespace(x) is xp else like(x, own[0]) for x in arrays]
 
 
 def _broadcast(xp: Any, items: Sequence[Array], reference: Array) -> list[Array]:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arrays import Array, asfloat, broadcast_batch, like, namespace
+from ..arrays import Array, alike, asfloat, broadcast_batch, like, namespace, not_real
 from ..errors import CoadjointError, ShapeError
 from ..lie import se3
 from .inputs import check_out
@@ -188,12 +188,12 @@ def check(robot: Any, named: dict[str, tuple[Any, str]]) -> tuple[dict[str, Arra
     arrays: dict[str, Array] = {}
     batches: dict[str, tuple[Array, int]] = {}
     for name, (x, core) in named.items():
-        try:
-            x = asfloat(x)
-            if x.dtype == object and not all(isinstance(e, float | int) or hasattr(e, "__coadjoint_symbol__") for e in x.flat):
-                raise TypeError
-        except (ValueError, TypeError):
-            raise ShapeError(f"{name} is {_short(x)}; expected real numbers.") from None
+        x = asfloat(x, name)
+        if x.dtype == object:
+            numbers = [isinstance(e, float | int) for e in x.flat]
+            if not all(n or hasattr(e, "__coadjoint_symbol__") for n, e in zip(numbers, x.flat, strict=True)):
+                raise not_real(name, x)
+            x = x.astype(np.float64) if all(numbers) and type(x) is np.ndarray else x
         wanted = core_shape(core, robot)
         if tuple(x.shape[-len(wanted) :]) != wanted:
             sizes = ", ".join(map(str, wanted))
@@ -202,19 +202,8 @@ def check(robot: Any, named: dict[str, tuple[Any, str]]) -> tuple[dict[str, Arra
         arrays[name] = x
         batches[name] = (x, len(wanted))
     batch = broadcast_batch(**batches)
-    given = [x for x, _ in batches.values()]
-    xp = namespace(*given)
-    if xp is not np and not xp.__name__.endswith("symbols"):
-        reference = next(x for x in given if namespace(x) is xp)
-        for name, x in arrays.items():
-            if namespace(x) is not xp:
-                arrays[name] = like(x, reference)
+    arrays = dict(zip(arrays, alike(list(arrays.values())), strict=True))
     return arrays, batch
-
-
-def _short(x: Any) -> str:
-    text = repr(x)
-    return text if len(text) < 80 else f"{text[:60]}… ({type(x).__name__})"
 
 
 def spread(x: Array, batch: tuple[int, ...], core: int, reference: Array) -> Array:

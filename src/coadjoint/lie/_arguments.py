@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..arrays import Array, asfloat, like, namespace
+from ..arrays import Array, alike, asfloat
 from ..errors import ShapeError
 
 
@@ -13,11 +13,7 @@ def arguments(*named: tuple[str, Array, tuple[int, ...]]) -> tuple[Array, ...]:
         if core and tuple(x.shape[-len(core) :]) != core:
             wanted = ", ".join(map(str, core))
             raise ShapeError(f"{name} has shape {tuple(x.shape)}; expected (..., {wanted}).")
-    xp = namespace(*arrays)
-    if xp.__name__.endswith("torch") or xp.__name__.startswith("jax"):
-        reference = next(x for x in arrays if namespace(x) is xp)
-        arrays = [x if namespace(x) is xp else like(x, reference) for x in arrays]
-    return tuple(arrays)
+    return tuple(alike(arrays))
 
 
 def argument(name: str, x: Array, *core: int) -> Array:
