@@ -16,12 +16,19 @@ from test_dynamics import derivative, relative
 pytestmark = pytest.mark.native
 
 
-@pytest.fixture(scope="module", params=["chain", "tree", "groups"])
+ROBOTS = {
+    "chain": (5, ("revolute", "prismatic", "helical")),
+    "tree": (5, ("revolute", "prismatic", "universal")),
+    "groups": (3, ("spherical", "planar", "revolute")),
+    "floating": (2, ("free", "revolute")),
+}
+
+
+@pytest.fixture(scope="module", params=ROBOTS)
 def moving(request):
     """A robot, two states and velocities."""
     rng = np.random.default_rng(len(request.param))
-    kinds = ("spherical", "planar", "free", "revolute") if request.param == "groups" else ("revolute", "prismatic", "helical")
-    robot = random_robot(rng, 4 if request.param == "groups" else 5, kinds, tree=request.param == "tree")
+    robot = random_robot(rng, *ROBOTS[request.param], tree=request.param == "tree")
     return robot, robot.random(rng, 2), 0.7 * rng.normal(size=(2, robot.nv))
 
 
