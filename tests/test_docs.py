@@ -37,7 +37,11 @@ def run(page: str) -> dict:
     return names
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE)])
+LONG = pytest.mark.native  # pages that integrate motions take long as written
+SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE)]
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=LONG if "geodesic(" in text(page) else ()) for page in SHOWN])
 def test_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(page)
