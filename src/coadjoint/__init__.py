@@ -1,9 +1,14 @@
-"""Robot dynamics as geometry: see the README and `docs/`."""
+"""Robot dynamics as geometry: see the README and `docs/`.
 
-from . import errors, export, geometry, interop, lie
+Robots, kinematics and dynamics are imported with the package; what stands on them is imported when it is first used.
+"""
+
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
+from . import errors, lie
 from .arrays import where
-from .compiling import compile, trace
-from .differentiating import derivative, differential
+from .design import is_balanced
 from .dynamics import (
     bias_force,
     center_of_mass,
@@ -35,16 +40,6 @@ from .dynamics import (
     total_mass,
 )
 from .errors import CoadjointError
-from .geometry import (
-    connection,
-    covariant_derivative,
-    curvature,
-    geodesic,
-    is_flat,
-    ricci_curvature,
-    scalar_curvature,
-    sectional_curvature,
-)
 from .kinematics import (
     DH,
     body_screws,
@@ -60,14 +55,51 @@ from .kinematics import (
     space_screws,
     to_dh,
 )
-from .motion.linearize import controllability, discretize, equilibrium_force, linearize, lqr
-from .motion.rollout import rollout
 from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
 from .robot.urdf_write import write_urdf
-from .symbolic import Equations, equations
 
 __version__ = "0.1.0"
+
+_LATER = {
+    "compiling": ("compile", "trace"),
+    "differentiating": ("derivative", "differential", "jvp", "vjp"),
+    "export": (),
+    "geometry": (
+        "connection",
+        "covariant_derivative",
+        "curvature",
+        "geodesic",
+        "is_balanced",
+    "is_flat",
+        "ricci_curvature",
+        "scalar_curvature",
+        "sectional_curvature",
+    ),
+    "interop": (),
+    "motion.linearize": ("controllability", "discretize", "equilibrium_force", "linearize", "lqr"),
+    "motion.rollout": ("rollout",),
+    "symbolic": ("Equations", "equations"),
+}
+"""Modules that are imported on first use, and the names of theirs that belong to the package."""
+
+_HOME = {name: module for module, names in _LATER.items() for name in names}
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _HOME:
+        value = getattr(_import_module(f".{_HOME[name]}", __name__), name)
+    elif name in _LATER:
+        value = _import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, *_LATER})
+
 
 __all__ = [
     "DH",
@@ -94,8 +126,8 @@ __all__ = [
     "differential",
     "discretize",
     "drive_regressor",
-    "equilibrium_force",
     "equations",
+    "equilibrium_force",
     "errors",
     "export",
     "forward_dynamics",
@@ -116,6 +148,7 @@ __all__ = [
     "jacobian_derivative",
     "jacobian_rate",
     "joint_reactions",
+    "jvp",
     "kinetic_energy",
     "kinetic_energy_regressor",
     "lie",
@@ -144,6 +177,7 @@ __all__ = [
     "to_dh",
     "total_mass",
     "trace",
+    "vjp",
     "where",
     "write_urdf",
 ]
