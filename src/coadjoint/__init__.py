@@ -8,7 +8,6 @@ from typing import Any as _Any
 
 from . import errors, lie
 from .arrays import where
-from .design import is_balanced
 from .dynamics import (
     bias_force,
     center_of_mass,
@@ -63,6 +62,7 @@ __version__ = "0.1.0"
 
 _LATER = {
     "compiling": ("compile", "trace"),
+    "design": ("is_balanced",),
     "differentiating": ("derivative", "differential", "jvp", "vjp"),
     "export": (),
     "geometry": (
@@ -143,6 +143,7 @@ __all__ = [
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_second_derivatives",
+    "is_balanced",
     "is_flat",
     "jacobian",
     "jacobian_derivative",
