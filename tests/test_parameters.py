@@ -282,3 +282,38 @@ def test_errors(call, message):
     robot = random_robot(0, 3, ("universal", "revolute", "prismatic"), tree=False)
     with pytest.raises(cj.CoadjointError, match=message):
         call(robot)
+
+
+@pytest.mark.parametrize("kind", ["one screw", "groups"])
+def test_products_without_matrices(kind):
+    rng = np.random.default_rng(12)
+    robot = random_robot(rng, 4, ONE_SCREW if kind == "one screw" else ("free", "planar", "spherical", "revolute"))
+    q, v, a = state(robot, rng, (3,))
+    dq, dv, da, weights = rng.normal(size=(4, 3, robot.nv))
+    by_q, by_v, by_a = cj.inverse_dynamics_derivatives(robot, q, v, a)
+    expected = sum((J @ d[..., None])[..., 0] for J, d in ((by_q, dq), (by_v, dv), (by_a, da)))
+    assert relative(cj.jvp(cj.inverse_dynamics, robot, ["q", "v", "a"])(q, v, a, dq, dv, da), expected) < 1e-12
+    gradients = cj.vjp(cj.inverse_dynamics, robot, ("q", "v", "a"))(q, v, a, weights)
+    for x, J in zip(gradients, (by_q, by_v, by_a), strict=True):
+        assert relative(x, (weights[..., None, :] @ J)[..., 0, :]) < 1e-12
+    p = rng.normal(size=10 * robot.n_links)
+    assert relative(cj.jvp(cj.inverse_dynamics, robot, "inertial")(q, v, a, p), cj.regressor(robot, q, v, a) @ p) < 1e-12
+    pulled = cj.vjp(cj.inverse_dynamics, robot, "inertial")(q, v, a, weights)
+    assert relative(pulled, (weights[..., None, :] @ cj.regressor(robot, q, v, a))[..., 0, :]) < 1e-12
+
+
+def test_products_with_options_and_parameters_as_inputs():
+    rng = np.random.default_rng(13)
+    robot = chain(13)
+    q = robot.random(rng)
+    J = cj.jacobian(robot, q, "tip", "space")
+    T, dq = cj.pose(robot, q, "tip"), rng.normal(size=robot.nv)
+    found = cj.jvp(cj.pose, robot, frame="tip")(q, dq)
+    assert relative(found, cj.lie.se3.hat(J @ dq) @ T) < 1e-12
+    other = robot.with_parameters("lengths", 1.2 * robot.parameters("lengths"))
+    f = cj.vjp(cj.potential_energy, robot, ["q", "lengths"], parameters=["lengths"])
+    by_q, by_length = f(q, np.ones(()), other.parameters("lengths"))
+    assert relative(by_q, cj.gravity_force(other, q)) < 1e-12
+    assert relative(by_length, cj.derivative(cj.potential_energy, other, "lengths")(q)) < 1e-12
+    with pytest.raises(cj.CoadjointError, match="has 3 results; `vjp` takes a function of one"):
+        cj.vjp(cj.inverse_dynamics_derivatives, robot)

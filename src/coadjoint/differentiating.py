@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .arrays import Array, namespace, transpose
+from .arrays import Array, concat, mv, namespace, transpose
 from .compiling import PARAMETERS, SIZES, as_written, trace
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import core_shape
@@ -28,67 +28,24 @@ def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     its arrays of numbers as they are ("inertias", "placements", "screws"), whose constraints are then the caller's. Axes of wrt come
     after those of the result; for "q" that is one of size nv, along the tangent vectors of `robot.integrate`.
     """
-    names = [p.name for p in list(inspect.signature(fn).parameters.values())[1:]]
-    known = [*names, *SETS, *(x for x in PARAMETERS if x not in SETS), *(f"{x}:frame" for x in FRAME_SETS)]
-    if wrt not in known and wrt.partition(":")[0] not in FRAME_SETS:
-        raise unknown("argument of the function or number of a robot", wrt, known)
+    names = _check(fn, [wrt])
 
     @functools.wraps(fn)
     def derivative(robot: Robot, *args: Any, **options: Any) -> Any:
         given = dict(zip(names, args, strict=False)) | options
-        if wrt in names and not hasattr(given.get(wrt), "shape"):
-            given[wrt] = np.asarray(given.get(wrt), dtype=float)
-        arrays = {name: x for name, x in given.items() if hasattr(x, "shape")}
+        arrays = {name: np.asanyarray(x) if name == wrt else x for name, x in given.items() if name == wrt or hasattr(x, "shape")}
         if not namespace(*arrays.values(), *(getattr(robot, x) for x in PARAMETERS)).__name__.endswith("symbols"):
             return _evaluated(derivative, robot, arrays, {name: x for name, x in given.items() if name not in arrays})
-        if wrt in names:
-            results, several = _jacobians(lambda x: fn(robot, **(given | {wrt: x})), given[wrt], given.values())
-            if wrt == "q":
-                along = transpose(robot.rate(given["q"], np.eye(robot.nv)))
-                results = [y @ along for y in results]
-        elif wrt in PARAMETERS and wrt not in SETS:
-            results, several = _jacobians(
-                lambda x: fn(robot.with_numbers(**{wrt: x}), **given), getattr(robot, wrt), given.values()
-            )
-        else:
-            results, several = _jacobians(
-                lambda x: fn(robot.with_parameters(wrt, x), **given), robot.parameters(wrt), given.values()
-            )
-        return tuple(results) if several else results[0]
+        from .kernel.derive import jacobian, substitute
+
+        here = _Place(fn, robot, given, [wrt])
+        found = [substitute(jacobian(y, here.free), here.free, here.at).reshape(y.shape + here.shapes[0]) for y in here.results]
+        if wrt == "q":
+            along = transpose(robot.rate(given["q"], np.eye(robot.nv)))
+            found = [y @ along for y in found]
+        return tuple(found) if here.several else found[0]
 
     return derivative
-
-
-def _jacobians(fn: Callable[[Array], Any], at: Array, others: Any) -> tuple[list[Array], bool]:
-    """The Jacobians of fn's results at a place that may be made of symbols and numbers, and whether there are several results."""
-    from .kernel.derive import jacobian, substitute
-    from .kernel.expr import Expr
-    from .kernel.table import Table
-    from .kernel.trace import variables
-
-    arrays = [x for x in (at, *others) if isinstance(x, np.ndarray) and x.dtype == object]
-    table = next((x.table for a in arrays for x in a.ravel().tolist() if isinstance(x, Expr)), None) or Table()
-    free = variables(table, -1 - len(table.op), at.shape)
-    results = fn(free)
-    several = isinstance(results, tuple)
-    return [substitute(jacobian(y, free), free, at) for y in (results if several else (results,))], several
-
-
-def _evaluated(derivative: Callable[..., Any], robot: Robot, arrays: dict[str, Array], options: dict[str, Any]) -> Any:
-    """The derivative of numbers, node by node of its graph."""
-    if namespace(*arrays.values()) is not np:
-        raise CoadjointError("`differential` takes NumPy arrays and symbols; JAX and PyTorch have their own ways.")
-    cores = getattr(getattr(derivative, "kernel", None), "cores", SIZES)
-    shapes = {name: core_shape(cores[name], robot) if name in cores else x.shape for name, x in arrays.items()}
-    graph = trace(derivative, robot, shapes=shapes, **options)
-    return _evaluate(graph, *(np.asarray(arrays[name], dtype=float) for name in graph.input_names))
-
-
-def _evaluate(graph: Graph, *arrays: Array) -> Any:
-    from .kernel.evaluate import evaluate
-
-    found = evaluate(graph, *arrays)
-    return found if len(found) > 1 else found[0]
 
 
 def derivative(
@@ -107,9 +64,157 @@ def derivative(
     `derivative(pose, panda, "dh:tip", frame="tip")` what a calibration needs. Where native code is impossible the graph is
     evaluated node by node.
     """
+    return _built(trace(differential(fn, wrt), robot, shapes=shapes, parameters=parameters, **options), robot, dtype)
+
+
+def jvp(
+    fn: Callable[..., Any], robot: Robot, wrt: str | Sequence[str] = "q", *, dtype: Any = np.float64, **options: Any
+) -> Callable[..., Any]:
+    """A native callable f(*arrays, *directions): the derivative of fn along a direction of each of wrt, at little more than fn's cost.
+
+    `jvp(inverse_dynamics, robot, ["q", "v", "a"])(q, v, a, dq, dv, da)` is ∂τ/∂q dq + ∂τ/∂v dv + M da without a matrix. The direction of
+    q is a tangent vector (nv,). Options are those of `derivative`.
+    """
+    chosen = [wrt] if isinstance(wrt, str) else list(wrt)
+    _check(fn, chosen)
+
+    def product(here: _Place, robot: Robot, given: dict[str, Any], directions: Sequence[Array]) -> list[Array]:
+        from .kernel.derive import jvp as along
+        from .kernel.derive import substitute
+
+        moved = [robot.rate(given["q"], d) if name == "q" else d for name, d in zip(chosen, directions, strict=True)]
+        direction = concat([d.reshape(-1) for d in moved])
+        return [substitute(along(y, here.free, direction), here.free, here.at) for y in here.results]
+
+    return _product(fn, chosen, robot, product, [f"d{name}" for name in chosen], dtype, options)
+
+
+def vjp(
+    fn: Callable[..., Any], robot: Robot, wrt: str | Sequence[str] = "q", *, dtype: Any = np.float64, **options: Any
+) -> Callable[..., Any]:
+    """A native callable f(*arrays, weights): the gradient of Σ weights · fn by wrt, at a few times fn's cost; a tuple for several wrt.
+
+    weights have the shape of fn's result, which must be one array; the gradient by q is a covector (nv,).
+    """
+    chosen = [wrt] if isinstance(wrt, str) else list(wrt)
+    _check(fn, chosen)
+
+    def product(here: _Place, robot: Robot, given: dict[str, Any], weights: Sequence[Array]) -> list[Array]:
+        from .kernel.derive import substitute
+        from .kernel.derive import vjp as pulled_back
+
+        flat = substitute(pulled_back(here.results[0], here.free, weights[0]), here.free, here.at)
+        found, start = [], 0
+        for name, shape in zip(chosen, here.shapes, strict=True):
+            stop = start + int(np.prod(shape))
+            part = flat[start:stop].reshape(shape)
+            found.append(mv(robot.rate(given["q"], np.eye(robot.nv)), part) if name == "q" else part)
+            start = stop
+        return found
+
+    return _product(fn, chosen, robot, product, ["weights"], dtype, options)
+
+
+def _check(fn: Callable[..., Any], chosen: Iterable[str]) -> list[str]:
+    """The names of fn's arguments after the robot; an error for what it cannot be differentiated by."""
+    names = [p.name for p in list(inspect.signature(fn).parameters.values())[1:]]
+    known = [*names, *SETS, *_WHOLE, *(f"{x}:frame" for x in FRAME_SETS)]
+    for wrt in chosen:
+        if wrt not in known and wrt.partition(":")[0] not in FRAME_SETS:
+            raise unknown("argument of the function or number of a robot", wrt, known)
+    return names
+
+
+def _number(robot: Robot, name: str) -> Array:
+    """A set of the robot's parameters, or one of its arrays."""
+    return getattr(robot, name) if name in _WHOLE else robot.parameters(name)
+
+
+_WHOLE = [x for x in PARAMETERS if x not in SETS]
+
+
+class _Place:
+    """fn's results where some of its arguments and of the robot's numbers are free symbols, and the place these stand for."""
+
+    def __init__(self, fn: Callable[..., Any], robot: Robot, given: dict[str, Any], chosen: Sequence[str]) -> None:
+        from .kernel.expr import Expr
+        from .kernel.symbols import Symbols, symbols
+        from .kernel.table import Table
+        from .kernel.trace import variables
+
+        at = [given[x] if x in given else _number(robot, x) for x in chosen]
+        arrays = [x for x in (*at, *given.values(), *(getattr(robot, x) for x in PARAMETERS)) if isinstance(x, Symbols)]
+        table = next((x.table for a in arrays for x in a.ravel().tolist() if isinstance(x, Expr)), None) or Table()
+        self.shapes = [x.shape for x in at]
+        self.at = symbols(concat([x.reshape(-1) for x in at]))
+        self.free = variables(table, -1 - len(table.op), self.at.shape)
+        start = 0
+        for name, x in zip(chosen, at, strict=True):
+            part = self.free[start : start + x.size].reshape(x.shape)
+            start += x.size
+            if name in given:
+                given = given | {name: part}
+            else:
+                robot = robot.with_numbers(**{name: part}) if name in _WHOLE else robot.with_parameters(name, part)
+        found = fn(robot, **given)
+        self.several = isinstance(found, tuple)
+        self.results = [symbols(y) for y in (found if self.several else (found,))]
+
+
+def _product(
+    fn: Callable[..., Any],
+    chosen: Sequence[str],
+    robot: Robot,
+    product: Callable[..., list[Array]],
+    further: Sequence[str],
+    dtype: Any,
+    options: dict[str, Any],
+) -> Callable[..., Any]:
+    """The native callable of a product with directions or weights, which are arguments after those of fn."""
+    graph = trace(fn, robot, **options)
+    shapes = dict(zip(graph.input_names, graph.input_shapes, strict=True))
+    parameters = options.pop("parameters", ())
+    arrays = {x: shapes[x] for x in shapes if x not in parameters}
+    options.pop("shapes", None)
+    if further == ["weights"]:
+        if len(graph.outputs) != 1:
+            raise CoadjointError(f"{graph.name} has {len(graph.outputs)} results; `vjp` takes a function of one.")
+        sizes = {"weights": graph.output_shapes[0]}
+    else:
+        sizes = {f"d{x}": (robot.nv,) if x == "q" else shapes[x] if x in shapes else _number(robot, x).shape for x in chosen}
+
+    def run(robot: Robot, **named: Any) -> Any:
+        given = {x: named[x] for x in arrays} | options
+        found = product(_Place(fn, robot, given, chosen), robot, given, [named[x] for x in sizes])
+        return tuple(found) if len(found) > 1 else found[0]
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    run.__signature__ = inspect.Signature([inspect.Parameter(x, kind) for x in ("robot", *arrays, *sizes)])  # type: ignore[attr-defined]
+    run.__name__ = graph.name
+    return _built(trace(run, robot, shapes=arrays | sizes, parameters=parameters), robot, dtype)
+
+
+def _built(graph: Graph, robot: Robot, dtype: Any) -> Callable[..., Any]:
+    """The graph as a callable: machine code, or node by node where there is none."""
     from .kernel import native
 
-    graph = trace(differential(fn, wrt), robot, shapes=shapes, parameters=parameters, **options)
     if native.available():
         return native.build(graph, dtype)
     return as_written(lambda _, **named: _evaluate(graph, *named.values()), robot, graph, (), {}, np.dtype(dtype))
+
+
+def _evaluated(derivative: Callable[..., Any], robot: Robot, arrays: dict[str, Array], options: dict[str, Any]) -> Any:
+    """The derivative of numbers, node by node of its graph."""
+    if namespace(*arrays.values()) is not np:
+        raise CoadjointError("`differential` takes NumPy arrays and symbols; JAX and PyTorch have their own ways.")
+    cores = getattr(getattr(derivative, "kernel", None), "cores", SIZES)
+    shapes = {name: core_shape(cores[name], robot) if name in cores else x.shape for name, x in arrays.items()}
+    graph = trace(derivative, robot, shapes=shapes, **options)
+    return _evaluate(graph, *(np.asarray(arrays[name], dtype=float) for name in graph.input_names))
+
+
+def _evaluate(graph: Graph, *arrays: Array) -> Any:
+    from .kernel.evaluate import evaluate
+
+    found = evaluate(graph, *arrays)
+    return found if len(found) > 1 else found[0]
