@@ -21,6 +21,7 @@ ROBOTS = {
     "tree": (5, ("revolute", "prismatic", "universal")),
     "groups": (3, ("spherical", "planar", "revolute")),
     "floating": (2, ("free", "revolute")),
+    "mimic": (5, ("revolute", "prismatic")),
 }
 
 
@@ -28,7 +29,7 @@ ROBOTS = {
 def moving(request):
     """A robot, two states and velocities."""
     rng = np.random.default_rng(len(request.param))
-    robot = random_robot(rng, *ROBOTS[request.param], tree=request.param == "tree")
+    robot = random_robot(rng, *ROBOTS[request.param], tree=request.param == "tree", mimic=request.param == "mimic")
     return robot, robot.random(rng, 2), 0.7 * rng.normal(size=(2, robot.nv))
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Array, concat, like, stack, transpose
+from ..errors import ModelError
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import absolute_poses, relative_poses
 from ..lie import inertia, se3
@@ -82,6 +83,8 @@ def _link_blocks(robot: Robot, q: Array) -> tuple[Array, Array]:
 
 def body_factors(robot: Robot, q: Array) -> Factors:
     """𝒮, 𝒢, 𝒥 of (47)-(49), (51) for q (..., nq)."""
+    if not robot.n_links:
+        raise ModelError(f"robot {robot.name!r} has no links, and its mass matrix no factors.")
     blocks, screws = _link_blocks(robot, q)
     n = robot.n_links
     G = rows(*[concat([blocks[..., p, i, :, :] for i in range(n)]) for p in range(n)])
