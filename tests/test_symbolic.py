@@ -151,7 +151,10 @@ def test_small_robots_of_the_zoo(name, parameters):
     assert_same(e(q, v), robot, q, v)
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("puma560", "symbolic"), ("ur5e", "numeric"), ("panda", "numeric"), ("panda", "symbolic")])
+LARGE = [("puma560", "symbolic"), ("ur5e", "numeric"), ("panda", "numeric"), ("panda", "symbolic")]
+
+
+@pytest.mark.parametrize(("name", "parameters"), LARGE)
 def test_large_robots_of_the_zoo(name, parameters):
     """Where the closed form would fill pages it is written step by step; it is as true."""
     robot = cj.load(name)
@@ -162,7 +165,7 @@ def test_large_robots_of_the_zoo(name, parameters):
 
 
 @settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10**6), size=st.sampled_from([("numeric", 1), ("numeric", 3), ("symbolic", 1), ("symbolic", 2)]), mimic=st.booleans())
+@given(st.integers(0, 10**6), st.sampled_from([("numeric", 1), ("numeric", 3), ("symbolic", 1), ("symbolic", 2)]), st.booleans())
 def test_random_trees_of_all_joints(seed, size, mimic):
     parameters, n = size
     robot = random_robot(seed, n, tuple(k for k in ALL_KINDS if k not in ("free", "fixed")), mimic=mimic)
