@@ -220,3 +220,14 @@ def test_pinocchio_on_its_robots():
             assert np.abs(x - P.T @ y @ P).max() < 1e-11 * size, name
         tau = cj.inverse_dynamics(robot, q, v, a)
         assert np.abs(cj.regressor(robot, q, v, a) @ robot.inertial_parameters - tau).max() <= 1e-12 * np.abs(tau).max(), name
+
+
+def test_acceptance_case_13():
+    """∂τ/∂q and ∂τ/∂v of a tree of five joints, from 60-digit differences and Pinocchio."""
+    from test_cases import check, load
+
+    case = load(13)
+    x = case.inputs
+    by_q, by_v, _ = cj.inverse_dynamics_derivatives(case.robot, x.q, x.qd, x.qdd)
+    check(case, dtau_dq=by_q, dtau_dqd=by_v)
+    check(case, dtau_dqd=2 * cj.coriolis_matrix(case.robot, x.q, x.qd))
