@@ -16,6 +16,7 @@ from .context import define_context
 from .driver import ARGUMENTS, block_bytes, driver
 from .graph import Graph
 from .ir import Body, Lanes, Module
+from .registers import REACH, SEGMENT, local_slots
 from .schedule import Chunk, Plan, Step, columns, operands, plan
 from .target import Target
 
@@ -58,21 +59,35 @@ class _Chunk:
         self.values: dict[int, str] = {}
         self.width = lanes.count * lanes.size
         self.rows: dict[tuple[str, int], list[str]] = {}
-        self.scratch = ""
+        self.scratch = self.frame = ""
+        self.local, self.n_local = local_slots(chunk, set(scheme.slots))
+        self.now = 0
+        self.touched: dict[int, int] = {}
+        """When a value was last made, read or used."""
 
     def text(self, name: str) -> str:
         body = self.body
         sides = {"load": "in", "store": "out", "write": "out"}
         arrays = {(sides[s.kind], s.what[0]) for s in self.chunk.steps if s.kind in sides}
         bases = {key: self._base(*key) for key in sorted(arrays)}
+        homes = body.local("ptr", 2, 8)
+        second = body.offset(homes, 8)
+        if self.n_local:
+            body.do(f"store volatile ptr {body.local(self.lanes.type, self.n_local, 64)}, ptr {second}, align 8")
 
         def turn(block: str, _: Sequence[str]) -> Sequence[str]:
             self.scratch = body.offset("%scratch", body.new(f"mul i64 {block}, {block_bytes(self.plan, self.lanes)}"))
+            body.do(f"store volatile ptr {self.scratch}, ptr {homes}, align 8")
             if bases:
                 rows = self._row_numbers(block)
                 for key, (base, stride) in bases.items():
                     self.rows[key] = [body.offset(base, body.new(f"mul i64 {row}, {stride}")) for row in rows]
-            for step in self.chunk.steps:
+            for now, step in enumerate(self.chunk.steps):
+                self.now = now
+                if now % SEGMENT == 0:
+                    self.scratch = body.new(f"load volatile ptr, ptr {homes}, align 8")
+                    if self.n_local:
+                        self.frame = body.new(f"load volatile ptr, ptr {second}, align 8")
                 getattr(self, "_" + step.kind)(step)
             return []
 
@@ -104,12 +119,18 @@ class _Chunk:
     def _slot(self, slot: int) -> str:
         return self.body.offset(self.scratch, slot * self.width)
 
+    def _own(self, slot: int) -> str:
+        return self.body.offset(self.frame, slot * self.width)
+
     def value(self, k: int) -> str:
-        """The vector of node k: a constant, one made in this chunk, or one that waits in its slot."""
+        """The vector of node k: a constant, one made in this chunk not long ago, or one that waits in memory."""
         if self.graph.op[k] == "const":
             return self.body.const(self.graph.value[k])
-        if k not in self.values:
-            value = self.body.load(self.lanes.type, self._slot(self.plan.slots[k]), self.width)
+        far = self.now - self.touched.get(k, self.now) > REACH and (k in self.plan.slots or k in self.local)
+        self.touched[k] = self.now
+        if far or k not in self.values:
+            place = self._own(self.local[k]) if k in self.local else self._slot(self.plan.slots[k])
+            value = self.body.load(self.lanes.type, place, self.width)
             if self.graph.op[k] in _TRUTH:
                 value = self.body.compare("une", value, self.body.const(0.0))
             self.values[k] = value
@@ -118,13 +139,16 @@ class _Chunk:
     def made(self, k: int, value: str) -> None:
         """Node k has its value: remember it, and put it where later chunks and blocks find it."""
         self.values[k] = value
+        self.touched[k] = self.now
         slots = [*self.plan.feeds.get(k, ())]
         if k in self.chunk.keep:
             slots.append(self.chunk.keep[k])
-        if slots and self.graph.op[k] in _TRUTH:
+        if (slots or k in self.local) and self.graph.op[k] in _TRUTH:
             value = self.body.select(value, self.body.const(1.0), self.body.const(0.0))
         for slot in slots:
             self.body.store(self.lanes.type, value, self._slot(slot), self.width)
+        if k in self.local:
+            self.body.store(self.lanes.type, value, self._own(self.local[k]), self.width)
 
     def _node(self, step: Step) -> None:
         body, k = self.body, step.what
