@@ -27,7 +27,7 @@ import numpy as np
 
 from ..arrays import Array, concat, cross, dot, like, mv, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
-from ..dynamics.christoffel import check_metric, tree_christoffel
+from ..dynamics.christoffel import christoffel
 from ..dynamics.composite import composite_inertias
 from ..dynamics.freedoms import freedoms, from_tree_axes, path_screws
 from ..dynamics.newton_euler import subspaces
@@ -179,13 +179,11 @@ def curvature(robot: Robot, q: Array) -> Array:
     R_ijkl = ⟨R(X_k, X_l) X_j, X_i⟩ = ∂_k Γ_jli - ∂_l Γ_jki + Γ_ilr Γʳ_jk - Γ_ikr Γʳ_jl; R_ijij is positive on a sphere. For a
     spherical, planar or free joint in the frame of its velocities.
     """
-    check_metric(robot)
     n = robot.nv
     if n < 2:
         return like(np.zeros((n, n, n, n)), q)
     inverse = mass_matrix_inverse(robot, q)
-    tree_q = robot.tree_q(q)
-    symbols = from_tree_axes(robot, tree_christoffel(robot, tree_q), 3)
+    symbols = christoffel(robot, q)
     first, second = np.triu_indices(n)
     pair = np.zeros((n, n), dtype=int)
     pair[first, second] = pair[second, first] = np.arange(len(first))
@@ -193,7 +191,7 @@ def curvature(robot: Robot, q: Array) -> Array:
     gram = lowered @ inverse @ transpose(lowered)
     i, j, k, l = _kept(robot, "independent", lambda: np.array(_independent(n)).T)  # noqa: E741
     ordered = lambda x, y: gram[..., np.minimum(x, y), np.maximum(x, y)]  # noqa: E731
-    R = _flat_part(robot, tree_q) - ordered(pair[i, k], pair[j, l]) + ordered(pair[i, l], pair[j, k])
+    R = _flat_part(robot, robot.tree_q(q)) - ordered(pair[i, k], pair[j, l]) + ordered(pair[i, l], pair[j, k])
     # Where M is singular its inverse is nan, and so is R; what vanishes by symmetry has to be told.
     zero = namespace(inverse).where(inverse[..., :1, 0] > 0.0, like(np.zeros(1), R), np.nan)
     return _full(R, n, _kept(robot, "spread", lambda: _spread(n)), zero)
