@@ -23,18 +23,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mirror, namespace, solve_spd, transpose
+from ..arrays import Array, concat, like, mv, namespace, solve_spd, transpose
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
 from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
-from .articulated import forward_dynamics
+from .articulated import mass_matrix_inverse
 from .blocks import Blocks, rows
 from .composite import composite_inertias
 from .moving import Moving, composite_moving
-from .newton_euler import accelerations, subspaces, velocities, wrenches_passed
+from .newton_euler import accelerations, bias_force, friction_force, subspaces, velocities, wrenches_passed
 from .singular import explain_singular
+
+WRITTEN_OUT = 12
+"""Up to so many freedoms a product with M⁻¹ in straight-line code is quicker than solving with M, which knows the zeros of M."""
 
 
 class Rates(NamedTuple):
@@ -141,7 +144,7 @@ def _from_tree(robot: Robot, a: Array) -> Array:
     return transpose(robot.from_tree_columns(transpose(robot.from_tree_columns(a))))
 
 
-@kernel("nv nv", "nv nv", "nv nv", q="nq", v="nv", a="nv", wrenches="n_links 6", joint_space=True)
+@kernel("nv nv", "nv nv", "nv nv", q="nq", v="nv", a="nv", wrenches="n_links 6", joint_space=True, largest=64)
 def inverse_dynamics_derivatives(
     robot: Robot, q: Array, v: Array, a: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array, Array]:
@@ -157,7 +160,28 @@ def inverse_dynamics_derivatives(
     return _from_tree(robot, by_q), _from_tree(robot, by_v), _from_tree(robot, by_a)
 
 
-@kernel("nv nv", "nv nv", "nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", explain=explain_singular, joint_space=True)
+def acceleration(
+    robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
+) -> tuple[Array, Array]:
+    """a of `forward_dynamics`, and M⁻¹ from which it comes here, as derivatives need that anyway; nan where M is singular."""
+    inverse, force = mass_matrix_inverse(robot, q), tau - bias_force(robot, q, v, wrenches)
+    if friction:
+        force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
+    return mv(inverse, force), inverse
+
+
+@kernel(
+    "nv nv",
+    "nv nv",
+    "nv nv",
+    q="nq",
+    v="nv",
+    tau="nv",
+    wrenches="n_links 6",
+    explain=explain_singular,
+    joint_space=True,
+    largest=64,
+)
 def forward_dynamics_derivatives(
     robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array, Array]:
@@ -166,13 +190,12 @@ def forward_dynamics_derivatives(
     As τ(q, v, a(q, v, τ)) = τ, these are -M⁻¹ ∂τ/∂q and -M⁻¹ ∂τ/∂v at the acceleration a. A singular mass matrix is an error for
     NumPy arrays, and nan for traced ones.
     """
-    a = forward_dynamics(robot, q, v, tau, wrenches, friction)
+    a, inverse = acceleration(robot, q, v, tau, wrenches, friction)
     by_q, by_v, M = inverse_dynamics_derivatives(robot, q, v, a, wrenches, friction)
-    n, xp = robot.nv, namespace(a)
-    if not n:
-        return by_q, by_v, M
-    one = like(np.eye(n), q)
-    # There is no acceleration where M is singular, and no solution for a diagonal that is not a number.
-    regular = xp.where(xp.abs(a[..., :1]) < np.inf, 0.0, np.nan)
-    X = solve_spd(M + regular[..., None] * one, concat([one, -by_q, -by_v]))
-    return X[..., n : 2 * n], X[..., 2 * n :], mirror(X[..., :n])
+    n = robot.nv
+    if n <= WRITTEN_OUT:
+        return -(inverse @ by_q), -(inverse @ by_v), inverse
+    # Where M is singular there is no solution: its diagonal is then not a number.
+    singular = namespace(inverse).where(namespace(inverse).abs(inverse[..., :1, :1]) < np.inf, 0.0, np.nan)
+    X = solve_spd(M + singular * like(np.eye(n), q), concat([-by_q, -by_v]))
+    return X[..., :n], X[..., n:], inverse

@@ -20,10 +20,9 @@ from ..arrays import Array, cross, like, mirror, namespace, stack, transpose
 from ..kernel.dispatch import kernel
 from ..lie import inertia, se3
 from ..robot.robot import Robot
-from .articulated import forward_dynamics
 from .blocks import Blocks, chosen
 from .christoffel import mass_matrix_derivative
-from .derivatives import Rates, Variations, forward_dynamics_derivatives, variations
+from .derivatives import Rates, Variations, acceleration, inverse_dynamics_derivatives, variations
 from .freedoms import Freedoms, freedoms, from_tree_axes, path_screws
 from .moving import moving
 from .singular import explain_singular
@@ -134,7 +133,7 @@ class _Farthest:
         return chosen(before | same, H, chosen(before.T, transpose(H), 0.5 * (H + transpose(H))))
 
 
-@kernel("nv nv nv", "nv nv nv", "nv nv nv", "nv nv nv", q="nq", v="nv", a="nv", joint_space=True, largest=16)
+@kernel("nv nv nv", "nv nv nv", "nv nv nv", "nv nv nv", q="nq", v="nv", a="nv", joint_space=True, largest=12)
 def inverse_dynamics_second_derivatives(robot: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array, Array]:
     """∂²τ_r by (q_k, q_l), (q_k, v_l), (v_k, v_l) and (q_k, a_l), each (..., r, k, l) of sizes nv; by (v, a) and (a, a) there is none.
 
@@ -145,14 +144,15 @@ def inverse_dynamics_second_derivatives(robot: Robot, q: Array, v: Array, a: Arr
     return qq, qv, vv, mass_matrix_derivative(robot, q).swapaxes(-1, -2)
 
 
-@kernel(*["nv nv nv"] * 4, q="nq", v="nv", tau="nv", explain=explain_singular, joint_space=True, largest=12)
+@kernel(*["nv nv nv"] * 4, q="nq", v="nv", tau="nv", explain=explain_singular, joint_space=True, largest=10)
 def forward_dynamics_second_derivatives(robot: Robot, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array, Array]:
     """∂²a_r by (q_k, q_l), (q_k, v_l), (v_k, v_l) and (q_k, τ_l), each (..., r, k, l) of sizes nv; by (v, τ) and (τ, τ) there is none.
 
     Differentiating τ(q, v, a(q, v, τ)) = τ twice: a_xy = -M⁻¹ (τ_xy + τ_xa a_y + τ_ya a_x), where τ_qa = ∂M/∂q and τ_va = 0.
     """
-    a = forward_dynamics(robot, q, v, tau)
-    a_q, a_v, inverse = forward_dynamics_derivatives(robot, q, v, tau)
+    a, inverse = acceleration(robot, q, v, tau)
+    by_q, by_v, _ = inverse_dynamics_derivatives(robot, q, v, a)
+    a_q, a_v = -(inverse @ by_q), -(inverse @ by_v)
     qq, qv, vv, qa = inverse_dynamics_second_derivatives(robot, q, v, a)
     mixed = qa @ a_q[..., None, :, :]
     forces = (qq + mixed + mixed.swapaxes(-1, -2), qv + qa @ a_v[..., None, :, :], vv, qa @ inverse[..., None, :, :])
