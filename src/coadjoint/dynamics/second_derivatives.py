@@ -76,9 +76,6 @@ class _Farthest:
                 for blocks, H in zip((qq, qv, vv), self._of_own(m + j), strict=True):
                     blocks.put(([r], inner, inner), H[..., None, :, :])
 
-    def _row(self, l: int) -> slice:  # noqa: E741
-        return slice(l, l + 1)
-
     def _by_own(self, l: int) -> tuple[Array, Array, Array]:  # noqa: E741
         """By (r, k): ∂²τ_r/∂q_k∂q_l for k up to l, ∂²τ_r/∂q_l∂v_k for all k, ∂²τ_r/∂v_k∂v_l for k up to l; l a freedom of z."""
         one = slice(l, l + 1)
