@@ -18,6 +18,7 @@ import coadjoint as cj
 from coadjoint import Joint, Link, Robot
 from coadjoint.cli import main
 from coadjoint.motion import States, read_states, smooth_motion, write_states
+from coadjoint.robot.urdf_write import to_urdf
 from random_robots import MOVING, random_robot
 
 
@@ -77,8 +78,33 @@ def test_info_names_inertias_that_no_body_has(here, capsys):
     save(robot.with_inertial_parameters(parameters), here / "odd.json")
     assert main(["info", "odd.json"]) == 0
     text = capsys.readouterr().out
-    assert "no rigid body has such an inertia" in text
+    assert text.count("triangle inequality") == 1
     assert re.search(r"link 'lower': .*triangle inequality: the largest exceeds the sum of the others by", text)
+
+
+@pytest.mark.parametrize("command", ["info odd.urdf", "dynamics odd.urdf", "convert odd.urdf out.json"])
+def test_what_is_odd_is_told_once(here, capsys, command):
+    """By every command, and an inertia that no body has among it."""
+    text = to_urdf(two_links()).replace('izz="0.01"', 'izz="5.0"').replace('type="revolute"', 'type="prismatic"', 1)
+    (here / "odd.urdf").write_text(re.sub("<limit[^>]*>", "", text, count=1))
+    assert main(command.split()) == 0
+    captured = capsys.readouterr()
+    said = captured.out if command.startswith("info") else captured.err
+    assert said.count("link 'lower': the principal moments") == 1
+    assert said.count("joint 'shoulder' is prismatic and has no <limit>") == 1
+    assert "ModelWarning" not in captured.err
+
+
+def test_mjcf_is_warned_of_once(here, capsys):
+    pytest.importorskip("mujoco")
+    (
+        here / "a.xml"
+    ).write_text("""<mujoco><worldbody><body name="b"><joint name="j" stiffness="3"/><geom size=".1"/></body></worldbody>
+        <actuator><motor name="push" joint="j"/></actuator></mujoco>""")
+    assert main(["convert", "a.xml", "a.json"]) == 0
+    error = capsys.readouterr().err
+    assert error.count("springs of joints (1): 'j'") == 1
+    assert error.count("actuators (1): 'push'") == 1
 
 
 def test_info_tells_a_free_base(here, capsys):
@@ -346,7 +372,7 @@ def test_convert_overwrites_only_by_force(here, capsys):
         ("dynamics none.json --out out.csv", "has no joint that moves"),
         ("dynamics two.json --states huge.csv --out out.csv", "row 2: the joint forces are not finite"),
         ("convert two.json two.json", "read and written at once"),
-        ("convert two.json out.yaml", "robots are written as .urdf, .xml, .json, not as '.yaml'"),
+        ("convert two.json out.yaml", "robots are written as .json, .urdf, .xml, not as '.yaml'"),
         ("convert two.json absent/out.json", "the folder absent does not exist"),
     ],
 )

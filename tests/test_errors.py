@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
@@ -409,6 +410,46 @@ JSON = {
 @pytest.mark.parametrize("message", JSON)
 def test_wrong_json(message):
     raises(ReadError, message, lambda: storage.from_json(JSON[message]))
+
+
+WRONG_JSON = {
+    "robot: 'name' is 3; expected text.": ("name", 3),
+    "robot: 'links' is null; expected a list.": ("links", None),
+    "links[0] is 1; expected an object in braces.": ("links", [1]),
+    "robot: 'gravity' is \"down\"; expected numbers of shape (3,).": ("gravity", "down"),
+    "links[0]: 'parameters' is 1.0; expected numbers of shape (10,).": ("links", 0, "parameters", 1.0),
+    "links[0]: 'placement' is [[1, 0], [0]]; expected numbers of shape (4, 4).": ("links", 0, "placement", [[1, 0], [0]]),
+    "links[0]: 'joint' is []; expected an object in braces.": ("links", 0, "joint", []),
+    "links[0]: joint: 'kind' is null; expected text.": ("links", 0, "joint", "kind", None),
+    "links[0]: joint: 'screws' is [[0, 0, 1]]; expected numbers of shape (1, 6).": ("links", 0, "joint", "screws", [[0, 0, 1]]),
+    "links[0]: joint: 'lower' is [true]; expected numbers of shape (1,).": ("links", 0, "joint", "lower", [True]),
+    "links[0]: joint 'joint1': lower is [nan]; use ±inf where there is no limit.": ("links", 0, "joint", "lower", [NAN]),
+    "links[1]: joint: 'mimic' is \"joint1\"; expected an object in braces.": ("links", 1, "joint", "mimic", "joint1"),
+    "links[1]: joint: mimic: the key 'joint' is missing.": ("links", 1, "joint", "mimic", {}),
+    "robot: no link for the frame 'tip' is named 'zz'. There is: link1, link2, base.": ("frames", 0, "link", "zz"),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_JSON)
+def test_json_with_wrong_values_names_the_place_and_the_value(message):
+    data = json.loads(cj.load("planar2r").to_json())
+    *path, key, value = WRONG_JSON[message]
+    part = data
+    for step in path:
+        part = part[step]
+    part[key] = value
+    raises(ReadError, f"the text: {message}", lambda: storage.from_json(json.dumps(data)))
+
+
+def test_json_nested_without_end():
+    message = "the text: not a robot; its lists are nested without end."
+    raises(ReadError, message, lambda: storage.from_json("[" * 100_000))
+
+
+@pytest.mark.parametrize("source", [3, None, b"panda", ""])
+def test_what_is_neither_name_nor_file(source):
+    expected = "expected the name of a bundled one, the path of a file, or the text of a URDF."
+    raises(CoadjointError, f"{source!r} is no robot; {expected}", lambda: cj.load(source))
 
 
 def test_json_of_an_impossible_robot_says_where(panda):

@@ -15,7 +15,8 @@ import coadjoint as cj
 from coadjoint.errors import MissingPackageError, ModelError, ModelWarning, ReadError
 from coadjoint.interop import mujoco as interop
 from coadjoint.lie import inertia, se3
-from coadjoint.robot.mjcf import read_mjcf, to_mjcf, write_mjcf
+from coadjoint.robot.mjcf import read_mjcf
+from coadjoint.robot.mjcf_write import to_mjcf
 from mujoco_helpers import assert_agrees, assert_close
 from random_robots import random_robot
 
@@ -381,7 +382,7 @@ def test_written_robots_agree_with_mujoco(seed):
 def test_reading_what_was_written(name, tmp_path):
     """From MJCF to a robot to MJCF to a robot: names, limits, friction, frames, and every dynamics."""
     first = read(SUITE[name])
-    write_mjcf(first, tmp_path / "again.xml")
+    cj.save(first, tmp_path / "again.xml")
     again = read(tmp_path / "again.xml")
     assert (again.link_names, again.joint_names, again.name) == (first.link_names, first.joint_names, first.name)
     assert set(again.frame_names) == set(first.frame_names)
@@ -400,7 +401,7 @@ def test_limits_are_written_and_read(tmp_path):
     robot = robot.with_link(
         cj.Link.solid("b", "a", cj.Joint.planar(name="p", lower=[-1, -2, -3], upper=[1, 2, 3]), mass=1, inertia=1.0)
     )
-    write_mjcf(robot, tmp_path / "arm.xml")
+    cj.save(robot, tmp_path / "arm.xml")
     again = read(tmp_path / "arm.xml")
     assert again.lower.tolist() == [-1, -1, -2, -3]
     assert again.upper.tolist() == [np.inf, 1, 2, 3]
@@ -476,7 +477,7 @@ def test_what_mujoco_cannot_hold_is_refused(links, message, tmp_path):
     robot = cj.Robot("wrong", links)
     (tmp_path / "kept.xml").write_text("precious")
     with pytest.raises(ModelError, match=message):
-        write_mjcf(robot, tmp_path / "kept.xml")
+        cj.save(robot, tmp_path / "kept.xml")
     assert (tmp_path / "kept.xml").read_text() == "precious"
     assert len(list(tmp_path.iterdir())) == 1
 

@@ -22,7 +22,7 @@ def both(monkeypatch, fn):
 
 def fresh(robot):
     """The same robot without what was compiled for it."""
-    return cj.Robot(robot.name, robot.links, robot.frames, robot.gravity, robot.base, robot.warnings)
+    return cj.Robot(robot.name, robot.links, robot.frames, robot.gravity, robot.base, robot.notes)
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ("integrate", "difference")])

@@ -409,7 +409,7 @@ def test_json_loses_nothing(seed):
     back = storage.from_json(text)
     assert back == robot
     assert back.to_json() == text
-    assert back.warnings == ("one", "two")
+    assert back.notes == ("one", "two")
     for key in ("placements", "screws", "inertias", "armature", "frame_poses", "lower", "upper", "velocity_limit"):
         np.testing.assert_array_equal(getattr(back, key), getattr(robot, key))
     q, v, a = states(robot)

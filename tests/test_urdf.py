@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 import coadjoint as cj
-from coadjoint.errors import CoadjointError, ModelError, ReadError
+from coadjoint.errors import CoadjointError, ModelError, ModelWarning, ReadError
 from coadjoint.robot import xml
 from coadjoint.robot.urdf import origin, read_urdf
-from coadjoint.robot.urdf_write import roll_pitch_yaw, to_urdf, unsaid, write_urdf
+from coadjoint.robot.urdf_write import roll_pitch_yaw, to_urdf, unsaid
 from random_robots import random_robot
 
 BODY = '<inertial><mass value="2"/><inertia ixx="3" ixy="0" ixz="0" iyy="4" iyz="0" izz="5"/></inertial>'
@@ -206,13 +206,36 @@ def test_warnings() -> None:
     assert cj.load(point).warnings == ()
     assert "line 4: joint 'ab' is revolute and has no <limit>" in warned(robot_text(joint("revolute"), links="ab"))
     assert "the effort limit -1 is negative" in warned(robot_text(joint(inside='<limit effort="-1"/>'), links="ab"))
-    assert "joint 'ab' moves no mass" in warned(text.replace(BODY, ""))
+    empty = cj.load(text.replace(BODY, ""))
+    assert "joint 'ab' moves no mass" in empty.warnings[0]
+    for repaired in (empty.lock({"ab": 0.3}), empty.with_joint("ab", armature=0.1), empty.with_inertia("b", mass=1.0, inertia=1.0)):
+        assert repaired.warnings == ()
     assert "has no name and is called 'robot'" in warned(text.replace('<robot name="r">', "<robot>"))
     follower = robot_text(joint(), joint("continuous", "b", "c", '<mimic joint="a_b"/>'), links="abc")
-    assert (
-        warned(follower) == "line 6: joint 'bc' mimics 'a_b', which does not exist (is it 'ab'?); it is read as moving by itself."
-    )
-    assert cj.load(follower).nv == 2
+    message = "line 6: joint 'bc' mimics 'a_b', which does not exist (is it 'ab'?); it is read as moving by itself."
+    with pytest.warns(ModelWarning) as record:
+        assert warned(follower) == message
+    assert str(record[0].message) == f"the text: {message}"
+    with pytest.warns(ModelWarning):
+        assert cj.load(follower).nv == 2
+
+
+def test_impossible_inertias_are_told() -> None:
+    """Once, as a Python warning, whether the link stays one or becomes part of another; and no longer when they are repaired."""
+    thin = BODY.replace('izz="5"', 'izz="9"')
+    for kind, place in (("continuous", "link 'b'"), ("fixed", "line 3: link 'b'")):
+        text = robot_text(joint(kind), joint("continuous", "b", "c"), links="abc").replace(
+            f'<link name="b">{BODY}', f'<link name="b">{thin}'
+        )
+        with pytest.warns(ModelWarning) as record:
+            robot = cj.load(text)
+        assert len(record) == 1
+        assert str(record[0].message).startswith(
+            f"the text: {place}: the principal moments about the centre of mass, 3, 4 and 9, break"
+        )
+        assert [f"the text: {x}" for x in robot.warnings] == [str(record[0].message)]
+        if kind == "continuous":
+            assert robot.with_inertia("b", mass=1.0, inertia=1.0).warnings == ()
 
 
 def test_a_joint_that_moves_mass_by_what_mimics_it_is_not_warned_of() -> None:
@@ -410,7 +433,7 @@ def test_joints_that_urdf_does_not_have(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text("precious")
     with pytest.raises(ModelError, match=f"joint 'wrist' is {kind}, which URDF does not have"):
-        write_urdf(robot, path)
+        cj.save(robot, path)
     assert path.read_text() == "precious"
 
 
@@ -429,7 +452,7 @@ def test_what_urdf_cannot_say_is_refused() -> None:
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     robot, path = cj.load(robot_text(joint(), links="ab")), tmp_path / "arm.urdf"
-    assert write_urdf(robot, path) == []
+    cj.save(robot, path)
     assert cj.load(path) == robot
     before = path.read_bytes()
 
@@ -439,8 +462,8 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", fail)
         with pytest.raises(OSError, match="disk full"):
-            write_urdf(robot.with_gravity((0, 0, 0)), path)
+            cj.save(robot.with_joint("ab", damping=1.0), path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["arm.urdf"]
     with pytest.raises(CoadjointError, match="does not exist"):
-        write_urdf(robot, tmp_path / "none" / "arm.urdf")
+        cj.save(robot, tmp_path / "none" / "arm.urdf")

@@ -56,7 +56,7 @@ from .kinematics import (
 )
 from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
-from .robot.urdf_write import write_urdf
+from .robot.save import save
 
 __version__ = "0.1.0"
 
@@ -171,6 +171,7 @@ __all__ = [
     "ricci_curvature",
     "robot_from_dh",
     "rollout",
+    "save",
     "scalar_curvature",
     "sectional_curvature",
     "space_screws",
@@ -179,5 +180,4 @@ __all__ = [
     "trace",
     "vjp",
     "where",
-    "write_urdf",
 ]

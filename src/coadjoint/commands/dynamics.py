@@ -14,18 +14,19 @@ from ..files import check_output
 from ..motion.sample import smooth_motion
 from ..motion.states import States, coordinate_names, differentiate, force_units
 from ..motion.tables import check_format, read_states, write_states
+from ..robot.doubts import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
+from .robots import read_robot, tell
 
 CHUNK = 16384
 """Rows computed at once: enough for speed, few enough for memory and for a progress that moves."""
 
 
 def run(args: argparse.Namespace) -> None:
-    from ..robot.load import load
-
     _check_files(args)
-    robot = load(args.robot, base=args.base, fixed_joints=args.fixed_joints)
+    robot = read_robot(args.robot, args.base, args.fixed_joints)
+    tell((*robot.notes, *impossible_inertias(robot)))
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     states, notes = _states(args, robot)

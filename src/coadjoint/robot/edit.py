@@ -143,4 +143,4 @@ def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Ro
     for f in other.frames:
         at_base = f.link == other.base
         frames.append(Frame(prefix + f.name, carrier if at_base else prefix + f.link, root @ f.pose if at_base else f.pose))
-    return robot._remade(links=links, frames=frames, warnings=(*robot.warnings, *other.warnings))
+    return robot._remade(links=links, frames=frames, notes=(*robot.notes, *other.notes))

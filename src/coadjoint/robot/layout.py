@@ -32,6 +32,8 @@ def layout(robot: str, base: str, links: Sequence[Link], frames: Sequence[Frame]
 
 
 def _check_names(robot: str, base: str, links: Sequence[Link], frames: Sequence[Frame]) -> None:
+    if not isinstance(robot, str):
+        raise ModelError(f"the name of a robot is {robot!r}; expected text.")
     for what, names in (
         ("links or frames", [base, *(x.name for x in links), *(x.name for x in frames)]),
         ("joints", [x.joint.name for x in links]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..errors import ReadError, UnknownNameError, unknown
+from ..errors import CoadjointError, ReadError, UnknownNameError, unknown
 from . import storage, xml
 from .files import read_bytes
 from .link import Joint, Link
@@ -23,8 +23,12 @@ def load(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str 
     what carries it, and a frame of it; "keep" leaves it a link. A robot that was saved as JSON comes back as it was.
     """
     check_options(base, fixed_joints)
-    if isinstance(source, str) and source.lstrip().startswith("<"):
-        if (tag := xml.root_tag(source.strip(), "the text")) != "robot":
+    if not isinstance(source, str | os.PathLike) or not os.fspath(source):
+        raise CoadjointError(
+            f"{source!r} is no robot; expected the name of a bundled one, the path of a file, or the text of a URDF."
+        )
+    if isinstance(source, str) and xml.is_text(source):
+        if (tag := xml.root_tag(xml.stripped(source), "the text")) != "robot":
             raise ReadError(f"the text: the root element is <{tag}>; expected the <robot> of a URDF, or a file's path for MJCF.")
         return read_urdf(source, base, fixed_joints)
     path, name = Path(source), os.fspath(source)
@@ -52,7 +56,9 @@ def _bundled(name: str, path: Path) -> Robot:
 
     if zoo.has(name):
         return zoo.make(name)
-    if path.exists():
+    if os.path.isdir(path):
+        raise ReadError(f"{name}: this is a directory; expected a file.")
+    if os.path.exists(path):
         raise ReadError(f"{name}: the name of a robot's file ends in {', '.join(SUFFIXES)}; rename it so.")
     if path.name != name or path.suffix:
         raise ReadError(f"{name}: there is no such file, and the name of a robot's file ends in {', '.join(SUFFIXES)}.")

@@ -6,12 +6,9 @@ import os
 
 from ..errors import ModelError, ReadError
 from .files import read_bytes
-from .mjcf_write import to_mjcf, write_mjcf
 from .robot import Robot
 from .urdf import check_options
 from .xml import root_tag
-
-__all__ = ["read_mjcf", "to_mjcf", "write_mjcf"]
 
 
 def read_mjcf(path: str | os.PathLike[str], base: str = "fixed", fixed_joints: str = "merge") -> Robot:
@@ -36,4 +33,4 @@ def read_mjcf(path: str | os.PathLike[str], base: str = "fixed", fixed_joints: s
         robot = interop.from_mjmodel(model, base, fixed_joints)
     except ModelError as error:
         raise ReadError(f"{name}: {error}") from None
-    return robot._remade(warnings=(*robot.warnings, *said)) if said else robot
+    return robot._remade(notes=(*robot.notes, *said)) if said else robot

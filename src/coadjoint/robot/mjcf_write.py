@@ -15,7 +15,6 @@ A link is a body with the link's frame, a frame a site, and q = qpos for every h
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +23,6 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ..errors import ModelError, ModelWarning
-from ..files import replacing
 from ..lie import inertia, quaternion, se3
 from .edit import _merge
 from .joints import _axes_and_centre
@@ -37,13 +35,6 @@ SUFFIXES = {"universal": ("_1", "_2"), "planar": ("_x", "_y", "_theta"), "free":
 
 SMALLEST = 1e-15
 """MuJoCo's mjMINVAL: a body that moves has more mass and inertia."""
-
-
-def write_mjcf(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write the robot as an MJCF file, whole or not at all."""
-    text = to_mjcf(robot)
-    with replacing(os.fspath(path)) as part:
-        part.write_text(text, encoding="utf-8")
 
 
 def to_mjcf(robot: Robot) -> str:

@@ -26,6 +26,7 @@ from ..errors import ModelError, unknown
 from ..lie import se3
 from ..lie._arguments import argument, arguments
 from . import edit, text
+from .doubts import impossible_inertias, massless_joints
 from .joints import JointKind
 from .layout import layout
 from .link import Frame, Link, as_pose
@@ -42,7 +43,8 @@ class Robot:
     base: str
     links: tuple[Link, ...]
     frames: tuple[Frame, ...]
-    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What a reader had to say of the description."""
     parents: tuple[int, ...]
     order: tuple[int, ...]
     kinds: tuple[JointKind, ...]
@@ -76,10 +78,10 @@ class Robot:
         frames: Iterable[Frame] = (),
         gravity: Any = (0.0, 0.0, -9.81),
         base: str = "base",
-        warnings: Iterable[str] = (),
+        notes: Iterable[str] = (),
     ) -> None:
         links, frames = tuple(links), tuple(frames)
-        self.__dict__.update(name=name, base=base, links=links, frames=frames, warnings=tuple(warnings), _cache={}, _fast={})
+        self.__dict__.update(name=name, base=base, links=links, frames=frames, notes=tuple(notes), _cache={}, _fast={})
         self.__dict__.update(layout(name, base, links, frames))
         self._gather_numbers(gravity)
 
@@ -147,7 +149,7 @@ class Robot:
 
     def _remade(self, **changes: Any) -> Robot:
         parts = {"name": self.name, "links": self.links, "frames": self.frames, "gravity": self.gravity}
-        return Robot(**(parts | {"base": self.base, "warnings": self.warnings} | changes))
+        return Robot(**(parts | {"base": self.base, "notes": self.notes} | changes))
 
     # --- a changed copy
 
@@ -237,6 +239,13 @@ class Robot:
     def inertial_parameters(self) -> Array:
         """(10 n_links,): per link m, m c (3), inertia about the frame's origin xx xy xz yy yz zz."""
         return self.inertias.reshape(-1)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The reader's notes, and what is odd about the robot as it stands: impossible inertias, joints that move no mass."""
+        if not self.has_plain_numbers:
+            return self.notes
+        return (*self.notes, *impossible_inertias(self), *massless_joints(self))
 
     @property
     def lower(self) -> np.ndarray:
@@ -442,7 +451,7 @@ class Robot:
         return hash(self.fingerprint)
 
     def __reduce__(self) -> Any:
-        return Robot, (self.name, self.links, self.frames, self.gravity, self.base, self.warnings)
+        return Robot, (self.name, self.links, self.frames, self.gravity, self.base, self.notes)
 
     def __repr__(self) -> str:
         return text.summary(self)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import CoadjointError, ReadError
+from ..errors import CoadjointError, ReadError, unknown
 from .files import read_text
+from .joints import KINDS
 from .link import Frame, Joint, Link, Mimic
 
 if TYPE_CHECKING:
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 
 FORMAT = "coadjoint robot"
 VERSION = 1
-_JOINT_NUMBERS = ("armature", "damping", "friction", "lower", "upper", "velocity", "effort")
+_JOINT_NUMBERS = {
+    "armature": "nv",
+    "damping": "nv",
+    "friction": "nv",
+    "lower": "nq",
+    "upper": "nq",
+    "velocity": "nv",
+    "effort": "nv",
+}
+"""What a joint has beside its screws, with how many numbers each."""
 
 
 def _plain(x: Any) -> Any:
@@ -27,10 +37,6 @@ def _plain(x: Any) -> Any:
         return [_plain(y) for y in x]
     x = float(x)
     return x if math.isfinite(x) else str(x)
-
-
-def _array(x: Any) -> np.ndarray:
-    return np.array(x, dtype=object).astype(float) if np.size(x) else np.asarray(x, dtype=float)
 
 
 def to_dict(robot: Robot) -> dict[str, Any]:
@@ -58,8 +64,60 @@ def to_dict(robot: Robot) -> dict[str, Any]:
         "gravity": _plain(robot.gravity),
         "links": links,
         "frames": [{"name": f.name, "link": f.link, "pose": _plain(f.pose)} for f in robot.frames],
-        "warnings": list(robot.warnings),
+        "notes": list(robot.notes),
     }
+
+
+class _Part:
+    """A JSON object and where it stands, so that an error names the place, the key and the value."""
+
+    def __init__(self, value: Any, where: str) -> None:
+        if not isinstance(value, dict):
+            raise ReadError(f"{where} is {_short(value)}; expected an object in braces.")
+        self.value, self.where = value, where
+
+    def get(self, key: str, kind: type, called: str) -> Any:
+        if key not in self.value:
+            raise ReadError(f"{self.where}: the key {key!r} is missing.")
+        if not isinstance(found := self.value[key], kind):
+            raise ReadError(f"{self.where}: {key!r} is {_short(found)}; expected {called}.")
+        return found
+
+    def text(self, key: str) -> str:
+        return self.get(key, str, "text")
+
+    def part(self, key: str) -> _Part:
+        return _Part(self.get(key, dict, "an object in braces"), f"{self.where}: {key}")
+
+    def parts(self, key: str) -> list[_Part]:
+        source = self.where.removesuffix(": robot")
+        return [_Part(x, f"{source}: {key}[{k}]") for k, x in enumerate(self.get(key, list, "a list"))]
+
+    def numbers(self, key: str, *shape: int) -> np.ndarray:
+        """Numbers of exactly that shape; none stands for several."""
+        found = self.get(key, object, "")
+        try:
+            array = np.array(_floats(found), dtype=np.float64)
+        except (TypeError, ValueError, RecursionError):
+            array = None
+        array = np.zeros(shape) if not math.prod(shape) and found == [] else array
+        if array is None or array.shape != shape:
+            raise ReadError(f"{self.where}: {key!r} is {_short(found)}; expected numbers of shape {shape}.")
+        return array
+
+
+def _floats(x: Any) -> Any:
+    """Nested lists of numbers as they were before `_plain`."""
+    if isinstance(x, list):
+        return [_floats(y) for y in x]
+    if isinstance(x, bool) or not isinstance(x, float | int | str):
+        raise TypeError
+    return float(x)
+
+
+def _short(x: Any) -> str:
+    text = json.dumps(x)
+    return text if len(text) < 80 else f"{text[:60]}…"
 
 
 def from_dict(data: Any, source: str = "the robot") -> Robot:
@@ -70,29 +128,37 @@ def from_dict(data: Any, source: str = "the robot") -> Robot:
         raise ReadError(f'{source}: not a robot; expected a JSON object with "format": "{FORMAT}".')
     if data.get("version") != VERSION:
         raise ReadError(f"{source}: version {data.get('version')!r} of the format; this library reads version {VERSION}.")
-    where = "robot"
+    whole = _Part(data, f"{source}: robot")
+    at = whole.where
     try:
-        links = []
-        for k, item in enumerate(data["links"]):
-            where = f"links[{k}]"
-            j = item["joint"]
-            mimic = Mimic(**j["mimic"]) if "mimic" in j else None
-            numbers = {key: _array(j[key]) for key in _JOINT_NUMBERS}
-            screws = _array(j["screws"]).reshape(-1, 6)
-            joint = Joint(j["kind"], screws, name=j["name"], mimic=mimic, **numbers)
-            links.append(Link(item["name"], item["parent"], joint, _array(item["placement"]), _array(item["parameters"])))
-        frames = []
-        for k, item in enumerate(data["frames"]):
-            where = f"frames[{k}]"
-            frames.append(Frame(item["name"], item["link"], _array(item["pose"])))
-        where = "robot"
-        return Robot(data["name"], links, frames, _array(data["gravity"]), data["base"], data["warnings"])
-    except KeyError as error:
-        if isinstance(error, CoadjointError):
-            raise ReadError(f"{source}: {where}: {error}") from None
-        raise ReadError(f"{source}: {where}: the key {error} is missing.") from None
-    except (CoadjointError, ValueError, TypeError) as error:
-        raise ReadError(f"{source}: {where}: {error}") from None
+        links, frames = [], []
+        for part in whole.parts("links"):
+            at = part.where
+            joint = _joint(part.part("joint"))
+            placement, parameters = part.numbers("placement", 4, 4), part.numbers("parameters", 10)
+            links.append(Link(part.text("name"), part.text("parent"), joint, placement, parameters))
+        for part in whole.parts("frames"):
+            at = part.where
+            frames.append(Frame(part.text("name"), part.text("link"), part.numbers("pose", 4, 4)))
+        at = whole.where
+        notes = [str(x) for x in whole.get("notes", list, "a list of text")]
+        return Robot(whole.text("name"), links, frames, whole.numbers("gravity", 3), whole.text("base"), notes)
+    except ReadError:
+        raise
+    except CoadjointError as error:
+        raise ReadError(f"{at}: {error}") from None
+
+
+def _joint(part: _Part) -> Joint:
+    if (name := part.text("kind")) not in KINDS:
+        raise unknown("kind of joint", name, KINDS)
+    kind = KINDS[name]
+    mimic = None
+    if "mimic" in part.value:
+        given = part.part("mimic")
+        mimic = Mimic(given.text("joint"), float(given.numbers("ratio")), float(given.numbers("offset")))
+    numbers = {key: part.numbers(key, getattr(kind, size)) for key, size in _JOINT_NUMBERS.items()}
+    return Joint(name, part.numbers("screws", kind.nv, 6), name=part.text("name"), mimic=mimic, **numbers)
 
 
 def from_json(text: str, source: str = "the text") -> Robot:
@@ -101,6 +167,8 @@ def from_json(text: str, source: str = "the text") -> Robot:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         raise ReadError(f"{source}: line {error.lineno}: not JSON: {error.msg}.") from None
+    except RecursionError:
+        raise ReadError(f"{source}: not a robot; its lists are nested without end.") from None
     return from_dict(data, source)
 
 

@@ -12,15 +12,17 @@ import itertools
 import math
 import os
 import sys
+import warnings
 from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError, unknown
+from ..errors import CoadjointError, ModelWarning, unknown
 from ..lie import inertia as _inertia
 from . import xml
+from .doubts import impossible, impossible_inertias
 from .files import read_bytes
 from .link import Joint, Link, Mimic
 from .robot import Robot
@@ -42,12 +44,6 @@ TYPES: dict[str, Any] = {
 
 GRAVITY = (0.0, 0.0, -9.81)
 
-ROUNDED = 1e-6
-"""How much of an inertia, relative to its largest entry, files lose by writing few digits; less is not worth a warning."""
-
-POINT = 1e-15
-"""An inertia below this times the mass (a radius of gyration of 3e-8 m) is that of a point, and its digits are rounding."""
-
 
 def read_urdf(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str = "merge") -> Robot:
     """The robot in a URDF file, or in a text that starts with "<".
@@ -56,16 +52,15 @@ def read_urdf(source: str | os.PathLike[str], base: str = "fixed", fixed_joints:
     link and moves freely. fixed_joints="merge": the link of a fixed joint becomes a part of what carries it, and a frame of it;
     "keep": it stays a link.
 
-    A file that is wrong raises one ReadError that names file, line and element. What is odd, but no obstacle, such as an inertia
-    that no body can have, is said in `robot.warnings`.
+    A file that is wrong raises one ReadError that names file, line and element. What is odd, but no obstacle, is said in
+    `robot.warnings`; of an inertia that no body can have, and of a joint that mimics none, one ModelWarning tells as well.
     """
     check_options(base, fixed_joints)
-    if isinstance(source, str) and source.lstrip().startswith("<"):
-        root = xml.parse(source.strip(), TEXT)
+    if isinstance(source, str) and xml.is_text(source):
+        root = xml.parse(xml.stripped(source), TEXT)
     else:
         root = xml.parse(read_bytes(source), os.fspath(source))
-    robot = _robot(root, base == "free")
-    return robot.merge_fixed() if fixed_joints == "merge" else robot
+    return _robot(root, base == "free", fixed_joints == "merge")
 
 
 def check_options(base: str, fixed_joints: str) -> None:
@@ -75,25 +70,24 @@ def check_options(base: str, fixed_joints: str) -> None:
             raise CoadjointError(f"{name} is {value!r}; choose {choices[0]!r} or {choices[1]!r}.")
 
 
-def _robot(root: xml.Element, free: bool) -> Robot:
+def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
     if root.tag != "robot":
         raise root.error("not a URDF; expected <robot> as the root element.")
     _refuse_xacro(root)
-    warnings: list[str] = []
+    notes: list[str] = []
     name = root.attributes.get("name", "")
     if not name.strip():
         name = Path(root.source).stem if root.source != TEXT else "robot"
-        warnings.append(f"the robot has no name and is called {name!r}.")
+        notes.append(f"the robot has no name and is called {name!r}.")
     links, joints = _named(root, "link"), _named(root, "joint")
     if not links:
         if joints:
             raise next(iter(joints.values())).error("the robot has joints but no <link>.")
-        warnings.append("the robot has no links; nothing of it moves.")
-        return Robot(name, [], warnings=warnings)
+        return Robot(name, [], notes=[*notes, "the robot has no links; nothing of it moves."])
     carriers = _carriers(links, joints)
     top = _root_link(links, carriers)
-    _check_mimics(joints, warnings)
-    parameters = {key: _inertial(link, warnings) for key, link in links.items()}
+    serious = _check_mimics(joints)
+    parameters = {key: _inertial(link) for key, link in links.items()}
     parts = []
     base = top
     if free:
@@ -101,14 +95,22 @@ def _robot(root: xml.Element, free: bool) -> Robot:
         parts.append(Link(top, base, Joint.free(name=fresh("root_joint", joints)), np.eye(4), parameters[top]))
     for child, joint in carriers.items():
         placement = origin(joint.optional("origin"))
-        parts.append(Link(child, joint.one("parent").text("link"), _joint(joint, warnings), placement, parameters[child]))
-    extra = root.optional("coadjoint")  # what `write_urdf` adds for gravity, which URDF has no word for
+        parts.append(Link(child, joint.one("parent").text("link"), _joint(joint, notes), placement, parameters[child]))
+    extra = root.optional("coadjoint")  # what `to_urdf` adds for gravity, which URDF has no word for
     gravity = GRAVITY if extra is None else extra.vector("gravity", GRAVITY)
     try:
         robot = Robot(name, parts, gravity=gravity, base=base)
     except CoadjointError as error:  # all that is known to go wrong has been found before, with its line
         raise root.error(str(error)) from None
-    return robot._remade(warnings=(*warnings, *_massless(robot)))
+    robot = robot.merge_fixed() if merge else robot
+    for key in (key for key in links if key not in robot.link_names):  # links that were merged, and the base
+        if found := impossible(parameters[key]):
+            text = f"line {links[key].line}: link {key!r}: {'; '.join(found)}."
+            (notes if key == base else serious).append(text)
+    if told := [*serious, *impossible_inertias(robot)]:
+        more = f" {len(told) - 1} more: see robot.warnings." if len(told) > 1 else ""
+        warnings.warn(f"{root.source}: {told[0]}{more}", ModelWarning, stacklevel=4)
+    return robot._remade(notes=[*notes, *serious])
 
 
 def fresh(name: str, taken: Container[str]) -> str:
@@ -171,10 +173,11 @@ def _root_link(links: dict[str, xml.Element], carriers: dict[str, xml.Element]) 
     return roots[0]
 
 
-def _check_mimics(joints: dict[str, xml.Element], warnings: list[str]) -> None:
+def _check_mimics(joints: dict[str, xml.Element]) -> list[str]:
     """Refuse joints that cannot mimic each other; one that mimics a joint which does not exist (some published files have such)
-    moves by itself, as other readers let it, and a warning says so."""
+    moves by itself, as other readers let it, and a sentence for each says so."""
     followed: dict[str, str] = {}
+    orphans = []
     for name, joint in joints.items():
         mimic = joint.optional("mimic")
         if mimic is None or joint.attributes.get("type") == "fixed":
@@ -184,7 +187,7 @@ def _check_mimics(joints: dict[str, xml.Element], warnings: list[str]) -> None:
             near = difflib.get_close_matches(target, joints, n=1)
             hint = f" (is it {near[0]!r}?)" if near else ""
             label = f"line {mimic.line}: joint {name!r}"
-            warnings.append(f"{label} mimics {target!r}, which does not exist{hint}; it is read as moving by itself.")
+            orphans.append(f"{label} mimics {target!r}, which does not exist{hint}; it is read as moving by itself.")
             joint.children.remove(mimic)
             continue
         for end, what in ((joint, "follow another"), (joints[target], "be followed")):
@@ -197,6 +200,7 @@ def _check_mimics(joints: dict[str, xml.Element], warnings: list[str]) -> None:
             path.append(followed[path[-1]])
             if path[-1] == name:
                 raise mimic.error(f"joints mimic each other in a circle: {' → '.join(path)}.")
+    return orphans
 
 
 def origin(element: xml.Element | None) -> np.ndarray:
@@ -214,7 +218,7 @@ def origin(element: xml.Element | None) -> np.ndarray:
     return T
 
 
-def _inertial(link: xml.Element, warnings: list[str]) -> np.ndarray:
+def _inertial(link: xml.Element) -> np.ndarray:
     """The ten parameters of a link in its frame."""
     element = link.optional("inertial")
     if element is None:
@@ -224,20 +228,18 @@ def _inertial(link: xml.Element, warnings: list[str]) -> np.ndarray:
         raise element.one("mass").error(f"{link}: the mass is {mass:g} kg; a mass must not be negative.")
     xx, xy, xz, yy, yz, zz = (element.one("inertia").number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     central = _inertia.from_body(mass, np.zeros(3), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-    if np.max(np.abs(central[4:])) > POINT * mass and (found := _inertia.violations(central, ROUNDED)):
-        warnings.append(f"line {element.line}: link {link.attributes['name']!r}: {'; '.join(found)}.")
     return _inertia.transform(origin(element.optional("origin")), central)
 
 
-def _joint(joint: xml.Element, warnings: list[str]) -> Joint:
+def _joint(joint: xml.Element, notes: list[str]) -> Joint:
     kind, name = joint.text("type"), joint.text("name")
     if kind not in TYPES:
         raise joint.error(f"unknown joint type {kind!r}; expected one of {', '.join(TYPES)}.")
     if kind == "fixed":
         return Joint.fixed(name=name)
-    options: dict[str, Any] = _limits(joint, kind, warnings)
+    options: dict[str, Any] = _limits(joint, kind, notes)
     if (dynamics := joint.optional("dynamics")) is not None:
-        for key in ("damping", "friction", "armature"):  # `armature` is not of the specification; `write_urdf` writes it
+        for key in ("damping", "friction", "armature"):  # `armature` is not of the specification; `to_urdf` writes it
             options[key] = dynamics.number(key, 0.0)
             if options[key] < 0:
                 raise dynamics.error(f"{joint}: {key} is {options[key]:g}; it must not be negative.")
@@ -252,16 +254,16 @@ def _joint(joint: xml.Element, warnings: list[str]) -> Joint:
     return TYPES[kind](axis, name=name, **options)
 
 
-def _limits(joint: xml.Element, kind: str, warnings: list[str]) -> dict[str, Any]:
+def _limits(joint: xml.Element, kind: str, notes: list[str]) -> dict[str, Any]:
     limit, label = joint.optional("limit"), f"line {joint.line}: joint {joint.attributes['name']!r}"
     if limit is None:
         if kind in ("revolute", "prismatic"):
-            warnings.append(f"{label} is {kind} and has no <limit>; it is taken to be without limits.")
+            notes.append(f"{label} is {kind} and has no <limit>; it is taken to be without limits.")
         return {}
     options: dict[str, Any] = {key: _bound(limit, key) for key in ("velocity", "effort")}
     for key in ("velocity", "effort"):
         if options[key] < 0:
-            warnings.append(f"{label}: the {key} limit {options[key]:g} is negative; it is taken as none.")
+            notes.append(f"{label}: the {key} limit {options[key]:g} is negative; it is taken as none.")
             options[key] = math.inf
     if kind in ("revolute", "prismatic"):
         options |= {key: _bound(limit, key, 0.0) for key in ("lower", "upper")}
@@ -271,22 +273,6 @@ def _limits(joint: xml.Element, kind: str, warnings: list[str]) -> dict[str, Any
 
 
 def _bound(limit: xml.Element, key: str, default: float = math.inf) -> float:
-    """A limit; the largest number there is means none, as `write_urdf` writes it for readers that know no infinity."""
+    """A limit; the largest number there is means none, as `to_urdf` writes it for readers that know no infinity."""
     value = limit.number(key, default, infinite=True)
     return math.copysign(math.inf, value) if abs(value) == sys.float_info.max else value
-
-
-def _massless(robot: Robot) -> list[str]:
-    """A warning for every joint that moves neither mass nor inertia, by itself or by the joints that mimic it."""
-    heavy = [bool(np.any(robot.inertias[i]) or np.any(robot.armature[robot.tree_v_slices[i]])) for i in range(robot.n_links)]
-    for i in reversed(robot.order):
-        if robot.parents[i] >= 0:
-            heavy[robot.parents[i]] |= heavy[i]
-    for i, (source, _, _) in robot.mimics.items():
-        heavy[source] |= heavy[i]
-    return [
-        f"joint {link.joint.name!r} moves no mass: the mass matrix is singular, and forward dynamics refuses, unless the joint is "
-        "locked or given an armature."
-        for i, link in enumerate(robot.links)
-        if not heavy[i] and link.joint.kind != "fixed" and i not in robot.mimics
-    ]

@@ -8,17 +8,14 @@ so do the joint forces. For K g(q) K⁻¹ of a planar or free joint X is K; for 
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError, ReadError
-from ..files import check_output, replacing
 from ..lie import inertia as _inertia
 from ..lie import se3
 from . import xml
@@ -39,15 +36,6 @@ TYPES = {
 
 ROUNDING = 1e-15
 """An axis that passes the origin closer than this, in metres, passes through it."""
-
-
-def write_urdf(robot: Robot, path: str | os.PathLike[str]) -> list[str]:
-    """Write the robot to a URDF file, whole or not at all, and return what readers other than this library will miss in it."""
-    path = check_output(Path(path))
-    text = to_urdf(robot)
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
-    return unsaid(robot)
 
 
 def unsaid(robot: Robot) -> list[str]:

@@ -92,6 +92,16 @@ class Element:
         return value
 
 
+def stripped(text: str) -> str:
+    """The text without blanks and a byte order mark around it."""
+    return text.strip().removeprefix("\ufeff").strip()
+
+
+def is_text(source: str) -> bool:
+    """Whether this is XML itself and not the name of a file."""
+    return stripped(source).startswith("<")
+
+
 def parse(data: bytes | str, source: str) -> Element:
     """The root element of an XML document; what is wrong with it is told with its line."""
     roots: list[Element] = []

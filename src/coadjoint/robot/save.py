@@ -1,0 +1,42 @@
+"""A robot to a file."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+from ..errors import CoadjointError, ModelWarning
+from ..files import check_output, replacing
+from .mjcf_write import to_mjcf
+from .robot import Robot
+from .urdf_write import to_urdf, unsaid
+
+FORMATS = (".json", ".urdf", ".xml")
+
+
+def save(robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write the robot to a file, whole or not at all: .json without loss, or .urdf, or .xml (MJCF).
+
+    What URDF or MJCF cannot say is an error where the dynamics would change, and nothing is written; else a ModelWarning names it.
+    `coadjoint.load` reads the file again.
+    """
+    extension = check_format(path)
+    path = check_output(Path(path))
+    text = robot.to_json() + "\n"
+    if extension == ".urdf":
+        text = to_urdf(robot)
+        if notes := unsaid(robot):
+            warnings.warn(f"robot {robot.name!r} has what URDF does not hold: {' '.join(notes)}", ModelWarning, stacklevel=2)
+    elif extension == ".xml":
+        text = to_mjcf(robot)
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+
+
+def check_format(path: str | os.PathLike[str]) -> str:
+    """The extension of a robot's file, if it is one that can be written."""
+    extension = Path(path).suffix.lower()
+    if extension not in FORMATS:
+        raise CoadjointError(f"{os.fspath(path)}: robots are written as {', '.join(FORMATS)}, not as {extension or 'nothing'!r}.")
+    return extension
