@@ -56,7 +56,6 @@ from .kinematics import (
 )
 from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
-from .robot.save import save
 
 __version__ = "0.1.0"
 
@@ -78,6 +77,7 @@ _LATER = {
     "interop": (),
     "motion.linearize": ("controllability", "discretize", "equilibrium_force", "linearize", "lqr"),
     "motion.rollout": ("rollout",),
+    "robot.save": ("save",),
     "symbolic": ("Equations", "equations"),
 }
 """Modules that are imported on first use, and the names of theirs that belong to the package."""
