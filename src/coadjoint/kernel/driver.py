@@ -25,11 +25,17 @@ def block_bytes(scheme: Plan, lanes: Lanes) -> int:
     return 64 * (lines | 1) if lines else 0
 
 
+def blocks_at_once(scheme: Plan, lanes: Lanes) -> int:
+    """How many blocks of lanes a chunk is called for."""
+    size = block_bytes(scheme, lanes)
+    return max(1, min(BLOCKS, SCRATCH // size)) if size else 1 << 40
+
+
 def driver(module: Module, lanes: Lanes, scheme: Plan) -> str:
     """`@run`: walks through the states some blocks at a time, so that scratch memory stays in cache."""
     body = Body(module, lanes)
     size = block_bytes(scheme, lanes)
-    n_blocks = max(1, min(BLOCKS, SCRATCH // size)) if size else 1 << 40
+    n_blocks = blocks_at_once(scheme, lanes)
     writers = [c for c, chunk in enumerate(scheme.chunks) if chunk.steps[0].kind == "write"]
     others = [c for c in range(len(scheme.chunks)) if c not in writers]
     count = body.new("sub i64 %stop, %start")

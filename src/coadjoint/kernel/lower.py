@@ -9,16 +9,20 @@ fewer states than lanes, the last state is computed again in the spare lanes: so
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from . import elementary
 from .context import define_context
-from .driver import ARGUMENTS, block_bytes, driver
+from .driver import ARGUMENTS, block_bytes, blocks_at_once, driver
 from .graph import Graph
 from .ir import Body, Lanes, Module
 from .registers import REACH, SEGMENT, local_slots
 from .schedule import Chunk, Plan, Step, columns, operands, plan
 from .target import Target
+
+AHEAD = 512
+"""Bytes of all inputs of a state from which on they are fetched ahead."""
 
 _PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
 _INTRINSIC = {"sqrt": "sqrt", "abs": "fabs", "min": "minimum", "max": "maximum"}
@@ -78,6 +82,7 @@ class _Chunk:
         def turn(block: str, _: Sequence[str]) -> Sequence[str]:
             self.scratch = body.offset("%scratch", body.new(f"mul i64 {block}, {block_bytes(self.plan, self.lanes)}"))
             body.do(f"store volatile ptr {self.scratch}, ptr {homes}, align 8")
+            self._fetch_ahead(block)
             if bases:
                 rows = self._row_numbers(block)
                 for key, (base, stride) in bases.items():
@@ -103,6 +108,31 @@ class _Chunk:
         body = self.body
         base = body.load("ptr", body.offset(f"%{side}s", 8 * array), 8)
         return base, body.load("i64", body.offset(f"%{side}strides", 8 * array), 8)
+
+    def _fetch_ahead(self, block: str) -> None:
+        """Bring rows of the next blocks' inputs into cache: chunks read them column by column, which no processor foresees.
+
+        Each chunk fetches its share of the rows, block by block.
+        """
+        body, n, size = self.body, self.lanes.count, self.lanes.size
+        sizes = [size * math.prod(shape) for shape in self.graph.input_shapes]
+        chunks = [id(c) for c in self.plan.chunks if c.steps[0].kind != "write"]
+        if sum(sizes) < AHEAD or len(chunks) == 1 or id(self.chunk) not in chunks:
+            return
+        body.module.declarations |= {
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+            "declare i64 @llvm.smin.i64(i64, i64)",
+        }
+        number = chunks.index(id(self.chunk))
+        for lane in range(n * number // len(chunks), n * (number + 1) // len(chunks)):
+            ahead = blocks_at_once(self.plan, self.lanes) * n + lane
+            row = body.new(f"add i64 {body.new(f'add i64 %row, {ahead}')}, {body.new(f'mul i64 {block}, {n}')}")
+            row = body.new(f"call i64 @llvm.smin.i64(i64 {row}, i64 %stop)")
+            for array, length in enumerate(sizes):
+                base, stride = self._base("in", array)
+                start = body.offset(base, body.new(f"mul i64 {row}, {stride}"))
+                for line in range(0, length, 64):
+                    body.do(f"call void @llvm.prefetch.p0(ptr {body.offset(start, line)}, i32 0, i32 2, i32 1)")
 
     def _row_numbers(self, block: str) -> list[str]:
         """The states in the lanes of a block."""
