@@ -122,7 +122,9 @@ def test_a_singular_mass_matrix_is_explained():
 @pytest.mark.parametrize("seed", [1, 2])
 def test_native_equals_as_written(monkeypatch, seed):
     rng = np.random.default_rng(seed)
-    robot = random_robot(rng, 8, mimic=seed == 2, armature=True, damping=True)
+    kinds = ("free", "universal", "revolute", "helical", "spherical") if seed == 1 else ("planar", "revolute", "prismatic")
+    robot = random_robot(rng, 5, kinds, mimic=seed == 2, armature=True, damping=True)
+    assert (robot.nv > 12) == (seed == 1)  # solved with, and written out
     q, v, a = state(robot, rng, (7, 3))
     wrenches = rng.normal(size=(robot.n_links, 6))
     native = [
@@ -177,7 +179,7 @@ def test_jax():
     jax.config.update("jax_enable_x64", True)
     try:
         rng = np.random.default_rng(4)
-        robot = random_robot(rng, 2, ("universal", "spherical"), tree=False)
+        robot = random_robot(rng, 2, ("universal", "revolute"), tree=False)
         q, v, a = state(robot, rng, (3,))
         found = jax.jit(lambda *x: cj.inverse_dynamics_derivatives(robot, *x))(*(jax.numpy.asarray(x) for x in (q, v, a)))
         for x, y in zip(found, cj.inverse_dynamics_derivatives(robot, q, v, a), strict=True):
