@@ -301,6 +301,25 @@ def test_code_is_freed_with_its_last_function():
     assert code() is None
 
 
+def test_llvm_loads_what_we_do_not_link(monkeypatch):
+    """As on processors and systems whose object code we do not know."""
+    from coadjoint.kernel import image
+
+    monkeypatch.setattr(image, "loads_here", lambda: False)
+    graph = random_graph(8, 2600, ops=SMOOTH)
+    description, payload = native.compile_graph(graph, "float64")
+    assert description["how"] == {"kind": "object"}
+    kernel = native._Kernel(description, payload)
+    f = native.NativeFunction(kernel.code, kernel.signature)
+    code = weakref.ref(kernel.code)
+    x = [np.random.default_rng(0).uniform(-1, 1, (50, *shape)) for shape in graph.input_shapes]
+    for got, expected in zip(f.call(*x), evaluate(graph, *x), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11)
+    del f, kernel
+    gc.collect()
+    assert code() is None
+
+
 def test_threads_share_a_batch(f):
     inputs = sample((1001,), (1001,), ())
     one = f(*inputs, threads=1)
