@@ -64,3 +64,11 @@ def test_constants_vanish():
     assert set(np.unique(np.abs(form.placements[:, :3, :3]))) <= {0.0, 1.0}
     assert np.array_equal(form.screws, np.tile([0, 0, 1.0, 0, 0, 0], (4, 1)))
     assert np.all(form.inertias[:, [0, 3, 7]] == 0)  # m, h_z and I_yy have gone to the base
+
+
+def test_long_chains():
+    """Longer than Python's stack is deep; the branch with most links is the one whose axis counts."""
+    chain = cj.load("planar999r")
+    form = canonical(chain)
+    np.testing.assert_allclose(np.linalg.norm(form.robot.placements[1:, :3, 3], axis=-1), 1.0, rtol=1e-12)
+    assert form.frames.shape == (999, 4, 4)

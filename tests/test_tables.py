@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -161,7 +163,11 @@ def test_other_columns_quotes_blank_lines_and_any_order_are_taken(tmp_path):
         ("q.elbow2,v1,v2\n0,0,0\n", "are missing: q.elbow1"),
         ("q1,q2,q3,v1,v2\n0,0,0,0,0\n", "3 columns q1 … q3; robot 'arm' has 2"),
         ("q1,q2\n0,0\n", r"velocities of robot 'arm' are missing: expected v1 … v2 \(or v.elbow1 … v.elbow2\).*--differentiate"),
-        ("q1;q2;v1;v2\n0;0;0;0\n", "positions and velocities of robot 'arm' are missing.*columns q1;q2;v1;v2"),
+        ("q1;q2;v1;v2\n0;0;0;0\n", "';' stands between the names of line 1; expected commas"),
+        ("q1\tq2\tv1\tv2\n0\t0\t0\t0\n", r"'\\t' stands between the names of line 1; expected commas"),
+        ("0,0,0,0\n0,0,0,0\n", "line 1 has numbers; expected a first line of column names"),
+        ("Q1,Q2\n0,0\n", "the positions and velocities of robot 'arm' are missing: .* The table has the columns Q1, Q2"),
+        ("q1,q2,v1,v2\n0,1_0,0,0\n", "line 2, column 'q2': '1_0' is not a number"),
         ("q1,q2,v1,v2,time\n0,0,0,0,nan\n", "line 2, column 'time': nan"),
         (b"\xff\xfe\x00\x01", "not a text file"),
     ],
@@ -281,7 +287,7 @@ def test_an_interrupted_table_leaves_the_old_one(tmp_path, monkeypatch):
     assert [x.name for x in tmp_path.iterdir()] == ["t.csv"]
 
 
-def test_outputs_are_checked_beforehand(tmp_path):
+def test_outputs_are_checked_beforehand(tmp_path, monkeypatch):
     with pytest.raises(CoadjointError, match="is a folder"):
         check_output(tmp_path)
     with pytest.raises(CoadjointError, match=r"the folder .*absent does not exist"):
@@ -291,3 +297,13 @@ def test_outputs_are_checked_beforehand(tmp_path):
     with pytest.raises(CoadjointError, match="read and written at once"):
         check_output(tmp_path / "link.csv", None, tmp_path / "in.csv")
     assert check_output(tmp_path / "out.csv", tmp_path / "in.csv") == tmp_path / "out.csv"
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "in.csv")
+    with pytest.raises(CoadjointError, match=r"in\.csv cannot be written: it is protected"):
+        check_output(tmp_path / "in.csv")
+
+
+def test_an_output_that_cannot_be_made_is_called_by_its_own_name(tmp_path):
+    """Not by that of the temporary file, which is not even there."""
+    path = tmp_path / "absent" / "t.csv"
+    with pytest.raises(OSError, match=r"absent[/\\]+t\.csv'$"), replacing(path) as part:
+        part.write_text("x")

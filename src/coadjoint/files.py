@@ -17,6 +17,8 @@ def check_output(path: str | Path, *inputs: str | Path | None) -> Path:
         raise CoadjointError(f"{path} is a folder; give the name of a file to write.")
     if path.exists() and not path.is_file():
         raise CoadjointError(f"{path} is not an ordinary file; give the name of a file to write.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise CoadjointError(f"{path} cannot be written: it is protected; give another name, or permit writing to it.")
     folder = path.parent
     if not folder.is_dir():
         raise CoadjointError(f"{path} cannot be written: the folder {folder} does not exist; make it first.")
@@ -37,5 +39,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
     try:
         yield part
         os.replace(part, target)
+    except OSError as error:
+        if error.filename == str(part):  # of which the caller knows nothing
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
     finally:
         part.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from ..errors import CoadjointError, SingularMassMatrixError
 from ..files import check_output
 from ..motion.sample import smooth_motion
 from ..motion.states import States, coordinate_names, differentiate, force_units
-from ..motion.tables import check_format, read_states, write_states
+from ..motion.tables import check_format, check_input, read_states, write_states
 from ..robot.doubts import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
@@ -48,9 +48,7 @@ def run(args: argparse.Namespace) -> None:
 def _check_files(args: argparse.Namespace) -> None:
     """Everything about files that can be wrong and is known beforehand."""
     if args.states:
-        check_format(args.states)
-        if not Path(args.states).is_file():
-            raise CoadjointError(f"{args.states}: there is no such file.")
+        check_input(args.states)
     inputs = (args.states, args.robot if Path(args.robot).is_file() else None)
     if args.out:
         check_format(args.out)
@@ -133,7 +131,8 @@ def summary(robot: Robot, states: States, forward: bool) -> str:
     if states.time is not None:
         span = f" over {states.time[-1] - states.time[0]:.4g} s"
     what = "accelerations" if forward else "joint forces"
-    lines = [f"{robot.name}: {what} for {len(states)} states{span}", "", table(head, rows, align), ""]
+    count = "1 state" if len(states) == 1 else f"{len(states)} states"
+    lines = [f"{robot.name}: {what} for {count}{span}", "", table(head, rows, align), ""]
     return "\n".join(lines + _outside(robot, states))
 
 

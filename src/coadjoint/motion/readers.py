@@ -87,7 +87,12 @@ class Csv(Columns):
         first = next(self._lines(), None)
         if first is None:
             raise ReadError(f"{path}: the file is empty; expected a first line of column names, such as time,q1,v1,a1.")
-        self._set_header(path, _cells(first[1]))
+        names = _cells(first[1])
+        if len(names) == 1 and (other := next((x for x in ";\t|" if x in first[1].strip()), "")):
+            raise ReadError(f"{path}: {other!r} stands between the names of line {first[0]}; expected commas (and decimal points).")
+        if all(_is_number(name) for name in names):
+            raise ReadError(f"{path}: line {first[0]} has numbers; expected a first line of column names, such as time,q1,v1,a1.")
+        self._set_header(path, names)
 
     def _lines(self, report: Report | None = None) -> Iterator[tuple[int, str]]:
         """The lines that are not blank, with their numbers."""
@@ -132,9 +137,7 @@ class Csv(Columns):
         for number, line in lines:
             cells = _cells(line)
             for column in order:
-                try:
-                    float(cells[column])
-                except ValueError:
+                if not _is_number(cells[column]):
                     place = f"line {number}, column {self.header[column]!r}"
                     return ReadError(f"{self.path}: {place}: {cells[column]!r} is not a number.")
         return None
@@ -148,6 +151,14 @@ class Csv(Columns):
 
 def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in next(csv.reader([line.rstrip("\n")]))]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell  # 1_000 is a number for Python and not for numpy
 
 
 class Parquet(Columns):

@@ -35,12 +35,18 @@ def check_format(path: str | Path) -> str:
     return extension
 
 
+def check_input(path: str | Path) -> str:
+    """The extension of a table that can be read."""
+    extension = check_format(path)
+    if not Path(path).is_file():
+        raise ReadError(f"{path}: {'this is a folder, not a table.' if Path(path).is_dir() else 'there is no such file.'}")
+    return extension
+
+
 def read_states(path: str | Path, robot: Robot, needs: Sequence[str] = ("q", "v", "a"), report: Report | None = None) -> States:
     """The states in a file: those of q, v, a, tau that it has, of which it must have `needs`, and the time if it has that."""
-    extension = check_format(path)
+    extension = check_input(path)
     path = Path(path)
-    if not path.is_file():
-        raise ReadError(f"{path}: {'this is a folder, not a table.' if path.is_dir() else 'there is no such file.'}")
     reader = READERS[extension](path)
     found = {what: reader.find(robot, what) for what in QUANTITIES} | {"time": reader.time}
     if missing := [what for what in needs if found[what] is None]:
@@ -90,7 +96,8 @@ def _missing(robot: Robot, missing: list[str]) -> str:
     for what in missing:
         numbered, named = column_names(robot, what, True), column_names(robot, what, False)
         choices.append(f"{_span(numbered)} (or {_span(named)})")
-    kinds = " and ".join(QUANTITIES[what] for what in missing)
+    *most, last = (QUANTITIES[what] for what in missing)
+    kinds = f"{', '.join(most)} and {last}" if most else last
     text = f"the {kinds} of robot {robot.name!r} are missing: expected {', '.join(choices)}."
     if "q" not in missing and "tau" not in missing:
         text += " With a time column, --differentiate estimates them."

@@ -34,7 +34,8 @@ class Canonical:
 
 def canonical(robot: Robot) -> Canonical:
     """The canonical form of a robot whose numbers are constants."""
-    frames = np.stack([_axis_frame(robot, i) for i in range(robot.n_links)]) if robot.n_links else np.zeros((0, 4, 4))
+    onward = _heaviest_branches(robot)
+    frames = np.stack([_axis_frame(robot, i, onward[i]) for i in range(robot.n_links)]) if robot.n_links else np.zeros((0, 4, 4))
     placements, screws, offsets = np.array(robot.placements), np.array(robot.screws), np.zeros(robot.tree_nq)
     inertias = np.array([inertia.transform(se3.inverse(Y), J) for Y, J in zip(frames, robot.inertias, strict=True)]).reshape(-1, 10)
     for i, link in enumerate(robot.links):
@@ -79,14 +80,12 @@ def _axis(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray, bool]:
     return S[3:] / np.linalg.norm(S[3:]), np.zeros(3), False
 
 
-def _axis_frame(robot: Robot, i: int) -> np.ndarray:
-    """The new frame of link i in its old one: on the joint's axis, x towards the axis of the heaviest branch."""
+def _axis_frame(robot: Robot, i: int, child: int | None) -> np.ndarray:
+    """The new frame of link i in its old one: on the joint's axis, x towards the axis of the child."""
     if robot.links[i].joint.kind not in _ONE_SCREW:
         return np.eye(4)
     z, origin, turns = _axis(robot, i)
-    children = [j for j in range(robot.n_links) if robot.parents[j] == i and robot.links[j].joint.kind in _ONE_SCREW]
-    if children:
-        child = max(children, key=lambda j: _size(robot, j))
+    if child is not None:
         z2, point, turns2 = _axis(robot, child)
         T = robot.placements[child]
         z2, point = T[:3, :3] @ z2, T[:3, :3] @ point + T[:3, 3]
@@ -102,9 +101,18 @@ def _axis_frame(robot: Robot, i: int) -> np.ndarray:
     return se3.pose(np.stack([x, np.cross(z, x), z], axis=-1), origin)
 
 
-def _size(robot: Robot, j: int) -> int:
-    """The number of links that link j carries, itself included."""
-    return 1 + sum(_size(robot, k) for k in range(robot.n_links) if robot.parents[k] == j)
+def _heaviest_branches(robot: Robot) -> list[int | None]:
+    """Of the links that each carries by an axis the one with most links on it, the first of equals; None if there is none."""
+    size = [1] * robot.n_links
+    for i in reversed(robot.order):
+        if robot.parents[i] >= 0:
+            size[robot.parents[i]] += size[i]
+    found: list[int | None] = [None] * robot.n_links
+    for j, parent in enumerate(robot.parents):
+        if parent >= 0 and robot.links[j].joint.kind in _ONE_SCREW:
+            best = found[parent]
+            found[parent] = j if best is None or size[j] > size[best] else best
+    return found
 
 
 def _common_normal(
