@@ -16,7 +16,6 @@ import json
 import os
 import stat
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -105,16 +104,15 @@ def store(key: str, description: dict[str, Any], code: bytes) -> bool:
         return False
     text = json.dumps(description).encode()
     body = len(text).to_bytes(8, "little") + text + code
-    temporary = None
+    temporary = directory / f".{os.urandom(12).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        number, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=directory)
-        with open(number, "wb") as file:
+        with open(os.open(temporary, flags, 0o600), "wb") as file:
             file.write(HEAD + _digest(key, body) + body)
         os.replace(temporary, directory / (key + SUFFIX))
     except OSError:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         return False
     _prune(directory)
     return True

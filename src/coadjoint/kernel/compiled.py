@@ -10,8 +10,6 @@ from typing import Any
 from .dispatch import core_shape
 from .graph import Graph
 from .native import NativeError, available, build
-from .simplify import simplify
-from .trace import trace
 
 
 def compiled(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str, Any], dtype: Any) -> Any:
@@ -28,6 +26,9 @@ def compiled(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str,
 
 def traced(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str, Any]) -> Graph:
     """The graph of a kernel for a robot, simplified."""
+    from .simplify import simplify  # imported here: a kernel from the cache needs neither
+    from .trace import trace
+
     sizes = {name: core_shape(kernel.cores[name], robot) for name in given}
     run = lambda *arrays: kernel.general(robot, **dict(zip(given, arrays, strict=True)), **statics)  # noqa: E731
     return simplify(trace(run, sizes, kernel.source.__name__))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -21,6 +24,8 @@ def cores() -> int:
 
 def _executor(workers: int) -> ThreadPoolExecutor:
     global _pool
+    from concurrent.futures import ThreadPoolExecutor  # a slow import that most processes do not need
+
     with _lock:
         if _pool is None or _pool._max_workers < workers:
             # The old pool's threads end when its last work is done.
