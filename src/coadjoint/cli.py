@@ -56,6 +56,11 @@ def parser() -> argparse.ArgumentParser:
     equations.add_argument("--what", nargs="+", choices=quantities, default=["M", "C", "g"], metavar="X", help=quantity)
     equations.add_argument("--out", metavar="FILE", help="write to a file")
 
+    geometry = add("geometry", "tell curvature, geodesics and balance of a robot, over two of its joints")
+    which = "the two joints, by name or by number; without it the two whose plane is curved most"
+    geometry.add_argument("--joints", nargs=2, metavar=("I", "J"), help=which)
+    geometry.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg, .pdf or .html")
+
     convert = add("convert", "write a robot as URDF, MJCF or JSON, by the extension", robot=False)
     convert.add_argument("robot", metavar="IN", help=ROBOT)
     convert.add_argument("out", metavar="OUT", help="the file to write: .urdf, .xml (MJCF) or .json")

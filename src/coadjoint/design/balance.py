@@ -49,7 +49,7 @@ class Balance:
         if not self.constant:
             most = f"most in M_{i},{j} with coordinate {l}: {self.slope:.3g} of it per unit"
             said = f"the mass matrix varies by {100 * self.variation:.3g} % (rms), {most}"
-        forces = ", ".join(f"{x:.3g}" for x in self.gravity)
+        forces = ", ".join(f"{x:.3g}" if x > TOLERANCE * np.max(self.gravity) else "0" for x in self.gravity)
         return f"{said}; " + ("gravity does nothing" if self.weightless else f"gravity up to {forces}")
 
 

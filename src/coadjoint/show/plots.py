@@ -60,15 +60,22 @@ def check_figure(path: str | Path) -> str:
 
 def draw_states(path: str | Path, robot: Robot, states: States, forward: bool = False) -> None:
     """Draw joint forces (or accelerations), positions and velocities to a file; it appears whole or not at all."""
+    check_figure(path)
+    what = "accelerations" if forward else "joint forces"
+    says = f"{what.capitalize()} of <b>{escape(robot.name)}</b> for {len(states)} states."
+    save(path, states_figure(robot, states, forward), f"{robot.name}: {what}", says, robot._repr_html_())
+
+
+def save(path: str | Path, figure: Figure, title: str, says: str, below: str = "") -> None:
+    """Write a figure to a file, which appears whole or not at all; as HTML with a sentence above and more HTML below."""
     extension = check_figure(path)
     check_output(path)
-    figure = states_figure(robot, states, forward)
     with replacing(path) as part:
         if extension == ".html":
-            part.write_text(_page(figure, robot, states, forward), encoding="utf-8")
+            part.write_text(_page(figure, title, says, below), encoding="utf-8")
         else:
             metadata = {"Date": None} if extension == ".svg" else {"CreationDate": None} if extension == ".pdf" else None
-            with _context():
+            with style():
                 figure.savefig(part, format=extension[1:], dpi=160, metadata=metadata)
 
 
@@ -83,17 +90,17 @@ def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure
     x = np.arange(1, len(states) + 1) if states.time is None else states.time
     across = robot.nv if robot.nv <= 4 else 6 if robot.nv > 16 else min((4, 3), key=lambda n: -robot.nv % n)
     rows = -(-robot.nv // across)
-    with _context():
+    with style():
         figure = Figure(figsize=(max(11, 2.6 * across), 1.0 + 1.55 * rows + 2.6), layout="constrained")
         grid = figure.add_gridspec(rows + 1, 1, height_ratios=[1.0] * rows + [1.7])
         upper = grid[:rows].subgridspec(rows, across)
-        colours = _colours(robot.nv)
+        hues = colours(robot.nv)
         first: Axes | None = None
         for k, name in enumerate(names):
             axes = figure.add_subplot(upper[k // across, k % across], sharex=first)
             first = first or axes
             unit = units[k] if not forward else "rad/s²" if units[k] == "N m" else "m/s²"
-            _panel(axes, x, values[:, k], colours[k], np.inf if forward else float(robot.effort_limit[k]))
+            _panel(axes, x, values[:, k], hues[k], np.inf if forward else float(robot.effort_limit[k]))
             axes.set_title(f"{_short(name)}  [{unit}]")
             axes.tick_params(labelbottom=k + across >= robot.nv)
         lower = grid[rows].subgridspec(1, 2)
@@ -107,13 +114,15 @@ def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure
     return figure
 
 
-def _context() -> Any:
+def style() -> Any:
+    """The context in which figures are made and written."""
     import matplotlib
 
     return matplotlib.rc_context(_STYLE)
 
 
-def _colours(n: int) -> list[Any]:
+def colours(n: int) -> list[Any]:
+    """A colour for each of n lines."""
     import matplotlib
 
     if n <= 10:
@@ -143,9 +152,9 @@ def _panel(axes: Axes, x: np.ndarray, y: np.ndarray, colour: Any, limit: float) 
 
 def _overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: list[str], title: str) -> None:
     """All coordinates in one panel."""
-    colours = _colours(len(names))
+    hues = colours(len(names))
     for k, name in enumerate(names):
-        axes.plot(*thin(x, values[:, k]), color=colours[k], label=_short(name), linewidth=1.2)
+        axes.plot(*thin(x, values[:, k]), color=hues[k], label=_short(name), linewidth=1.2)
     axes.set_title(title)
     axes.margins(x=0.01)
     if 1 < len(names) <= 14:
@@ -164,20 +173,19 @@ def thin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return x[index], y[index]
 
 
-def _page(figure: Figure, robot: Robot, states: States, forward: bool) -> str:
-    """A page that needs nothing else: the figure as SVG in it, and the robot's table."""
+def _page(figure: Figure, title: str, says: str, below: str) -> str:
+    """A page that needs nothing else: the figure as SVG in it."""
     buffer = StringIO()
-    with _context():
+    with style():
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
-    what = "Accelerations" if forward else "Joint forces"
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(robot.name)}: {what.lower()}</title>
+<title>{escape(title)}</title>
 <style>
 body {{ font: 14px/1.45 system-ui, sans-serif; color: #222; max-width: 1150px; margin: 2rem auto; padding: 0 1rem; }}
 svg {{ width: 100%; height: auto; }}
@@ -186,9 +194,9 @@ th, td {{ text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px s
 </style>
 </head>
 <body>
-<p>{what} of <b>{escape(robot.name)}</b> for {len(states)} states.</p>
+<p>{says}</p>
 {svg}
-{robot._repr_html_()}
+{below}
 </body>
 </html>
 """
