@@ -23,13 +23,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mv, namespace, solve_spd, transpose
+from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
 from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
-from .articulated import mass_matrix_inverse
+from .articulated import forward_dynamics, mass_matrix_inverse
 from .blocks import Blocks, rows
 from .composite import composite_inertias
 from .moving import Moving, composite_moving
@@ -37,7 +37,7 @@ from .newton_euler import accelerations, bias_force, friction_force, subspaces, 
 from .singular import explain_singular
 
 WRITTEN_OUT = 12
-"""Up to so many freedoms a product with M⁻¹ in straight-line code is quicker than solving with M, which knows the zeros of M."""
+"""Up to so many freedoms products with M⁻¹ in straight-line code are quicker than solving with M, which knows the zeros of M."""
 
 
 class Rates(NamedTuple):
@@ -190,12 +190,15 @@ def forward_dynamics_derivatives(
     As τ(q, v, a(q, v, τ)) = τ, these are -M⁻¹ ∂τ/∂q and -M⁻¹ ∂τ/∂v at the acceleration a. A singular mass matrix is an error for
     NumPy arrays, and nan for traced ones.
     """
-    a, inverse = acceleration(robot, q, v, tau, wrenches, friction)
-    by_q, by_v, M = inverse_dynamics_derivatives(robot, q, v, a, wrenches, friction)
     n = robot.nv
     if n <= WRITTEN_OUT:
+        a, inverse = acceleration(robot, q, v, tau, wrenches, friction)
+        by_q, by_v, _ = inverse_dynamics_derivatives(robot, q, v, a, wrenches, friction)
         return -(inverse @ by_q), -(inverse @ by_v), inverse
-    # Where M is singular there is no solution: its diagonal is then not a number.
-    singular = namespace(inverse).where(namespace(inverse).abs(inverse[..., :1, :1]) < np.inf, 0.0, np.nan)
-    X = solve_spd(M + singular * like(np.eye(n), q), concat([-by_q, -by_v]))
-    return X[..., :n], X[..., n:], inverse
+    a = forward_dynamics(robot, q, v, tau, wrenches, friction)
+    by_q, by_v, M = inverse_dynamics_derivatives(robot, q, v, a, wrenches, friction)
+    # There is no acceleration where M is singular, and no solution for a diagonal that is not a number.
+    xp, one = namespace(a), like(np.eye(n), q)
+    regular = xp.where(xp.abs(a[..., :1, None]) < np.inf, 0.0, np.nan)
+    X = solve_spd(M + regular * one, concat([one, -by_q, -by_v]))
+    return X[..., n : 2 * n], X[..., 2 * n :], mirror(X[..., :n])
