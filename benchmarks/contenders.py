@@ -35,7 +35,7 @@ def ours(function: str, robot: cj.Robot, batch: int) -> dict[str, Contender]:
     if batch == 1:
         one = [y[0].copy() for y in arrays]
         out = np.array(fn(robot, *one))
-        call = cj.compile(fn, robot).call
+        call = cj.compile(fn, robot)
         return {
             "coadjoint, plain call": (lambda: fn(robot, *one), 1),
             "coadjoint, compiled, out=": (lambda: call(*one, out=out), 1),

@@ -90,7 +90,7 @@ def compile(
     graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
     if not native.available():
         return as_written(fn, robot, graph, parameters, options, np.dtype(dtype))
-    return native.build(graph, dtype)
+    return native.build(graph, dtype).call  # the built-in function itself: nothing in Python stands before the kernel
 
 
 def _shapes(
