@@ -142,12 +142,15 @@ def test_native_equals_as_written(monkeypatch, seed):
 
 
 @pytest.mark.native
-def test_native_singular_mass_matrix():
-    """A point of mass on a pan and tilt, which in one of the states lies on the first axis."""
-    pan = cj.Link("pan", "base", cj.Joint.revolute((0, 0, 1), name="first"))
+@pytest.mark.parametrize("n", [0, 11])
+def test_native_singular_mass_matrix(n):
+    """A point of mass on a pan and tilt, at the end of a chain of slides, which in one of the states lies on the first axis."""
+    links = [cj.Link.solid(f"l{k}", f"l{k - 1}" if k else "base", cj.Joint.prismatic(np.eye(3)[k % 3]), mass=1.0) for k in range(n)]
+    pan = cj.Link("pan", f"l{n - 1}" if n else "base", cj.Joint.revolute((0, 0, 1), name="first"))
     tilt = cj.Link.solid("tilt", "pan", cj.Joint.revolute((0, 1, 0), name="second"), mass=1.0, com=(1.0, 0.0, 0.0))
-    robot = cj.Robot("pan and tilt", [pan, tilt])
-    q, v = np.array([[0.1, 0.2], [0.3, np.pi / 2], [0.5, 0.6]]), np.ones((3, 2))
+    robot = cj.Robot("pan and tilt", [*links, pan, tilt])
+    q, v = np.zeros((3, n + 2)), np.ones((3, n + 2))
+    q[:, n:] = [[0.1, 0.2], [0.3, np.pi / 2], [0.5, 0.6]]
     for _ in range(2):  # the second time on the quick way
         with pytest.raises(cj.errors.SingularMassMatrixError, match=r"'first'.*state 1"):
             cj.forward_dynamics_derivatives(robot, q, v, v)
