@@ -153,7 +153,7 @@ def test_torch(name):
 def test_lists_are_accepted_and_wrong_shapes_named():
     np.testing.assert_array_equal(so3.exp([0, 0, 0]), np.eye(3))
     np.testing.assert_array_equal(so3.log([[1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.zeros(3))
-    with pytest.raises(ShapeError, match=r"w has the shape \(4,\); expected \(\.\.\., 3\)"):
+    with pytest.raises(ShapeError, match=r"w has shape \(4,\); expected \(\.\.\., 3\)"):
         so3.exp(np.zeros(4))
-    with pytest.raises(ShapeError, match=r"R has the shape \(3, 4\); expected \(\.\.\., 3, 3\)"):
+    with pytest.raises(ShapeError, match=r"R has shape \(3, 4\); expected \(\.\.\., 3, 3\)"):
         so3.log(np.zeros((3, 4)))
