@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from graph_helpers import ALL, SMOOTH, Maker, native, of_one_node, random_graph,
 
 pytest.importorskip("llvmlite")
 
-from coadjoint.kernel import engine, image, schedule
+from coadjoint.kernel import engine, image, registers, schedule, sequence
 from coadjoint.kernel.call import define_call
 from coadjoint.kernel.evaluate import evaluate
 from coadjoint.kernel.ir import Lanes
@@ -273,6 +275,34 @@ def test_products_are_absorbed_where_that_saves_one():
     x = np.random.default_rng(0).normal(size=(6, 4))
     for g in (graph, kept):
         np.testing.assert_allclose(native(g)(x), evaluate(g, x)[0], rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_order_keeps_dependencies_and_lets_no_more_values_wait(seed):
+    graph = random_graph(seed, 1500)
+    nodes = [k for k in range(len(graph)) if graph.op[k] not in ("input", "const")]
+    ordered = sequence.sequence(nodes, lambda k: graph.args[k])
+    place = {k: n for n, k in enumerate(ordered)}
+    assert sorted(ordered) == nodes
+    assert all(place[a] < place[k] for k in nodes for a in graph.args[k] if a in place)
+    number = {k: n for n, k in enumerate(nodes)}
+    args = [[number[a] for a in set(graph.args[k]) if a in number] for k in nodes]
+    assert sequence._waiting(args, [number[k] for k in ordered]) <= sequence._waiting(args, list(range(len(nodes))))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_values_that_wait_in_a_chunk_do_not_share_memory(seed):
+    chunks = schedule.plan(random_graph(seed, 2500), True, [2, 1]).chunks
+    assert any(registers.local_slots(chunk, set())[1] > 10 for chunk in chunks)
+    for chunk in chunks:
+        slots, count = registers.local_slots(chunk, set())
+        assert set(slots.values()) == set(range(count))
+        lives: dict[int, list[tuple[int, int]]] = {}
+        for k, slot in slots.items():
+            times = [n for n, step in enumerate(chunk.steps) if k in step.defs or k in step.uses]
+            lives.setdefault(slot, []).append((times[0], times[-1]))
+        for spans in lives.values():
+            assert all(a[1] < b[0] for a, b in pairwise(sorted(spans)))
 
 
 def test_slots_are_used_again():
