@@ -13,6 +13,7 @@ import coadjoint as cj
 from coadjoint.lie import inertia, quaternion, se3, so3
 from coadjoint.robot import storage
 from coadjoint.robot.joints import KINDS, SUBGROUPS
+from coadjoint.robot.urdf_write import to_urdf
 from random_robots import ALL_KINDS, MOVING, random_inertia, random_joint, random_pose, random_robot
 
 
@@ -439,6 +440,37 @@ def test_pickle_and_copy():
     for same in (pickle.loads(pickle.dumps(robot)), copy.copy(robot), copy.deepcopy(robot)):
         assert same == robot
         np.testing.assert_array_equal(cj.mass_matrix(same, robot.random(0)), cj.mass_matrix(robot, robot.random(0)))
+
+
+def test_replaced_numbers_are_kept():
+    """A robot whose arrays were replaced is the same as one that was made with them, whatever is done with it."""
+    panda = cj.load("panda")
+    made = panda.with_inertial_parameters(2 * panda.inertial_parameters).with_gravity((0, 0, -1))
+    replaced = panda.with_numbers(inertias=2 * panda.inertias, gravity=np.array([0, 0, -1.0]))
+    assert replaced == made != panda
+    assert hash(replaced) == hash(made)
+    hand = cj.load("planar2r")
+    for change in (
+        lambda r: storage.from_json(r.to_json()),
+        lambda r: pickle.loads(pickle.dumps(r)),
+        copy.copy,
+        copy.deepcopy,
+        lambda r: r.lock({"joint3": 0.2}),
+        lambda r: r.with_frame("f", "tip", np.eye(4)),
+        lambda r: r.with_joint("joint2", armature=0.1),
+        lambda r: r.with_placement("link2", np.eye(4)),
+        lambda r: r.with_link(cj.Link("tool", "link7", cj.Joint.fixed())),
+        lambda r: r.attach(hand, "tip", prefix="h_"),
+        lambda r: hand.attach(r, "tip", prefix="h_"),
+        lambda r: cj.load(to_urdf(r)),
+    ):
+        assert change(replaced) == change(made)
+    assert str(replaced) == str(made)
+    symbolic = panda.with_numbers(gravity=np.array([None] * 3))
+    assert "? kg" in str(symbolic)
+    for change in (lambda: symbolic.lock({"joint1": 0.0}), symbolic.to_json, lambda: pickle.dumps(symbolic)):
+        with pytest.raises(cj.CoadjointError, match="the numbers of robot 'panda' are variables; give them values"):
+            change()
 
 
 def test_shown_as_text_and_html():

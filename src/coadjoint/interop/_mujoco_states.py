@@ -221,7 +221,7 @@ def _pairs(robot: Robot, model: Any) -> Iterator[_Pair]:
         q, v = model.jnt_qposadr[first], model.jnt_dofadr[first]
         nq, nv = robot.kinds[i].nq, robot.kinds[i].nv
         here, there = (robot.tree_q_slices[i], robot.tree_v_slices[i]), (slice(q, q + nq), slice(v, v + nv))
-        yield _Pair(i, kind, link.joint.screws, link.placement, *here, *there)
+        yield _Pair(i, kind, robot.joint_screws(i), robot.placements[i], *here, *there)
         taken += nv
     if taken != model.nv:
         ours = {link.joint.name + s for link in robot.links for s in ("", *SUFFIXES.get(link.joint.kind, ()))}

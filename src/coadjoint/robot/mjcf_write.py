@@ -44,7 +44,7 @@ def to_mjcf(robot: Robot) -> str:
     that MuJoCo does not know (of velocities; of positions and forces for spherical and free joints; a lower one that is the
     upper) are left out, with a ModelWarning.
     """
-    robot = _joined(robot)
+    robot = _joined(robot.settled())
     _check(robot)
     root = ElementTree.Element("mujoco", model=robot.name)
     ElementTree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, broadcast_batch, concat, like, mv, namespace
-from ..errors import ModelError, unknown
+from ..errors import CoadjointError, ModelError, unknown
 from ..lie import se3
 from ..lie._arguments import argument, arguments
 from . import edit, text
@@ -70,6 +70,7 @@ class Robot:
     _q_map: tuple[np.ndarray, np.ndarray, np.ndarray] | None
     _v_map: np.ndarray | None
     _cache: dict[Any, Any]
+    _replaced: bool
 
     def __init__(
         self,
@@ -81,7 +82,9 @@ class Robot:
         notes: Iterable[str] = (),
     ) -> None:
         links, frames = tuple(links), tuple(frames)
-        self.__dict__.update(name=name, base=base, links=links, frames=frames, notes=tuple(notes), _cache={}, _fast={})
+        self.__dict__.update(
+            name=name, base=base, links=links, frames=frames, notes=tuple(notes), _cache={}, _fast={}, _replaced=False
+        )
         self.__dict__.update(layout(name, base, links, frames))
         self._gather_numbers(gravity)
 
@@ -145,10 +148,11 @@ class Robot:
 
     def with_link(self, link: Link) -> Robot:
         """This robot with one more link, for building link by link from `Robot("name", [])`."""
-        return self._remade(links=(*self.links, link))
+        return self._remade(links=(*self.settled().links, link))
 
     def _remade(self, **changes: Any) -> Robot:
-        parts = {"name": self.name, "links": self.links, "frames": self.frames, "gravity": self.gravity}
+        whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.settled()
+        parts = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
         return Robot(**(parts | {"base": self.base, "notes": self.notes} | changes))
 
     # --- a changed copy
@@ -156,9 +160,8 @@ class Robot:
     def with_frame(self, name: str, link: str, pose: Any) -> Robot:
         """This robot with a frame `name` that stands at `pose` (4, 4) in the frame of a link, another frame or the base."""
         on, placement = self.frame(link)
-        return self._remade(
-            frames=(*self.frames, Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose")))
-        )
+        frame = Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose"))
+        return self._remade(frames=(*self.settled().frames, frame))
 
     def with_gravity(self, gravity: Any) -> Robot:
         """This robot where free fall has that acceleration (3,) in the space frame."""
@@ -166,34 +169,34 @@ class Robot:
 
     def with_inertia(self, link: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
         """This robot with another mass, centre of mass and inertia about it, in the frame of the link."""
-        return edit.with_inertia(self, link, mass=mass, com=com, inertia=inertia)
+        return edit.with_inertia(self.settled(), link, mass=mass, com=com, inertia=inertia)
 
     def with_inertial_parameters(self, parameters: Any) -> Robot:
         """This robot with the ten parameters of every link replaced by the vector (10 n_links,)."""
-        return edit.with_inertial_parameters(self, parameters)
+        return edit.with_inertial_parameters(self.settled(), parameters)
 
     def with_joint(self, joint: str, **options: Any) -> Robot:
         """This robot with other armature, damping, friction, lower, upper, velocity, effort or mimic of a joint."""
-        return edit.with_joint(self, joint, **options)
+        return edit.with_joint(self.settled(), joint, **options)
 
     def with_placement(self, link: str, placement: Any) -> Robot:
         """This robot with a link's frame elsewhere in its parent's at home; what the link carries goes along."""
-        return edit.with_placement(self, link, placement)
+        return edit.with_placement(self.settled(), link, placement)
 
     def lock(self, values: Mapping[str, Any]) -> Robot:
         """This robot with joints held at given coordinates; their links become part of what carries them, and frames of it."""
-        return edit.lock(self, values)
+        return edit.lock(self.settled(), values)
 
     def attach(self, other: Robot, frame: str, pose: Any = None, prefix: str = "") -> Robot:
         """This robot carrying another (a tool, a hand): the other's base stands at `pose` in `frame`.
 
         `prefix` goes before the other's names where they would clash.
         """
-        return edit.attach(self, other, frame, pose, prefix)
+        return edit.attach(self.settled(), other, frame, pose, prefix)
 
     def merge_fixed(self) -> Robot:
         """This robot with the links of fixed joints made part of what carries them, and frames of it."""
-        return edit.merge_fixed(self)
+        return edit.merge_fixed(self.settled())
 
     # --- named sets of parameters: see `parameters.py`
 
@@ -390,8 +393,20 @@ class Robot:
     def with_numbers(self, **numbers: Array) -> Robot:
         """This robot with some of `NUMBERS` replaced by arrays of any kind, symbols and traced arrays included, unchecked."""
         other = object.__new__(Robot)
-        other.__dict__.update(self.__dict__, **numbers, _cache={}, _fast={})
+        other.__dict__.update(self.__dict__, **numbers, _cache={}, _fast={}, _replaced=True)
         return other
+
+    def settled(self) -> Robot:
+        """This robot with its numbers in its links, checked, where `with_numbers` has put others in their place."""
+        if not self._replaced:
+            return self
+        if not self.has_plain_numbers:
+            raise CoadjointError(
+                f"the numbers of robot {self.name!r} are variables; give them values before it is changed or saved."
+            )
+        from .parameters import _remade
+
+        return _remade(self, {})
 
     @property
     def has_plain_numbers(self) -> bool:
@@ -430,7 +445,7 @@ class Robot:
         """The robot as JSON text, without loss."""
         from . import storage
 
-        return json.dumps(storage.to_dict(self), indent=1)
+        return json.dumps(storage.to_dict(self.settled()), indent=1)
 
     @property
     def fingerprint(self) -> str:
@@ -438,8 +453,8 @@ class Robot:
         if not self.has_plain_numbers:
             return f"variable {id(self)}"
         if "fingerprint" not in self._cache:
-            digest = hashlib.sha256(self.to_json().encode())
-            for array in (*(getattr(self, key) for key in NUMBERS), *(self._q_map or ())):  # `with_numbers` changes no link
+            digest = hashlib.sha256(text.structure(self).encode())
+            for array in (*(getattr(self, key) for key in NUMBERS), *(self._q_map or ())):
                 digest.update(np.ascontiguousarray(array).tobytes())
             self._cache["fingerprint"] = digest.hexdigest()
         return self._cache["fingerprint"]
@@ -450,8 +465,15 @@ class Robot:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def __copy__(self) -> Robot:
+        return self  # nothing of it can change
+
+    def __deepcopy__(self, memo: Any) -> Robot:
+        return self
+
     def __reduce__(self) -> Any:
-        return Robot, (self.name, self.links, self.frames, self.gravity, self.base, self.notes)
+        whole = self.settled()
+        return Robot, (whole.name, whole.links, whole.frames, whole.gravity, whole.base, whole.notes)
 
     def __repr__(self) -> str:
         return text.summary(self)

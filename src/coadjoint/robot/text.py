@@ -21,6 +21,16 @@ def _total_mass(robot: Robot) -> float:
     return float(np.sum(robot.inertias[:, 0])) if robot.inertias.dtype != object else float("nan")
 
 
+def structure(robot: Robot) -> str:
+    """Everything that the robot is beside its arrays of numbers."""
+    joints = [link.joint for link in robot.links]
+    limits = [[x.tolist() for x in (j.lower, j.upper, j.velocity, j.effort)] for j in joints]
+    follows = [None if j.mimic is None else (j.mimic.joint, float(j.mimic.ratio), float(j.mimic.offset)) for j in joints]
+    links = [(link.name, link.parent, link.joint.name, link.joint.kind) for link in robot.links]
+    frames = [(frame.name, frame.link) for frame in robot.frames]
+    return repr((robot.name, robot.base, links, limits, follows, frames, robot.notes))
+
+
 def _limits(lower: np.ndarray, upper: np.ndarray) -> str:
     if not lower.size or not (np.isfinite(lower).any() or np.isfinite(upper).any()):
         return ""
@@ -30,9 +40,10 @@ def _limits(lower: np.ndarray, upper: np.ndarray) -> str:
 def rows(robot: Robot) -> list[dict[str, str]]:
     """What is worth knowing of each link and its joint, as text, in the order of description."""
     result = []
-    for link in robot.links:
-        joint, mass = link.joint, link.parameters[0]
-        com = link.parameters[1:4] / mass if mass > 0 else np.zeros(3)
+    plain = robot.has_plain_numbers
+    for i, link in enumerate(robot.links):
+        joint = link.joint
+        mass, h = (robot.inertias[i, 0], robot.inertias[i, 1:4]) if plain else (np.nan, np.zeros(3))
         follows = ""
         if joint.mimic is not None:
             follows = f"= {joint.mimic.ratio:g}·{joint.mimic.joint} + {joint.mimic.offset:g}"
@@ -43,8 +54,8 @@ def rows(robot: Robot) -> list[dict[str, str]]:
                 "joint": joint.name,
                 "kind": joint.kind,
                 "limits": follows or _limits(joint.lower, joint.upper),
-                "mass": f"{mass:.4g}",
-                "com": " ".join(f"{x:.3g}" for x in com) if mass > 0 else "",
+                "mass": f"{mass:.4g}" if plain else "?",
+                "com": " ".join(f"{x:.3g}" for x in h / mass) if mass > 0 else "",
             }
         )
     return result

@@ -58,6 +58,7 @@ def to_urdf(robot: Robot) -> str:
 
     A joint that URDF does not have (helical, universal, spherical) is an error that names it.
     """
+    robot = robot.settled()
     links, joints = set(robot.frame_names), set(robot.joint_names)
     lines = ['<?xml version="1.0" encoding="utf-8"?>', _tag("robot", ">", name=robot.name)]
     if not np.array_equal(robot.gravity, GRAVITY):
