@@ -23,5 +23,5 @@ def traced(function: str, robot: cj.Robot) -> Graph:
     from coadjoint.kernel.compiled import traced as graph_of
 
     kernel = getattr(cj, function).kernel
-    required = tuple(kernel.cores)[: kernel.plain]
+    required = tuple(kernel.required)
     return graph_of(kernel, robot, required, kernel._defaults())

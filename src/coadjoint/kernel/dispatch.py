@@ -73,27 +73,41 @@ class Kernel:
         self.signature = inspect.signature(source)
         parameters = list(self.signature.parameters.values())[1:]
         required = [p.name for p in parameters if p.default is inspect.Parameter.empty]
-        # Called with the required arrays alone, the compiled function is found by the source itself.
-        self.plain = len(required) if all(name in cores for name in required) else -1
+        self.required = [name for name in required if name in cores]
+        self.statics = [p.name for p in parameters if p.name not in cores]
+        # Called with the required arrays alone, the compiled function is found by the source, and by what else must be given.
+        self.keyed = len(self.required) < len(required)
         self.optional = {p.name for p in parameters if p.default is None}
 
     def function(self) -> Callable[..., Any]:
-        """The function that users call."""
-        source, plain, general = self.source, self.plain, self.general
+        """The function that users call.
 
-        @functools.wraps(source)
-        def call(robot: Any, *args: Any, **options: Any) -> Any:
-            if len(args) == plain and not options:
-                try:
-                    fast = robot._fast.get(source)
-                except AttributeError:
-                    fast = None  # not a robot: the check says so
-                if fast is not None:
-                    return fast(*args)
-            return general(robot, *args, **options)
-
-        call.kernel = self  # type: ignore[attr-defined]
-        call.source = source  # type: ignore[attr-defined]
+        It is written out with the source's own arguments, as dataclasses write their methods: that is the quickest way to the compiled
+        function, and Python itself says what is wrong with a call.
+        """
+        parameters = list(self.signature.parameters.values())[1:]
+        defaults = {f"_{p.name}": p.default for p in parameters if p.default is not inspect.Parameter.empty}
+        heads = [p.name if f"_{p.name}" not in defaults else f"{p.name}=_{p.name}" for p in parameters]
+        names = ", ".join(p.name for p in parameters)
+        ordinary = [p.name for p in parameters if p.name not in self.required and not (self.keyed and p.name in self.statics)]
+        conditions = " and ".join(["out is None", "threads is None", *(f"{name} is _{name}" for name in ordinary)])
+        key = f"(_source, {', '.join(self.statics)})" if self.keyed else "_source"
+        text = f"""
+def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None):
+    if {conditions}:
+        try:
+            fast = robot._fast.get({key})
+        except (AttributeError, TypeError):
+            fast = None  # not a robot, or a name that is none: the check says so
+        if fast is not None:
+            return fast({", ".join(self.required)})
+    return _general(robot, {names}, out=out, threads=threads)
+"""
+        scope: dict[str, Any] = defaults | {"_source": self.source, "_general": self.general}
+        exec(text, scope)
+        call: Any = functools.update_wrapper(scope[self.source.__name__], self.source)
+        call.kernel = self
+        call.source = self.source
         return call
 
     def general(self, robot: Any, *args: Any, out: Any = None, threads: int | None = None, **options: Any) -> Any:
@@ -145,21 +159,22 @@ class Kernel:
 
         found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
         robot._fast[key] = found
-        ordinary = len(arrays) == self.plain and not single
-        if found is not None and ordinary and robot.nv and statics == self._defaults():
-            found.general.slow = functools.partial(self.general, robot)
-            robot._fast[self.source] = found.call if self.explain is None else self._explained(robot, found.call)
+        if found is not None and robot.nv and not single and list(arrays) == self.required and (self.keyed or statics == self._defaults()):
+            general = functools.partial(self.general, robot, **statics)
+            found.general.slow = general
+            fast = found.call if self.explain is None else self._explained(general, found.call)
+            robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = fast
         return found
 
     def _defaults(self) -> dict[str, Any]:
         return {n: p.default for n, p in list(self.signature.parameters.items())[1:] if n not in self.cores}
 
-    def _explained(self, robot: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _explained(self, general: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
         """The compiled function, with a look whether there is a result."""
 
         def explained(*args: Any) -> Any:
             result = call(*args)
-            return self.general(robot, *args) if self._lacking(result) else result
+            return general(*args) if self._lacking(result) else result
 
         return explained
 
