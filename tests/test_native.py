@@ -416,6 +416,25 @@ assert coadjoint.lie.so3.exp(np.zeros(3)).shape == (3, 3)
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "COADJOINT_NATIVE": "1"})
 
 
+@pytest.mark.parametrize(("file", "text"), [("__init__", "raise ImportError('no LLVM')"), ("binding", "raise OSError('no LLVM')")])
+def test_an_llvmlite_that_cannot_be_loaded(file, text, tmp_path):
+    """Installed, but not for this machine: functions run as written, and `why_not` has the reason."""
+    (tmp_path / "llvmlite").mkdir()
+    (tmp_path / "llvmlite" / "__init__.py").write_text("__version__ = '0'")
+    (tmp_path / "llvmlite" / f"{file}.py").write_text(text)
+    code = """
+import numpy as np, coadjoint as cj
+from coadjoint.kernel import native
+robot = cj.load("planar2r")
+assert np.isfinite(cj.forward_dynamics(robot, np.ones(2), np.ones(2), np.ones(2))).all()
+assert cj.compile(cj.mass_matrix, robot)(np.ones((3, 2))).shape == (3, 2, 2)
+assert native.why_not() == "no LLVM", native.why_not()
+"""
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    env = {**os.environ, "PYTHONPATH": paths, "COADJOINT_CACHE": "off", "COADJOINT_NATIVE": "1"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=env)
+
+
 def test_import_does_not_import_llvm():
     code = "import sys, coadjoint, coadjoint.kernel.native; assert not any(m.startswith('llvmlite') for m in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -284,7 +284,10 @@ def build(
         key = identity.of_graph(graph)
     if key is None:
         raise TypeError("a function that makes a graph needs a key")
-    full = identity.key(key, dtype=name)
+    try:
+        full = identity.key(key, dtype=name)
+    except (ImportError, OSError) as error:
+        raise _is_broken(error) from error
     with _lock:
         mine = _locks.setdefault(full, threading.Lock())
     try:
@@ -293,13 +296,18 @@ def build(
             if kernel is None:
                 kernel = _alive[full] = _make(full, graph, name)
     except (ImportError, OSError) as error:  # llvmlite is broken, or memory may not be executed
-        global _broken
-        _broken = str(error)
-        raise NativeError(f"no native code: {error}.") from error
+        raise _is_broken(error) from error
     finally:
         with _lock:
             _locks.pop(full, None)
     return NativeFunction(kernel.code, kernel.signature, slow)
+
+
+def _is_broken(error: Exception) -> NativeError:
+    """What is raised now, and the reason that `why_not` gives from now on."""
+    global _broken
+    _broken = str(error)
+    return NativeError(f"no native code: {error}.")
 
 
 def _make(full: str, graph: Graph | Callable[[], Graph], dtype: str) -> _Kernel:
