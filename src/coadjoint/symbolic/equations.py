@@ -49,6 +49,8 @@ LONG = 250
 """Above this size formulas get short names for what repeats."""
 TERMS, ENTRY = 4500, 1500
 """An expanded form with more terms, in all or in one entry, is not one to read."""
+TALL = 1500
+"""Above this size a quantity is written out only if that takes not more than twice the steps that compute it."""
 WORK = 2e5
 """Products of single terms after which expanding is given up: part of a second."""
 
@@ -138,7 +140,8 @@ def equations(robot: Robot, what: Sequence[str] = ("M", "C", "g"), parameters: s
     """The closed form of a robot's mass matrix M, Coriolis matrix C, gravity g, energies U and T, Christoffel symbols gamma.
 
     `parameters` are "numeric", or "symbolic": masses, lengths and inertias stay symbols with the names of textbooks (see
-    `symbolic/parameters.py`). The result prints as text and gives LaTeX, C, SymPy, and numbers when called.
+    `symbolic/parameters.py`). The result prints as text and gives LaTeX, C, SymPy, and numbers when called. Numbers that agree to 1e-11
+    are taken for equal, and what that leaves of a sum for nothing: files have 1.570796327 for a quarter turn.
     """
     if not hasattr(robot, "links"):
         raise CoadjointError(f"the first argument is {type(robot).__name__}; expected a Robot, as from coadjoint.load('planar2r').")
@@ -226,7 +229,7 @@ class _Writer:
         return Equations(self.model.robot, ordered, tuple(definitions), parameters, tuple(steps))
 
     def expand(self, name: str) -> bool:
-        """Write a quantity out, if it is not too large."""
+        """Write a quantity out, if it is not too large, and say whether it is written."""
         if name in self.arrays:
             return True
         try:
@@ -236,9 +239,14 @@ class _Writer:
         counts = [len(getattr(x, "terms", ())) for x in polys.flat]
         if sum(counts) > TERMS or max(counts) > ENTRY:
             return False
-        self.arrays[name] = np.empty_like(polys)
+        written = np.empty_like(polys)
         for index in np.ndindex(polys.shape):
-            self.arrays[name][index] = arranged(real_terms(polys[index], self.run))
+            written[index] = arranged(real_terms(polys[index], self.run))
+        if _size([written]) > TALL:
+            definitions, steps = step_by_step(self.model.graph(name), [name], self.model.symbols())
+            if _size([written]) > 2 * (_size([steps[name]]) + sum(size(f) for _, f in definitions)):
+                return False
+        self.arrays[name] = written
         return True
 
 
