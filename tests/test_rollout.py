@@ -57,6 +57,20 @@ def test_a_policy_is_traced_into_the_kernel(native):
     assert np.abs(vs[:, -1]).max() < 1e-3
 
 
+@pytest.mark.native
+def test_all_steps_run_in_one_kernel(monkeypatch):
+    """The compiled step is not called from Python at all."""
+    from coadjoint.kernel.native import _General
+
+    calls = []
+    repeat = _General.repeat
+    monkeypatch.setattr(_General, "repeat", lambda self, *args: calls.append(args[2]) or repeat(self, *args))
+    robot = cj.load("planar2r")
+    qs, _ = cj.rollout(robot, np.zeros((5, 2)), np.zeros(2), steps=30, dt=1e-3, threads=1)
+    assert calls == [30]
+    assert np.all(np.isfinite(qs))
+
+
 def test_time_reaches_the_policy():
     slider = cj.Robot("slider", [cj.Link.solid("cart", "base", cj.Joint.prismatic((1, 0, 0)), mass=2.0)])
     _, vs = cj.rollout(slider, [0.0], [0.0], steps=100, dt=0.01, policy=lambda robot, q, v, t: 6.0 * t + 0.0 * v)

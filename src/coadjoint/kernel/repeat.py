@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from .driver import ARGUMENTS
 from .ir import Body, Lanes, Module
 
-STATES = 256
+STATES = 64
 """States that take all their steps before the next ones begin, so that they stay in cache."""
 
 

@@ -115,8 +115,9 @@ def _run(take: Callable[..., Any], qs: np.ndarray, vs: np.ndarray, tau: Array | 
         third = np.broadcast_to(float(dt) * np.arange(steps)[:, None], (len(q), steps, 1))
     else:
         third = np.ascontiguousarray(np.broadcast_to(tau, (*qs.shape[:-2], steps, nv)), dtype=float).reshape(-1, steps, nv)
-    if hasattr(take, "general"):
-        take.general.repeat([q[:, :-1], v[:, :-1], third], [q[:, 1:], v[:, 1:]], steps, threads)
+    repeat = getattr(getattr(take, "__self__", None), "repeat", None)  # of a compiled step
+    if repeat is not None:
+        repeat([q[:, :-1], v[:, :-1], third], [q[:, 1:], v[:, 1:]], steps, threads)
         return
     for k in range(steps):
         take(q[:, k], v[:, k], third[:, k], out=(q[:, k + 1], v[:, k + 1]))
