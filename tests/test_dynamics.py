@@ -188,3 +188,15 @@ def test_a_singular_configuration_says_so():
             call(pole)
         with pytest.raises(cj.errors.SingularMassMatrixError, match="state 1"):
             call([regular, pole])
+
+
+def test_a_motion_of_several_joints_that_moves_no_mass_says_so():
+    """A base without mass may turn one way and the arm's first joint the other: neither alone moves nothing."""
+    robot = cj.load("panda", base="free")
+    message = r"joint 'root_joint' and others, moving together, move no mass in state 1, q = \[.*\]\. Give link 'base' \(or"
+    with pytest.raises(cj.errors.SingularMassMatrixError, match=message):
+        cj.forward_dynamics(robot, np.stack([np.full(14, np.nan), robot.neutral()]), np.zeros(13), np.zeros(13))
+    steady = robot.with_inertia("base", mass=3.0, inertia=0.1)
+    states = np.stack([steady.neutral(), np.full(14, np.nan), np.zeros(14)])
+    found = cj.forward_dynamics(steady, states, np.zeros(13), np.zeros(13))
+    assert np.isfinite(found).all(-1).tolist() == [True, False, False]

@@ -14,7 +14,7 @@ from coadjoint import Joint, Link, Robot
 from coadjoint.errors import CoadjointError, ReadError
 from coadjoint.files import check_output, replacing
 from coadjoint.motion import States, differentiate, read_states, smooth_motion, write_states
-from coadjoint.motion.states import column_names, coordinate_names
+from coadjoint.motion.states import column_names
 from random_robots import MOVING, random_robot
 
 
@@ -127,8 +127,13 @@ def test_a_table_has_what_the_states_have(tmp_path):
 
 def test_names_of_coordinates_are_those_of_the_joints_and_differ():
     robot = random_robot(3, 12, MOVING, mimic=True)
-    assert len(coordinate_names(robot, "q")) == robot.nq
-    assert len(coordinate_names(robot, "v")) == robot.nv
+    assert len(robot.q_names) == robot.nq
+    assert len(robot.v_names) == robot.nv
+    body = Robot(
+        "r", [Link("a", "base", Joint.free(name="f")), Link("b", "a", Joint.fixed()), Link("c", "b", Joint.planar(name="p"))]
+    )
+    assert body.q_names == ("f.x", "f.y", "f.z", "f.qx", "f.qy", "f.qz", "f.qw", "p.x", "p.y", "p.angle")
+    assert body.v_names == ("f.wx", "f.wy", "f.wz", "f.vx", "f.vy", "f.vz", "p.w", "p.vx", "p.vy")
     for quantity in ("q", "v", "a", "tau"):
         names = column_names(robot, quantity, False)
         assert len(set(names)) == len(names)

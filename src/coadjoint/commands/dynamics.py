@@ -12,7 +12,7 @@ from ..dynamics import forward_dynamics, inverse_dynamics
 from ..errors import CoadjointError, SingularMassMatrixError
 from ..files import check_output
 from ..motion.sample import smooth_motion
-from ..motion.states import States, coordinate_names, differentiate, force_units
+from ..motion.states import States, differentiate, force_units
 from ..motion.tables import check_format, check_input, read_states, write_states
 from ..robot.doubts import impossible_inertias
 from ..robot.robot import Robot
@@ -112,7 +112,7 @@ def compute(robot: Robot, states: States, forward: bool, friction: bool) -> Stat
 def summary(robot: Robot, states: States, forward: bool) -> str:
     """For every coordinate the largest and the root-mean-square value, its limit, and whether that is exceeded."""
     assert states.tau is not None
-    names, units = coordinate_names(robot, "v"), force_units(robot)
+    names, units = robot.v_names, force_units(robot)
     rows = []
     for k, name in enumerate(names):
         tau, limit = states.tau[:, k], robot.effort_limit[k]
@@ -153,7 +153,7 @@ def _outside(robot: Robot, states: States) -> list[str]:
     ):
         assert x is not None
         outside = np.sum((x < low) | (x > high), axis=0)
-        names = coordinate_names(robot, "q" if what == "position" else "v")
+        names = robot.q_names if what == "position" else robot.v_names
         for k in np.flatnonzero(outside):
             lines.append(f"{names[k]}: {what} outside its limits {number(low[k])} … {number(high[k])} in {_rows(outside[k])}")
     return lines

@@ -54,14 +54,18 @@ def explain_singular(robot: Robot, q: np.ndarray, **_: object) -> None:
     scale, states = inertia_scale(robot), q.reshape(-1, robot.nq)
     for start in range(0, len(states), _CHUNK):
         chunk = states[start : start + _CHUNK]
-        finite = np.isfinite(chunk).all(-1)
-        M = np.broadcast_to(as_written(mass_matrix)(robot, np.where(finite[:, None], chunk, 0.0)), (len(chunk), robot.nv, robot.nv))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            M = np.broadcast_to(as_written(mass_matrix)(robot, chunk), (len(chunk), robot.nv, robot.nv))
+        finite = np.isfinite(M).all((-2, -1))  # not for a state that is not a number, or whose quaternion is zero
+        M = np.where(finite[:, None, None], M, np.eye(robot.nv))
         values, vectors = np.linalg.eigh(M / np.sqrt(np.outer(scale, scale)))
         for k in np.flatnonzero((values[:, 0] <= 4 * SINGULAR) & finite)[:1]:
             weakest = int(np.argmax(np.abs(vectors[k, :, 0])))
             joint = next(name for name in robot.joint_names if robot.v_slice(name).start <= weakest < robot.v_slice(name).stop)
+            alone = np.linalg.norm(vectors[k, robot.v_slice(joint), 0]) > 1 - 1e-6
+            what = "moves no mass" if alone else "and others, moving together, move no mass"
             where = "" if q.ndim == 1 else f" in state {start + k}"
-            raise SingularMassMatrixError(_message(robot, joint, f"moves no mass{where}, q = {chunk[k].tolist()}"))
+            raise SingularMassMatrixError(_message(robot, joint, f"{what}{where}, q = {chunk[k].tolist()}"))
 
 
 def _message(robot: Robot, joint: str, what: str) -> str:

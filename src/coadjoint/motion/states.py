@@ -9,20 +9,6 @@ import numpy as np
 from ..errors import CoadjointError
 from ..robot.robot import Robot
 
-Q_NAMES = {
-    "universal": ("1", "2"),
-    "spherical": ("qx", "qy", "qz", "qw"),
-    "planar": ("x", "y", "angle"),
-    "free": ("x", "y", "z", "qx", "qy", "qz", "qw"),
-}
-V_NAMES = {
-    "universal": ("1", "2"),
-    "spherical": ("wx", "wy", "wz"),
-    "planar": ("w", "vx", "vy"),
-    "free": ("wx", "wy", "wz", "vx", "vy", "vz"),
-}
-"""What the coordinates of a joint with several are called after its name, as in `q.base.qx`."""
-
 
 @dataclass(frozen=True)
 class States:
@@ -42,16 +28,9 @@ class States:
         return len(self.q)
 
 
-def coordinate_names(robot: Robot, quantity: str) -> list[str]:
-    """A name for every coordinate of q or, for any other quantity, of v: the joint's, with a part where it has several."""
-    parts = Q_NAMES if quantity == "q" else V_NAMES
-    names: list[str] = []
-    for i, link in enumerate(robot.links):
-        size = robot.kinds[i].nq if quantity == "q" else robot.kinds[i].nv
-        if i not in robot.mimics and size:
-            joint = link.joint
-            names += [joint.name] if size == 1 else [f"{joint.name}.{part}" for part in parts[joint.kind]]
-    return names
+def coordinate_names(robot: Robot, quantity: str) -> tuple[str, ...]:
+    """A name for every coordinate of q or, for any other quantity, of v."""
+    return robot.q_names if quantity == "q" else robot.v_names
 
 
 def column_names(robot: Robot, quantity: str, numbered: bool) -> list[str]:

@@ -26,6 +26,9 @@ class JointKind:
 
     nq: int
     nv: int
+    q_parts: tuple[str, ...] = ()
+    v_parts: tuple[str, ...] = ()
+    """What each coordinate is called after the joint's name, where there are several: `base.qx`."""
 
     def pose(self, screws: Array, q: Array) -> Array:
         """The motion (..., 4, 4) of the link from its home, for screws (nv, 6) and q (..., nq)."""
@@ -87,6 +90,7 @@ class Universal(JointKind):
     """Two revolute joints in a row: exp(S₁ q₁) exp(S₂ q₂)."""
 
     nq, nv = 2, 2
+    q_parts, v_parts = ("1", "2"), ("1", "2")
 
     def pose(self, screws: Array, q: Array) -> Array:
         return se3.exp_screw(screws[..., 0, :], q[..., 0]) @ se3.exp_screw(screws[..., 1, :], q[..., 1])
@@ -104,6 +108,7 @@ class Spherical(JointKind):
     """The rotations about a point; v is the angular velocity in the axes of the link."""
 
     nq, nv = 4, 3
+    q_parts, v_parts = ("qx", "qy", "qz", "qw"), ("wx", "wy", "wz")
 
     def pose(self, screws: Array, q: Array) -> Array:
         K, c = _axes_and_centre(screws)
@@ -134,6 +139,7 @@ class Planar(JointKind):
     """SE(2): q = (x, y, θ), v = (ω, vx, vy) in the axes of the link; screws are the normal, x and y."""
 
     nq, nv = 3, 3
+    q_parts, v_parts = ("x", "y", "angle"), ("w", "vx", "vy")
 
     def pose(self, screws: Array, q: Array) -> Array:
         normal, x, y = screws[..., 0, :3], screws[..., 1, 3:], screws[..., 2, 3:]
@@ -170,6 +176,7 @@ class Free(JointKind):
     """SE(3): q = (position, quaternion), v = the body twist (ω, v)."""
 
     nq, nv = 7, 6
+    q_parts, v_parts = ("x", "y", "z", "qx", "qy", "qz", "qw"), ("wx", "wy", "wz", "vx", "vy", "vz")
 
     def pose(self, screws: Array, q: Array) -> Array:
         K, c = _axes_and_centre(screws)

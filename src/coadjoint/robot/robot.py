@@ -230,6 +230,24 @@ class Robot:
         return tuple(link.joint.name for link in self.links)
 
     @property
+    def q_names(self) -> tuple[str, ...]:
+        """A name for every coordinate of q: the joint's, with a part where it has several, as `base.qx`."""
+        return self._coordinate_names("q_parts")
+
+    @property
+    def v_names(self) -> tuple[str, ...]:
+        """A name for every coordinate of v, a and τ; joints that are fixed or mimic others have none."""
+        return self._coordinate_names("v_parts")
+
+    def _coordinate_names(self, key: str) -> tuple[str, ...]:
+        names: list[str] = []
+        for i, kind in enumerate(self.kinds):
+            joint, parts = self.links[i].joint.name, getattr(kind, key)
+            if i not in self.mimics and kind.nv:
+                names += [f"{joint}.{part}" for part in parts] or [joint]
+        return tuple(names)
+
+    @property
     def link_names(self) -> tuple[str, ...]:
         return tuple(link.name for link in self.links)
 

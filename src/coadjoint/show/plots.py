@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from importlib.util import find_spec
 from io import StringIO
@@ -13,7 +14,7 @@ import numpy as np
 
 from ..errors import CoadjointError
 from ..files import check_output, replacing
-from ..motion.states import States, coordinate_names, force_units
+from ..motion.states import States, force_units
 from ..robot.robot import Robot
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure
     """A panel of the joint force (or acceleration) for every coordinate, with its limit, above positions and velocities."""
     from matplotlib.figure import Figure
 
-    names, units = coordinate_names(robot, "v"), force_units(robot)
+    names, units = robot.v_names, force_units(robot)
     values = states.a if forward else states.tau
     if values is None or states.v is None:
         raise CoadjointError("the states have nothing to draw: compute tau (or a) first.")
@@ -105,7 +106,7 @@ def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure
             axes.tick_params(labelbottom=k + across >= robot.nv)
         lower = grid[rows].subgridspec(1, 2)
         positions = [unit for unit, force in (("rad", "N m"), ("m", "N")) if force in units]
-        _overlay(figure.add_subplot(lower[0]), x, states.q, coordinate_names(robot, "q"), f"position  [{', '.join(positions)}]")
+        _overlay(figure.add_subplot(lower[0]), x, states.q, robot.q_names, f"position  [{', '.join(positions)}]")
         _overlay(figure.add_subplot(lower[1]), x, states.v, names, f"velocity  [{', '.join(f'{u}/s' for u in positions)}]")
         for axes in figure.axes[-2:]:
             axes.set_xlabel("time [s]" if states.time is not None else "row")
@@ -150,7 +151,7 @@ def _panel(axes: Axes, x: np.ndarray, y: np.ndarray, colour: Any, limit: float) 
     axes.set_title(f"{'exceeds' if over else 'limit'} {limit:g}", loc="right", fontsize=7.5, color=_LIMIT if over else "0.45")
 
 
-def _overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: list[str], title: str) -> None:
+def _overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: Sequence[str], title: str) -> None:
     """All coordinates in one panel."""
     hues = colours(len(names))
     for k, name in enumerate(names):
