@@ -9,7 +9,8 @@ import sys
 import tempfile
 
 SCRIPT = """
-import json, resource, sys, time
+import json, sys, time
+from pathlib import Path
 import numpy as np
 import coadjoint as cj
 from benchmarks.robots import robots
@@ -20,7 +21,8 @@ arrays = [q] + [np.zeros(robot.nv)] * 2
 start = time.perf_counter()
 getattr(cj, function)(robot, *arrays)
 first = time.perf_counter() - start
-print(json.dumps([first, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+peak = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+print(json.dumps([first, float(peak[0]) if peak else float("nan")]))
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,12 @@ def source_stamp() -> str:
     """What tells this version of the library's own code from any other."""
     from .. import __version__
 
-    root = Path(__file__).parents[1]
-    files = sorted(root.rglob("*.py"))
-    stats = [(str(f.relative_to(root)), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+    root = str(Path(__file__).parents[1])
+    stats = []
+    for folder, _, files in os.walk(root):
+        for name in files:
+            if name.endswith(".py"):
+                known = os.stat(os.path.join(folder, name))
+                stats.append((folder[len(root) :], name, known.st_size, known.st_mtime_ns))
+    stats.sort()
     return hashlib.sha256(repr((__version__, stats)).encode()).hexdigest()
