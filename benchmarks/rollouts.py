@@ -19,7 +19,10 @@ def rollouts(rounds: int) -> list[dict]:
     tau = rng.normal(size=(ROBOTS, STEPS, 7))
     contenders = {}
     for method in ("euler", "rk4"):
-        contenders[f"coadjoint, {method}"] = (lambda m=method: cj.rollout(robot, q, v, tau, dt=DT, method=m, threads=1), ROBOTS * STEPS)
+        contenders[f"coadjoint, {method}"] = (
+            lambda m=method: cj.rollout(robot, q, v, tau, dt=DT, method=m, threads=1),
+            ROBOTS * STEPS,
+        )
     contenders |= _mujoco(robot, q, v, tau)
     timings = measure(contenders, rounds)
     print("\n| Panda, a step of one robot | time | times slower than ours of the same order (quartiles) |\n|---|---|---|")

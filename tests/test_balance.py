@@ -118,7 +118,9 @@ def test_the_measure_does_not_depend_on_units():
         placement = np.array(link.placement)
         placement[:3, 3] *= 100
         units = 1000 * np.array([1, *[1e2] * 3, *[1e4] * 6])
-        joint = replace(link.joint, lower=link.joint.lower * 100, upper=link.joint.upper * 100) if link.name == "cart" else link.joint
+        joint = (
+            replace(link.joint, lower=link.joint.lower * 100, upper=link.joint.upper * 100) if link.name == "cart" else link.joint
+        )
         in_other_units.append(replace(link, joint=joint, placement=placement, parameters=link.parameters * units))
     same = balance(robot).variation
     assert balance(Robot("cgs", in_other_units)).variation == pytest.approx(same, rel=1e-9)

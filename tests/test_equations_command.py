@@ -45,7 +45,9 @@ def test_large_equations_say_that_they_are_in_steps(capsys):
     assert "would fill pages" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("form", "sign"), [("latex", r"\begin{aligned}"), ("sympy", "from sympy import"), ("c", "#include <math.h>")])
+@pytest.mark.parametrize(
+    ("form", "sign"), [("latex", r"\begin{aligned}"), ("sympy", "from sympy import"), ("c", "#include <math.h>")]
+)
 def test_formats_print_nothing_else(form, sign, capsys):
     assert main(["equations", "cartpole", "--format", form]) == 0
     text = capsys.readouterr().out

@@ -75,7 +75,9 @@ def test_the_geodesic_takes_the_least_energy(shown):
     assert found.energies[1, 100] == pytest.approx(middle, rel=1e-12)
     # The mean of a constant plus a parabola, by the trapezoidal rule, against an integral by points as many again
     t = np.linspace(0, 1, 20001)[:, None]
-    fine = cj.kinetic_energy(PLANAR, shown.start + t * (shown.goal - shown.start), np.broadcast_to(shown.goal - shown.start, (20001, 2)))
+    fine = cj.kinetic_energy(
+        PLANAR, shown.start + t * (shown.goal - shown.start), np.broadcast_to(shown.goal - shown.start, (20001, 2))
+    )
     assert found.means[1] == pytest.approx(np.trapezoid(fine, t[:, 0]), rel=1e-4)
 
 

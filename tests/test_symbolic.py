@@ -185,7 +185,9 @@ def test_armature_and_gear_ratios():
     at = np.eye(4)
     at[0, 3] = 0.5
     first = Link.solid("a", "base", Joint.revolute(name="x", armature=0.3), mass=1, com=(0.2, 0, 0.1), inertia=0.1)
-    second = Link.solid("b", "a", Joint.revolute((0, 1, 0), mimic=Mimic("x", -0.5, 0.3)), at, mass=1, com=(0.2, 0.1, 0), inertia=0.1)
+    second = Link.solid(
+        "b", "a", Joint.revolute((0, 1, 0), mimic=Mimic("x", -0.5, 0.3)), at, mass=1, com=(0.2, 0.1, 0), inertia=0.1
+    )
     robot = Robot("geared", [first, second])
     q, v = states(robot)
     for parameters in ("numeric", "symbolic"):

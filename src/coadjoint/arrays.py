@@ -7,6 +7,7 @@ stacking of parts whose batch axes differ.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -228,11 +229,14 @@ def solve_spd(a: Array, b: Array) -> Array:
         factor, b = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (factor, b))
         return solve_triangular(factor, solve_triangular(factor, b, lower=True), lower=True, trans=1)
     try:
-        factor = np.linalg.cholesky(a)
-    except np.linalg.LinAlgError:
-        definite = np.linalg.eigvalsh(a)[..., :1, None] > 0
-        return np.where(definite, solve_spd(np.where(definite, a, np.eye(a.shape[-1])), b), np.nan)
-    return np.linalg.solve(transpose(factor), np.linalg.solve(factor, b))
+        factor, definite = np.linalg.cholesky(a), None
+    except np.linalg.LinAlgError:  # some of them: each by itself
+        factor, definite = np.broadcast_to(np.eye(a.shape[-1]), a.shape).copy(), np.zeros((*a.shape[:-2], 1, 1), dtype=bool)
+        for index in np.ndindex(a.shape[:-2]):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                factor[index], definite[index] = np.linalg.cholesky(a[index]), True
+    solution = np.linalg.solve(transpose(factor), np.linalg.solve(factor, b))
+    return solution if definite is None else np.where(definite, solution, np.nan)
 
 
 def broadcast_batch(**arrays: tuple[Array, int]) -> tuple[int, ...]:

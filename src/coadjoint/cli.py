@@ -48,11 +48,15 @@ def parser() -> argparse.ArgumentParser:
 
     equations = add("equations", "write the equations of motion in closed form")
     formats = ("text", "latex", "sympy", "c")
-    equations.add_argument("--format", choices=formats, default="text", help="text to read, LaTeX, Python for SymPy, or C (default: text)")
+    equations.add_argument(
+        "--format", choices=formats, default="text", help="text to read, LaTeX, Python for SymPy, or C (default: text)"
+    )
     numbers = "numbers of the robot, or symbols such as m_1, l_1, I_1zz (default: numeric)"
     equations.add_argument("--parameters", choices=("numeric", "symbolic"), default="numeric", help=numbers)
     quantities = ("M", "C", "g", "U", "T", "gamma")
-    quantity = "which of M (mass matrix), C (Coriolis matrix), g (gravity), U, T (energies), gamma (Christoffel symbols) (default: M C g)"
+    quantity = (
+        "which of M (mass matrix), C (Coriolis matrix), g (gravity), U, T (energies), gamma (Christoffel symbols) (default: M C g)"
+    )
     equations.add_argument("--what", nargs="+", choices=quantities, default=["M", "C", "g"], metavar="X", help=quantity)
     equations.add_argument("--out", metavar="FILE", help="write to a file")
 

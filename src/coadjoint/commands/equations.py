@@ -30,7 +30,12 @@ def run(args: argparse.Namespace) -> None:
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     result = equations(robot, tuple(dict.fromkeys(args.what)), args.parameters)
-    write: dict[str, Callable[[Equations], str]] = {"text": as_text, "latex": Equations.latex, "sympy": Equations.python, "c": Equations.c}
+    write: dict[str, Callable[[Equations], str]] = {
+        "text": as_text,
+        "latex": Equations.latex,
+        "sympy": Equations.python,
+        "c": Equations.c,
+    }
     text = write[args.format](result).rstrip("\n")
     if not args.out:
         print(text)

@@ -43,7 +43,10 @@ def as_text(shown: Geometry) -> str:
     """What the figure shows, in numbers."""
     a, b = shown.pair
     rows = []
-    for name, values in (("sectional curvature of the two", shown.curvature.sectional), ("scalar curvature", shown.curvature.scalar)):
+    for name, values in (
+        ("sectional curvature of the two", shown.curvature.sectional),
+        ("scalar curvature", shown.curvature.scalar),
+    ):
         known = values[np.isfinite(values)]
         rows.append((name, *(number(x) for x in ((known.min(), known.mean(), known.max()) if known.size else (None,) * 3))))
     lines = [
@@ -57,7 +60,9 @@ def as_text(shown: Geometry) -> str:
     else:
         least, straight = shown.motions.means
         more = 100 * (straight / least - 1)
-        lines.append(f"mean kinetic energy {number(least)} J along the geodesic, {number(straight)} J straight ({number(more)} % more)")
+        lines.append(
+            f"mean kinetic energy {number(least)} J along the geodesic, {number(straight)} J straight ({number(more)} % more)"
+        )
     if shown.spread is not None:
         apart = shown.spread.distance[-1] / shown.spread.time[-1]
         lines.append(f"neighbouring geodesics end {number(apart)} times as far apart as in flat space")

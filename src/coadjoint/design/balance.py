@@ -108,7 +108,9 @@ def first_moments(robot: Robot) -> np.ndarray:
     for i in range(robot.n_links):
         joint = robot.links[i].joint
         if joint.kind not in ("revolute", "continuous"):
-            raise ModelError(f"joint {joint.name!r} is {joint.kind}; a planar mechanism has revolute joints with parallel axes only.")
+            raise ModelError(
+                f"joint {joint.name!r} is {joint.kind}; a planar mechanism has revolute joints with parallel axes only."
+            )
         S = robot.joint_screws(i)[0]
         axes.append(S[:3] / np.linalg.norm(S[:3]))
         points.append(np.cross(S[:3], S[3:]))
@@ -120,7 +122,9 @@ def first_moments(robot: Robot) -> np.ndarray:
             R, p = robot.placements[i][:3, :3], robot.placements[i][:3, 3]
             if np.linalg.norm(np.cross(R @ axes[i], axes[parent])) > 1e-9:
                 names = robot.joint_names[i], robot.joint_names[parent]
-                raise ModelError(f"the axes of joints {names[0]!r} and {names[1]!r} are not parallel; see `conditions` for any robot.")
+                raise ModelError(
+                    f"the axes of joints {names[0]!r} and {names[1]!r} are not parallel; see `conditions` for any robot."
+                )
             b[parent] += beyond[i] * (R @ points[i] + p - points[parent])
             beyond[parent] += beyond[i]
     return np.array([x - w * (w @ x) for x, w in zip(b, axes, strict=True)]).reshape(-1, 3)

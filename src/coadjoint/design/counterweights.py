@@ -68,7 +68,9 @@ class Counterweights:
         return self.residual[1] <= 1e-12 * max(1.0, self.residual[0])
 
     def __str__(self) -> str:
-        lines = [f"energy differences between configurations: {self.residual[0]:.3g} before, {self.residual[1]:.3g} after (relative, rms)"]
+        lines = [
+            f"energy differences between configurations: {self.residual[0]:.3g} before, {self.residual[1]:.3g} after (relative, rms)"
+        ]
         return "\n".join([*lines, *map(str, self.weights), f"{self.mass:.4g} kg in all"])
 
 
@@ -104,7 +106,9 @@ def counterweights(
         ten = inertia.from_body(np.ones(len(where)), where, np.zeros((len(where), 3, 3)))
         columns.append(R[:, 10 * i : 10 * i + 10] @ ten.T)
     owner = np.repeat(np.arange(len(names)), [len(x) for x in points])
-    distances = np.concatenate([np.linalg.norm(where - _joint_point(robot, i), axis=-1) for i, where in zip(indices, points, strict=True)])
+    distances = np.concatenate(
+        [np.linalg.norm(where - _joint_point(robot, i), axis=-1) for i, where in zip(indices, points, strict=True)]
+    )
     cost = 1.0 + 1e-4 * (distances / np.max(distances, initial=1e-300)) ** 2  # of equal masses the one nearer the joint
     masses = _solve(np.concatenate(columns, axis=1), -R @ robot.inertial_parameters, cost, owner, limits)
     weights, parameters = [], np.array(robot.inertias)

@@ -159,7 +159,13 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
 
         found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
         robot._fast[key] = found
-        if found is not None and robot.nv and not single and list(arrays) == self.required and (self.keyed or statics == self._defaults()):
+        if (
+            found is not None
+            and robot.nv
+            and not single
+            and list(arrays) == self.required
+            and (self.keyed or statics == self._defaults())
+        ):
             general = functools.partial(self.general, robot, **statics)
             found.general.slow = general
             fast = found.call if self.explain is None else self._explained(general, found.call)

@@ -53,7 +53,9 @@ def balance_figure(result: Counterweights) -> Figure:
             curves = _entries(robot, motion.q)
             varies = "constant" if found.constant else f"varies by {100 * found.variation:.3g} % (rms)"
             for i, j, y in zip(*np.triu_indices(robot.nv), curves.T, strict=True):
-                look = {"color": colours(robot.nv)[i], "linewidth": 1.4} if i == j else {"color": "0.6", "linewidth": 0.8, "zorder": 1}
+                look = (
+                    {"color": colours(robot.nv)[i], "linewidth": 1.4} if i == j else {"color": "0.6", "linewidth": 0.8, "zorder": 1}
+                )
                 entries.plot(*thin(motion.time, y), **look)
             entries.set_title(f"mass matrix {label}: {varies}")
             tau = inverse_dynamics(robot, motion.q, motion.v, motion.a)

@@ -1,7 +1,7 @@
 """The geometry of a robot drawn over two of its coordinates: curvature maps, geodesics beside straight motions, geodesic spread.
 
-    from coadjoint.show.geometry import draw_geometry, geometry
-    draw_geometry("puma.png", geometry(robot, ("joint2", "joint3")))
+from coadjoint.show.geometry import draw_geometry, geometry
+draw_geometry("puma.png", geometry(robot, ("joint2", "joint3")))
 """
 
 from __future__ import annotations
@@ -54,7 +54,13 @@ def draw_geometry(path: str | Path, shown: Geometry) -> None:
     """Draw `geometry_figure` to a file; it appears whole or not at all."""
     check_figure(path)
     robot = shown.robot
-    save(path, geometry_figure(shown), f"{robot.name}: geometry", f"The geometry of <b>{escape(robot.name)}</b>.", robot._repr_html_())
+    save(
+        path,
+        geometry_figure(shown),
+        f"{robot.name}: geometry",
+        f"The geometry of <b>{escape(robot.name)}</b>.",
+        robot._repr_html_(),
+    )
 
 
 def geometry_figure(shown: Geometry) -> Figure:
@@ -73,7 +79,9 @@ def geometry_figure(shown: Geometry) -> Figure:
         _fan(panels[0, 2], panels[1, 2], shown)
         _motions(panels[1, 0], panels[1, 1], shown)
         others = "" if robot.nv == 2 else ", the other joints in the middle of their limits"
-        figure.suptitle(f"{robot.name}: geometry over {a.name} and {b.name}{others}", x=0.01, ha="left", fontsize=12, fontweight="bold")
+        figure.suptitle(
+            f"{robot.name}: geometry over {a.name} and {b.name}{others}", x=0.01, ha="left", fontsize=12, fontweight="bold"
+        )
     return figure
 
 
@@ -171,7 +179,9 @@ def _fan(upper: Axes, lower: Axes, shown: Geometry) -> None:
     n = len(found.q)
     for k, q in enumerate(found.q):
         main = k == n // 2
-        upper.plot(q[:, a.q], q[:, b.q], color=GEODESIC if main else "#7fb8a4", linewidth=1.8 if main else 0.9, zorder=3 if main else 2)
+        upper.plot(
+            q[:, a.q], q[:, b.q], color=GEODESIC if main else "#7fb8a4", linewidth=1.8 if main else 0.9, zorder=3 if main else 2
+        )
     for k in range(32, len(found.time), 32):  # where all are after equal times
         upper.plot(found.q[:, k, a.q], found.q[:, k, b.q], color="0.6", linewidth=0.7, zorder=1)
     upper.plot(start[a.q], start[b.q], "o", color="0.2", markersize=5)

@@ -209,7 +209,9 @@ def _atom_key(atom: Any) -> tuple[Any, ...]:
 
 def _monomial_key(monomial: Monomial) -> tuple[Any, ...]:
     """Masses by their number, then inertias, then the rest; what does not turn before what does."""
-    by_kind = {name: [item for item in monomial if kind(item[0]) == name] for name in ("mass", "inertia", "armature", "trig", "v", "q")}
+    by_kind = {
+        name: [item for item in monomial if kind(item[0]) == name] for name in ("mass", "inertia", "armature", "trig", "v", "q")
+    }
     leading = by_kind["mass"] or by_kind["inertia"] or by_kind["armature"]
     rank = 0 if by_kind["mass"] else 1 if by_kind["inertia"] else 2 if by_kind["armature"] else 3
     turns = sum(e for _, e in by_kind["trig"])

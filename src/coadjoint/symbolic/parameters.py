@@ -86,7 +86,13 @@ class Parameters:
             axes = [k for k in range(3) if abs(self.coms[i, k]) > _SMALL * scale]
             for k in axes:
                 short = f"r_{i + 1}" if len(axes) == 1 else f"r_{i + 1}{_AXES[k]}"
-                self._add(("com", i, k), short, "length", self.coms[i, k], f"centre of mass of {link} from its joint, along {_AXES[k]} [m]")
+                self._add(
+                    ("com", i, k),
+                    short,
+                    "length",
+                    self.coms[i, k],
+                    f"centre of mass of {link} from its joint, along {_AXES[k]} [m]",
+                )
             largest = np.max(np.abs(self.central[i]))
             for a, b in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
                 if abs(self.central[i, a, b]) > _SMALL * largest:

@@ -157,7 +157,9 @@ def c(e: Equations) -> str:
         arguments = [*(f"const double *{x}" for x in (*takes, *(["p"] if e.parameters else []))), "double *out"]
         lines += [f"void {stem}_{name}({', '.join(arguments)})", "{"]
         used = {x.kind for x in names.values()} | {"q" for f in everything for x in walk(f) if isinstance(x, Trig)}
-        unused = [x for x in takes if x not in used] + (["p"] if e.parameters and not names.keys() & {x.name for x in symbols} else [])
+        unused = [x for x in takes if x not in used] + (
+            ["p"] if e.parameters and not names.keys() & {x.name for x in symbols} else []
+        )
         lines += [f"    (void){x};" for x in unused]
         lines += [f"    const double {identifier(x.name)} = p[{k}];" for x, k in symbols.items() if x.name in names]
         for t in trigs(everything):
