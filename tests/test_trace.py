@@ -268,6 +268,16 @@ def test_solve_spd_keeps_branch_zeros():
     np.testing.assert_allclose(evaluate(branched, m, b)[0], np.linalg.solve(m * pattern, b), rtol=1e-13)
 
 
+def test_solve_spd_of_what_is_not_positive_definite():
+    """Each by itself is nan, also where rounding alone decides, and the others are solved."""
+    good, thin = np.diag([2.0, 3.0]), np.array([[1.0, 1.0], [1.0, 1.0 + 1e-16]])
+    batch = np.stack([good, -good, np.full((2, 2), np.nan), thin, 2 * good])
+    found = arrays.solve_spd(batch, np.ones((2, 1)))[..., 0]
+    np.testing.assert_allclose(found[[0, 4]], [[1 / 2, 1 / 3], [1 / 4, 1 / 6]], rtol=1e-15)
+    assert np.isnan(found[1:4]).all()
+    assert np.isnan(arrays.solve_spd(-good, np.ones((2, 3)))).all()
+
+
 def test_solve_spd_on_other_arrays():
     a, b = RNG.normal(size=(3, 1, 4, 4)), RNG.normal(size=(2, 4, 3))
     m = a @ arrays.transpose(a) + np.eye(4)
