@@ -316,3 +316,21 @@ def test_sign_of_the_potential_58_59(chain, sign, holds):
             phi[k] += sign * mass * robot.gravity @ moved[:3]
     error = relative(phi, cj.gravity_force(robot, q))
     assert error < HOLDS if holds else error > FAILS
+
+
+def test_matrix_form_of_the_motion_of_a_body_of_brockett_stokes_and_park():
+    """V̇ M + J V̇ J = -V² M + [J V J, V] Ī in the frame at the centre of mass, against forward dynamics of a floating body.
+
+    M = diag(0, 0, 0, m), Ī = diag(1, 1, 1, 0), J = √(det I / 2) I⁻¹; printed without -V² M, with V transposed and Ī on the other side.
+    """
+    rng = np.random.default_rng(8)
+    mass, _, I = random_inertia(rng)  # noqa: E741
+    body = cj.Robot("body", [cj.Link.solid("body", "base", cj.Joint.free(), mass=mass, inertia=I)], gravity=(0, 0, 0))
+    twist = rng.normal(size=6)
+    V, Vdot = se3.hat(twist), se3.hat(cj.forward_dynamics(body, body.neutral(), twist, np.zeros(6)))
+    M, ones, J = np.diag([0, 0, 0, mass]), np.diag([1.0, 1, 1, 0]), np.zeros((4, 4))
+    J[:3, :3] = np.sqrt(np.linalg.det(I) / 2) * np.linalg.inv(I)
+    bracket = lambda X, Y: X @ Y - Y @ X  # noqa: E731
+    left = Vdot @ M + J @ Vdot @ J
+    assert relative(left, -V @ V @ M + bracket(J @ V @ J, V) @ ones) < HOLDS
+    assert relative(left, ones.T @ bracket(J @ V @ J, V.T)) > FAILS
