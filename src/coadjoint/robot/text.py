@@ -46,7 +46,8 @@ def rows(robot: Robot) -> list[dict[str, str]]:
         mass, h = (robot.inertias[i, 0], robot.inertias[i, 1:4]) if plain else (np.nan, np.zeros(3))
         follows = ""
         if joint.mimic is not None:
-            follows = f"= {joint.mimic.ratio:g}·{joint.mimic.joint} + {joint.mimic.offset:g}"
+            sign, offset = "-" if joint.mimic.offset < 0 else "+", abs(joint.mimic.offset)
+            follows = f"= {joint.mimic.ratio:g}·{joint.mimic.joint}" + (f" {sign} {offset:g}" if offset else "")
         result.append(
             {
                 "link": link.name,

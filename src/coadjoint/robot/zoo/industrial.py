@@ -114,11 +114,12 @@ def ur5e() -> Robot:
 def scara() -> Robot:
     """The SCARA of robotics courses, R R P R with upright axes, the last two pointing down; frame "tip" at its lower end.
 
-    The arm of Siciliano, Sciavicco, Villani & Oriolo, Robotics: Modelling, Planning and Control (2009), with the figures
-    handed out for it in the course Foundations of Robotics at Naples: lengths 0.5 m, column 1 m, masses 20, 20 and 10 kg,
-    inertias 4, 4 and 1 kg m² about the axes, drives k_r = (1, 1, 50, 20), I_m = (0.01, 0.01, 0.005, 0.001) kg m², F_m =
-    (5e-5, 5e-5, 0.01, 0.005) N m s. Armature is k_r² I_m, viscous friction k_r² F_m. The 10 kg of the slide and the tool
-    together are given to the tool. Moments about level axes, which never act, are those of flat bodies.
+    The arm as Siciliano, Sciavicco, Villani & Oriolo, Robotics: Modelling, Planning and Control (2009), draw it. The figures are
+    not in that book but in an exercise that its authors' course in Naples hands out, round numbers and nobody's measurements:
+    lengths 0.5 m, column 1 m, masses 20, 20 and 10 kg, inertias 4, 4 and 1 kg m² about the axes, drives k_r = (1, 1, 50, 20),
+    I_m = (0.01, 0.01, 0.005, 0.001) kg m², F_m = (5e-5, 5e-5, 0.01, 0.005) N m s. Armature is k_r² I_m, viscous friction k_r² F_m.
+    The 10 kg of the slide and the tool together are given to the tool. Moments about level axes, which never act, are those of
+    flat bodies.
     """
     rows = ((0.0, 0.0, 0.5, 0.0), (0.0, 0.0, 0.5, np.pi), (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0))
     base = np.eye(4)

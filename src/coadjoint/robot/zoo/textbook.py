@@ -75,8 +75,10 @@ def spherical_pendulum(length: float = 1.0, mass: float = 1.0) -> Robot:
 def furuta() -> Robot:
     """Furuta's pendulum: an arm that turns about z, upright, and a pendulum that turns about the arm; home: hanging; frame "tip".
 
-    Figures of the Quanser QUBE-Servo 2: arm 0.095 kg, 0.085 m, pendulum 0.024 kg, 0.129 m, uniform rods, friction 0.0015 and
-    0.0005 N m s. Furuta, Yamakita & Kobayashi, Swing-up control of inverted pendulum using pseudo-state feedback (1992).
+    The mechanism: Furuta, Yamakita & Kobayashi, Swing-up control of inverted pendulum using pseudo-state feedback (1992). The
+    figures are not theirs but those of the Quanser QUBE-Servo 2, as the parameter files of its courseware give them: arm 0.095 kg,
+    0.085 m, pendulum 0.024 kg, 0.129 m, both taken as uniform rods. The friction in those files, 0.0015 and 0.0005 N m s, was
+    tuned by hand; hub and rotor are left out.
     """
     arm, pendulum = (0.095, 0.085), (0.024, 0.129)
     moment = [m * r**2 / 12 for m, r in (arm, pendulum)]
