@@ -53,16 +53,21 @@ def log(q: Array) -> Array:
 def to_matrix(q: Array) -> Array:
     """The rotation matrix of a unit quaternion, 1 + 2 w [u] + 2 [u]²: (..., 4) -> (..., 3, 3)."""
     q = argument("q", q, 4)
-    x, y, z, w = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
-    x2, y2, z2 = x + x, y + y, z + z
-    xx, yy, zz = x2 * x, y2 * y, z2 * z
-    xy, yz, zx = x2 * y, y2 * z, z2 * x
-    wx, wy, wz = x2 * w, y2 * w, z2 * w
+    u = q[..., :3]
+    twice = u + u
+    return rotation(u, twice * q[..., 3:], twice)
+
+
+def rotation(u: Array, a: Array, b: Array) -> Array:
+    """1 + [a] + [b][u] for vectors a and b along u: (..., 3) each -> (..., 3, 3). Rodrigues' formula, nine products."""
+    (x, y, z), (ax, ay, az), (bx, by, bz) = ([c[..., k] for k in range(3)] for c in (u, a, b))
+    xx, yy, zz = bx * x, by * y, bz * z
+    xy, yz, zx = bx * y, by * z, bz * x
     return matrix(
         [
-            [1.0 - (yy + zz), xy - wz, zx + wy],
-            [xy + wz, 1.0 - (zz + xx), yz - wx],
-            [zx - wy, yz + wx, 1.0 - (xx + yy)],
+            [1.0 - (yy + zz), xy - az, zx + ay],
+            [xy + az, 1.0 - (zz + xx), yz - ax],
+            [zx - ay, yz + ax, 1.0 - (xx + yy)],
         ]
     )
 

@@ -29,19 +29,8 @@ def vee(W: Array) -> Array:
 def exp(w: Array) -> Array:
     """The rotation by |w| about w: 1 + sin θ/θ [w] + (1 - cos θ)/θ² [w]², θ = |w|: (..., 3) -> (..., 3, 3)."""
     w = argument("w", w, 3)
-    x, y, z = w[..., 0], w[..., 1], w[..., 2]
     a, b = a_and_b(dot(w, w))
-    ax, ay, az = a * x, a * y, a * z
-    bx, by, bz = b * x, b * y, b * z
-    xx, yy, zz = bx * x, by * y, bz * z
-    xy, yz, zx = bx * y, by * z, bz * x
-    return matrix(
-        [
-            [1.0 - (yy + zz), xy - az, zx + ay],
-            [xy + az, 1.0 - (zz + xx), yz - ax],
-            [zx - ay, yz + ax, 1.0 - (xx + yy)],
-        ]
-    )
+    return quaternion.rotation(w, column(a) * w, column(b) * w)
 
 
 def log(R: Array) -> Array:

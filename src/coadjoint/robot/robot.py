@@ -7,9 +7,6 @@ What the algorithms read are plain arrays:
     screws (…, 6)            screws of all freedoms, joint after joint, in the frame of the link they carry: Sᵢ
     inertias (n, 10)         m, m c, inertia about the frame's origin, in the link's frame: Jᵢ of (21)
     gravity (3,)             the acceleration of free fall in the space frame
-
-A joint that mimics another has no coordinate of its own. The algorithms run on the coordinates of the tree, in which it does;
-`tree_q`, `tree_v` and `from_tree` go to and fro, and are nothing at all for a robot without such joints.
 """
 
 from __future__ import annotations
@@ -21,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, broadcast_batch, concat, like, mv, namespace
+from ..arrays import Array, like
 from ..errors import CoadjointError, ModelError, unknown
 from ..lie import se3
-from ..lie._arguments import argument, arguments
 from . import edit, text
+from .coordinates import Coordinates
 from .doubts import impossible_inertias, massless_joints
 from .joints import JointKind
 from .layout import layout
@@ -36,7 +33,7 @@ NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping",
 """The arrays of numbers a robot has beside its structure; any of them may be variables."""
 
 
-class Robot:
+class Robot(Coordinates):
     """An immutable mechanism. Load one with `coadjoint.load`, or make one from screws or from links."""
 
     name: str
@@ -47,14 +44,6 @@ class Robot:
     """What a reader had to say of the description."""
     parents: tuple[int, ...]
     order: tuple[int, ...]
-    kinds: tuple[JointKind, ...]
-    mimics: dict[int, tuple[int, float, float]]
-    nq: int
-    nv: int
-    tree_nq: int
-    tree_nv: int
-    tree_q_slices: tuple[slice, ...]
-    tree_v_slices: tuple[slice, ...]
     placements: Array
     screws: Array
     inertias: Array
@@ -64,11 +53,6 @@ class Robot:
     friction: Array
     frame_poses: Array
     _link_index: dict[str, int]
-    _joint_index: dict[str, int]
-    _q_slices: tuple[slice, ...]
-    _v_slices: tuple[slice, ...]
-    _q_map: tuple[np.ndarray, np.ndarray, np.ndarray] | None
-    _v_map: np.ndarray | None
     _cache: dict[Any, Any]
     _replaced: bool
 
@@ -230,24 +214,6 @@ class Robot:
         return tuple(link.joint.name for link in self.links)
 
     @property
-    def q_names(self) -> tuple[str, ...]:
-        """A name for every coordinate of q: the joint's, with a part where it has several, as `base.qx`."""
-        return self._coordinate_names("q_parts")
-
-    @property
-    def v_names(self) -> tuple[str, ...]:
-        """A name for every coordinate of v, a and τ; joints that are fixed or mimic others have none."""
-        return self._coordinate_names("v_parts")
-
-    def _coordinate_names(self, key: str) -> tuple[str, ...]:
-        names: list[str] = []
-        for i, kind in enumerate(self.kinds):
-            joint, parts = self.links[i].joint.name, getattr(kind, key)
-            if i not in self.mimics and kind.nv:
-                names += [f"{joint}.{part}" for part in parts] or [joint]
-        return tuple(names)
-
-    @property
     def link_names(self) -> tuple[str, ...]:
         return tuple(link.name for link in self.links)
 
@@ -268,39 +234,6 @@ class Robot:
             return self.notes
         return (*self.notes, *impossible_inertias(self), *massless_joints(self))
 
-    @property
-    def lower(self) -> np.ndarray:
-        """Lower limits of q (nq,); -inf where there is none."""
-        return self._per_coordinate("lower", self._q_slices, self.nq)
-
-    @property
-    def upper(self) -> np.ndarray:
-        """Upper limits of q (nq,); inf where there is none."""
-        return self._per_coordinate("upper", self._q_slices, self.nq)
-
-    @property
-    def velocity_limit(self) -> np.ndarray:
-        """Limits of |v| (nv,)."""
-        return self._per_coordinate("velocity", self._v_slices, self.nv)
-
-    @property
-    def effort_limit(self) -> np.ndarray:
-        """Limits of |τ| (nv,)."""
-        return self._per_coordinate("effort", self._v_slices, self.nv)
-
-    def _per_coordinate(self, key: str, slices: Sequence[slice], size: int) -> np.ndarray:
-        values = np.empty(size)
-        for i, link in enumerate(self.links):
-            if i not in self.mimics:
-                values[slices[i]] = getattr(link.joint, key)
-        return values
-
-    def joint_index(self, joint: str) -> int:
-        """The number of a joint, which is that of the link it carries."""
-        if not isinstance(joint, str) or joint not in self._joint_index:
-            raise unknown("joint", joint, self._joint_index)
-        return self._joint_index[joint]
-
     def link_index(self, link: str) -> int:
         """The number of a link; -1 is the base."""
         if not isinstance(link, str) or link not in self._link_index:
@@ -318,86 +251,6 @@ class Robot:
             if frame.name == name:
                 return self._link_index[frame.link], self.frame_poses[k]
         raise unknown("frame", name, self.frame_names)
-
-    def q_slice(self, joint: str) -> slice:
-        """Where the coordinates of a joint stand in q; those of the joint it follows for a mimic joint."""
-        return self._q_slices[self.joint_index(joint)]
-
-    def v_slice(self, joint: str) -> slice:
-        """Where the velocities of a joint stand in v."""
-        return self._v_slices[self.joint_index(joint)]
-
-    # --- the configuration manifold
-
-    def neutral(self) -> np.ndarray:
-        """Home: q (nq,) with every joint at zero."""
-        parts = [kind.neutral() for i, kind in enumerate(self.kinds) if i not in self.mimics]
-        return np.concatenate([np.zeros(0), *parts])
-
-    def random(self, rng: np.random.Generator | int | None = None, shape: int | tuple[int, ...] = ()) -> np.ndarray:
-        """Configurations (*shape, nq) drawn at random: within the limits where there are any, rotations uniformly."""
-        rng = np.random.default_rng(rng)
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        parts = [np.zeros((*shape, 0))]
-        for i, kind in enumerate(self.kinds):
-            if i not in self.mimics:
-                parts.append(kind.random(rng, shape, self.links[i].joint.lower, self.links[i].joint.upper))
-        return np.concatenate(parts, axis=-1)
-
-    def integrate(self, q: Array, dv: Array) -> Array:
-        """q (..., nq) moved by the tangent vector dv (..., nv): for an angle q + dv, for a free base T(q) exp(dv)."""
-        q, dv = self._pair(("q", q, self.nq), ("dv", dv, self.nv))
-        return self._jointwise(lambda kind, i: kind.integrate(q[..., self._q_slices[i]], dv[..., self._v_slices[i]]), q)
-
-    def difference(self, q0: Array, q1: Array) -> Array:
-        """The tangent vector (..., nv) that moves q0 to q1: `integrate(q0, difference(q0, q1))` is q1."""
-        q0, q1 = self._pair(("q0", q0, self.nq), ("q1", q1, self.nq))
-        return self._jointwise(lambda kind, i: kind.difference(q0[..., self._q_slices[i]], q1[..., self._q_slices[i]]), q0)
-
-    def rate(self, q: Array, v: Array) -> Array:
-        """dq/dt (..., nq) at velocity v (..., nv): v itself where every joint has one screw, ½ q ⊗ (ω, 0) for a quaternion."""
-        q, v = self._pair(("q", q, self.nq), ("v", v, self.nv))
-        return self._jointwise(lambda kind, i: kind.rate(q[..., self._q_slices[i]], v[..., self._v_slices[i]]), q)
-
-    def normalize(self, q: Array) -> Array:
-        """q (..., nq) with every quaternion of length one."""
-        q = self._checked(q, "q", self.nq)
-        return self._jointwise(lambda kind, i: kind.normalize(q[..., self._q_slices[i]]), q)
-
-    def _jointwise(self, part: Any, example: Array) -> Array:
-        parts = [part(kind, i) for i, kind in enumerate(self.kinds) if i not in self.mimics and kind.nq]
-        return concat(parts) if parts else example[..., :0]
-
-    @staticmethod
-    def _checked(x: Array, name: str, size: int) -> Array:
-        return argument(name, x, size)
-
-    @staticmethod
-    def _pair(*named: tuple[str, Array, int]) -> list[Array]:
-        """Two arrays (..., size) of one array library, with the same batch axes."""
-        arrays = arguments(*((name, x, (size,)) for name, x, size in named))
-        batch = broadcast_batch(**{name: (x, 1) for (name, _, _), x in zip(named, arrays, strict=True)})
-        xp = namespace(*arrays)
-        return [x if x.shape[:-1] == batch else xp.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
-
-    # --- the coordinates of the tree, in which a mimic joint has its own
-
-    def tree_q(self, q: Array) -> Array:
-        if self._q_map is None:
-            return q
-        index, ratio, offset = self._q_map
-        return q[..., index] * like(ratio, q) + like(offset, q)
-
-    def tree_v(self, v: Array) -> Array:
-        return v if self._v_map is None else mv(like(self._v_map, v), v)
-
-    def from_tree(self, tau: Array) -> Array:
-        """Generalised forces of the tree pulled back to the robot's coordinates."""
-        return tau if self._v_map is None else mv(like(self._v_map.T, tau), tau)
-
-    def from_tree_columns(self, a: Array) -> Array:
-        """The last axis of a, over the velocities of the tree, taken to those of the robot: A G where v_tree = G v."""
-        return a if self._v_map is None else a @ like(self._v_map, a)
 
     # --- for the algorithms
 
