@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
-from coadjoint.errors import MissingPackageError, ModelError, ShapeError, UnknownNameError
+from coadjoint.errors import CoadjointError, MissingPackageError, ModelError, ShapeError, UnknownNameError
 from coadjoint.interop import mujoco as to_mj
 from coadjoint.interop import pinocchio as to_pin
 from coadjoint.lie import se3
@@ -367,6 +367,8 @@ def test_limits_in_pinocchio(pin):
 
 
 def test_what_goes_wrong_with_pinocchio(pin):
+    with pytest.raises(CoadjointError, match=r"the model is 'arm.urdf'; expected a pinocchio.Model. Files are read by"):
+        to_pin.from_pinocchio("arm.urdf")
     model = pin.buildSampleModelManipulator()
     robot = to_pin.from_pinocchio(model)
     with pytest.raises(ShapeError, match=r"q has shape \(5,\); expected \(..., 6\) for robot"):
@@ -474,6 +476,8 @@ def test_simulation_steps_agree(mujoco):
 
 
 def test_what_goes_wrong_with_mujoco(mujoco):
+    with pytest.raises(CoadjointError, match=r"the model is 'arm.xml'; expected a mujoco.MjModel. Files are read by"):
+        to_mj.from_mjmodel("arm.xml")
     robot = mujoco_robot()
     model = to_mj.to_mjmodel(robot)
     with pytest.raises(ShapeError, match=r"q has shape \(3,\)"):

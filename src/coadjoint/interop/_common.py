@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MissingPackageError, ShapeError
+from ..errors import CoadjointError, MissingPackageError, ShapeError
 from ..robot.link import Joint, Link
 from ..robot.urdf import fresh
 
@@ -21,6 +21,12 @@ def engine(module: str, extra: str) -> Any:
         raise MissingPackageError(
             f"this needs the package {module!r} ({error}); install it with: pip install coadjoint[{extra}]"
         ) from None
+
+
+def check_model(model: Any, attribute: str, expected: str) -> None:
+    """Refuse what is not a model of the library."""
+    if not hasattr(model, attribute):
+        raise CoadjointError(f"the model is {model!r}; expected a {expected}. Files are read by coadjoint.load.")
 
 
 class Names:

@@ -25,7 +25,7 @@ from ..robot.link import Frame, Joint, Link
 from ..robot.mjcf_write import to_mjcf
 from ..robot.robot import Robot
 from ..robot.urdf import check_options
-from ._common import Names, chain, engine, listing
+from ._common import Names, chain, check_model, engine, listing
 from ._mujoco_states import (
     a_from_mujoco,
     a_to_mujoco,
@@ -95,6 +95,7 @@ def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -
     constraints, actuators, gravity compensation, fluids and the like) one ModelWarning says so as well.
     """
     check_options(base, fixed_joints)
+    check_model(model, "body_parentid", "mujoco.MjModel")
     name = model.names.split(b"\0", 1)[0].decode() or "robot"
     left_out = _left_out(model)
     bodies = _body_names(model)

@@ -29,7 +29,7 @@ from ..errors import ModelError, ShapeError
 from ..lie import inertia
 from ..robot.link import Frame, Joint, Link, Mimic
 from ..robot.robot import Robot
-from ._common import Names, array, chain, listing
+from ._common import Names, array, chain, check_model, listing
 from ._to_pinocchio import to_pinocchio
 
 __all__ = [
@@ -123,6 +123,7 @@ def from_pinocchio(model: Any) -> Robot:
     A link has the frame of its joint, and the name of the body there or else of the joint. Frames of other bodies, sensors,
     fixed joints and operational frames are frames.
     """
+    check_model(model, "jointPlacements", "pinocchio.Model")
     base = model.names[0]
     bodies: dict[int, str] = {}
     for f in model.frames:
