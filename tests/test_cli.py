@@ -284,6 +284,32 @@ def test_the_figure_shows_every_force_with_its_limit(here):
         assert axes.get_title("right") == ("exceeds 5" if np.abs(states.tau[:, k]).max() > 5.0 else "limit 5")
 
 
+@pytest.mark.parametrize("extension", ["png", "html"])
+def test_names_that_look_like_something_else_are_drawn_as_they_are(here, extension):
+    pytest.importorskip("matplotlib")
+    names = [r"$\bad{$", "_hidden"]
+    links = [
+        Link.solid(f"<i>{k}", "base", Joint.revolute((0, 1, 0), name=name), mass=1.0, inertia=1.0) for k, name in enumerate(names)
+    ]
+    save(Robot("<script>alert(1)</script>", links), here / "r.json")
+    assert main(["dynamics", "r.json", "--plot", f"f.{extension}"]) == 0
+    if extension == "html":
+        page = _Links()
+        page.feed((here / "f.html").read_text(encoding="utf-8"))
+        assert not {"script", "i"} & page.tags
+
+
+def test_every_joint_is_in_the_legend():
+    pytest.importorskip("matplotlib")
+    from coadjoint.commands.dynamics import compute
+    from coadjoint.show.plots import states_figure
+
+    links = [Link.solid(name, "base", Joint.revolute((0, 1, 0), name=name), mass=1.0, inertia=1.0) for name in ("_a", "b")]
+    robot = Robot("r", links)
+    figure = states_figure(robot, compute(robot, smooth_motion(robot), False, False))
+    assert [text.get_text().strip() for text in figure.axes[-1].get_legend().get_texts()] == ["_a", "b"]
+
+
 def test_a_thinned_line_keeps_its_extremes():
     from coadjoint.show.plots import POINTS, thin
 

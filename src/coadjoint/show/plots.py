@@ -45,6 +45,7 @@ _STYLE: Any = {
     "figure.constrained_layout.w_pad": 0.06,
     "figure.constrained_layout.h_pad": 0.05,
     "svg.hashsalt": "coadjoint",
+    "text.parse_math": False,  # names of joints are no formulas, whatever stands in them
 }
 _LIMIT = "#c0392b"
 
@@ -132,7 +133,9 @@ def colours(n: int) -> list[Any]:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 30 else f"{name[:14]}…{name[-14:]}"
+    """A name of moderate length; matplotlib would leave one that begins with _ out of a legend."""
+    name = name if len(name) <= 30 else f"{name[:14]}…{name[-14:]}"
+    return f"\u2009{name}" if name.startswith("_") else name
 
 
 def _panel(axes: Axes, x: np.ndarray, y: np.ndarray, colour: Any, limit: float) -> None:
