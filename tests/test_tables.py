@@ -218,6 +218,24 @@ def test_objects_in_npz_are_never_unpickled(tmp_path):
         read_states(tmp_path / "t.npz", arm(), needs=["q"])
 
 
+@pytest.mark.parametrize("extension", ["npz", "parquet"])
+def test_a_damaged_file_is_named(tmp_path, extension):
+    """Wherever a byte is wrong, it is our error with the file's name, or the numbers are read."""
+    if extension == "parquet":
+        pytest.importorskip("pyarrow")
+    path, rng = tmp_path / f"t.{extension}", np.random.default_rng(0)
+    write_states(path, arm(), States(np.zeros((3, 2)), np.zeros((3, 2))))
+    whole, said = path.read_bytes(), []
+    for place in rng.integers(len(whole), size=300):
+        path.write_bytes(whole[:place] + bytes([rng.integers(256)]) + whole[place + 1 :])
+        try:
+            read_states(path, arm(), needs=["q", "v"])
+        except ReadError as error:
+            said.append(str(error))
+    assert len(said) > 50
+    assert all(text.startswith(f"{path}: ") and "\n" not in text for text in said)
+
+
 def test_wrong_parquet_columns_are_refused(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

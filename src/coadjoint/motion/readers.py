@@ -7,7 +7,6 @@ file for an error (`where`).
 from __future__ import annotations
 
 import csv
-import zipfile
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -161,18 +160,23 @@ def _is_number(cell: str) -> bool:
     return "_" not in cell  # 1_000 is a number for Python and not for numpy
 
 
+def _unreadable(what: str, error: Exception) -> ReadError:
+    """Of a damaged file the libraries that read it may say anything, in any kind of error."""
+    return ReadError(f"{what}: {' '.join(str(error).split()) or type(error).__name__}")
+
+
 class Parquet(Columns):
     """Columns in binary form."""
 
     def __init__(self, path: Path) -> None:
-        import pyarrow
         import pyarrow.parquet
 
         try:
             self.schema = pyarrow.parquet.read_schema(path)
-        except pyarrow.ArrowInvalid as error:
-            raise ReadError(f"{path}: not a Parquet file: {error}") from None
-        self._set_header(path, list(self.schema.names))
+            names = list(self.schema.names)
+        except Exception as error:
+            raise _unreadable(f"{path}: not a Parquet file", error) from None
+        self._set_header(path, names)
 
     def _table(self, order: list[int], report: Report | None) -> np.ndarray:
         import pyarrow
@@ -183,8 +187,11 @@ class Parquet(Columns):
             if not (pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)):
                 raise ReadError(f"{self.path}: column {self.header[column]!r} holds {kind}; expected numbers.")
         names = [self.header[column] for column in order]
-        with pyarrow.parquet.ParquetFile(self.path) as file:
-            table = file.read(columns=names)
+        try:
+            with pyarrow.parquet.ParquetFile(self.path) as file:
+                table = file.read(columns=names)
+        except Exception as error:
+            raise _unreadable(f"{self.path}: the file is damaged", error) from None
         return np.stack([table[name].to_numpy().astype(np.float64) for name in names], axis=1)
 
 
@@ -196,10 +203,10 @@ class Npz:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
                 self.names = list(file.keys())
-        except (ValueError, zipfile.BadZipFile, EOFError, AttributeError, TypeError):
-            raise ReadError(f"{path}: not an npz file; numpy.savez(path, time=…, q=…, v=…, a=…) writes one.") from None
+        except Exception as error:
+            raise _unreadable(f"{path}: not an npz file; numpy.savez(path, time=…, q=…, v=…, a=…) writes one", error) from None
         self.time = 1 if "time" in self.names else None
 
     def find(self, robot: Robot, what: str) -> int | None:
@@ -212,10 +219,10 @@ class Npz:
         arrays: dict[str, np.ndarray] = {}
         for what, size in wanted.items():
             try:
-                with np.load(self.path, allow_pickle=False) as file:
+                with open(self.path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
                     x: Any = file[what]
-            except (ValueError, zipfile.BadZipFile, EOFError) as error:
-                raise ReadError(f"{self.path}: the array {what!r} cannot be read: {error}") from None
+            except Exception as error:
+                raise _unreadable(f"{self.path}: the array {what!r} cannot be read", error) from None
             expected = "(N,)" if what == "time" else f"(N, {size})"
             if x.dtype.kind not in "fiu":
                 raise ReadError(f"{self.path}: the array {what!r} is of type {x.dtype}; expected numbers of shape {expected}.")
