@@ -11,7 +11,7 @@ from test_mjcf import SUITE
 from test_native_agrees import fresh
 from test_urdf_peers import FILES
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, pytest.mark.filterwarnings("ignore::coadjoint.errors.ModelWarning")]
 
 
 def states(robot, seed=0):
@@ -36,7 +36,6 @@ CHOSEN = ("panda.urdf", "hyq_no_sensors.urdf", "ur5_robot.urdf", "solo12.urdf", 
 SOME = [name for name in FILES if name.rpartition("/")[2] in CHOSEN]
 
 
-@pytest.mark.filterwarnings("ignore::coadjoint.errors.ModelWarning")
 @pytest.mark.parametrize(
     "path", [FILES[n] for n in SOME] + [SUITE[n] for n in ("cheetah", "fish") if n in SUITE], ids=lambda p: p.stem
 )
