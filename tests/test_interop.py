@@ -32,7 +32,7 @@ def test_nothing_is_imported_early():
 @pytest.mark.parametrize(("module", "call"), [("mujoco", to_mj.to_mjmodel), ("pinocchio", to_pin.to_pinocchio)])
 def test_missing_packages(module, call, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingPackageError, match=rf"pip install coadjoint\[{module}\]"):
+    with pytest.raises(MissingPackageError, match=f"pip install {module[:3]}"):
         call(random_robot(0, 2, ("revolute",)))
 
 

@@ -13,13 +13,17 @@ from ..robot.link import Joint, Link
 from ..robot.urdf import fresh
 
 
-def engine(module: str, extra: str) -> Any:
+PACKAGES = {"mujoco": "mujoco", "pinocchio": "pin"}
+"""What `pip` calls the packages that hold these modules."""
+
+
+def engine(module: str) -> Any:
     """The library, imported now; where it is missing the error says how to install it."""
     try:
         return import_module(module)
     except ImportError as error:
         raise MissingPackageError(
-            f"this needs the package {module!r} ({error}); install it with: pip install coadjoint[{extra}]"
+            f"this needs the package {module!r} ({error}); install it with: pip install {PACKAGES[module]}"
         ) from None
 
 

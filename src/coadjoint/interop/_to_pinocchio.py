@@ -27,7 +27,7 @@ def to_pinocchio(robot: Robot) -> Any:
     `q_to_pinocchio` and `v_to_pinocchio` take them there. A joint that follows another has the armature and damping of its own
     on the one it follows. Links and frames are Pinocchio's frames of the same names.
     """
-    pin = engine("pinocchio", "pinocchio")
+    pin = engine("pinocchio")
     robot = robot.merge_fixed()
     model = pin.Model()
     model.name = robot.name

@@ -60,7 +60,7 @@ FREE, BALL, SLIDE, HINGE = range(4)
 
 def compiled(load: Callable[[], Any]) -> tuple[Any, list[str]]:
     """The model that `load` compiles, and what MuJoCo says of it, which it would else write to the terminal and into a file."""
-    mujoco = engine("mujoco", "mujoco")
+    mujoco = engine("mujoco")
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda message: said.append(f"MuJoCo: {message.strip()}."))
@@ -75,7 +75,7 @@ def to_mjmodel(robot: Robot) -> Any:
 
     MuJoCo orders joints depth-first, the robot as described; the conversions of states mind that.
     """
-    mujoco = engine("mujoco", "mujoco")
+    mujoco = engine("mujoco")
     text = to_mjcf(robot)
     try:
         return compiled(lambda: mujoco.MjModel.from_xml_string(text))[0]
@@ -115,7 +115,7 @@ def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -
         notes.append(
             f"sites that have the name of a body ({len(renamed)}) are frames with `_site` after the name: {listing(renamed)}."
         )
-    gravity_off = model.opt.disableflags & int(engine("mujoco", "mujoco").mjtDisableBit.mjDSBL_GRAVITY)
+    gravity_off = model.opt.disableflags & int(engine("mujoco").mjtDisableBit.mjDSBL_GRAVITY)
     gravity = np.zeros(3) if gravity_off else np.array(model.opt.gravity)
     changing = [text for text, changes in left_out if changes]
     if changing:
@@ -271,7 +271,7 @@ def _left_out(model: Any) -> list[tuple[str, bool]]:
     uneven = (model.jnt_actfrclimited != 0) & (model.jnt_actfrcrange.sum(-1) != 0)
     note("the smaller of two force limits that differ by direction", uneven, joints, False)
     note("sensors", everything(model.nsensor), names_of(model, "sensor"), False)
-    flags = engine("mujoco", "mujoco").mjtDisableBit
+    flags = engine("mujoco").mjtDisableBit
     off = [key for key in ("PASSIVE", "DAMPER", "FRICTIONLOSS", "LIMIT") if hasattr(flags, f"mjDSBL_{key}")]
     off = [key.lower() for key in off if model.opt.disableflags & int(getattr(flags, f"mjDSBL_{key}"))]
     if off:

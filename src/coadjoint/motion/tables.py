@@ -31,7 +31,7 @@ def check_format(path: str | Path) -> str:
     if extension not in READERS:
         raise CoadjointError(f"{path}: tables end in {', '.join(READERS)}, not in {extension or 'nothing'!r}.")
     if extension == ".parquet" and find_spec("pyarrow") is None:
-        raise CoadjointError(f"{path}: Parquet needs pyarrow, which is not installed: pip install coadjoint[parquet]")
+        raise CoadjointError(f"{path}: Parquet needs pyarrow, which is not installed: pip install pyarrow")
     return extension
 
 

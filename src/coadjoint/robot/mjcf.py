@@ -21,7 +21,7 @@ def read_mjcf(path: str | os.PathLike[str], base: str = "fixed", fixed_joints: s
     from ..interop._common import engine
 
     check_options(base, fixed_joints)
-    mujoco = engine("mujoco", "mujoco")
+    mujoco = engine("mujoco")
     name = os.fspath(path)
     if (tag := root_tag(read_bytes(path), name)) != "mujoco":
         raise ReadError(f"{name}: the root element is <{tag}>; expected <mujoco>.")

@@ -56,7 +56,7 @@ def check_figure(path: str | Path) -> str:
     if extension not in FORMATS:
         raise CoadjointError(f"{path}: figures end in {', '.join(FORMATS)}, not in {extension or 'nothing'!r}.")
     if find_spec("matplotlib") is None:
-        raise CoadjointError(f"{path}: drawing needs matplotlib, which is not installed: pip install coadjoint[plot]")
+        raise CoadjointError(f"{path}: drawing needs matplotlib, which is not installed: pip install matplotlib")
     return extension
 
 
