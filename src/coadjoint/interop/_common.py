@@ -12,7 +12,6 @@ from ..errors import CoadjointError, MissingPackageError, ShapeError
 from ..robot.link import Joint, Link
 from ..robot.urdf import fresh
 
-
 PACKAGES = {"mujoco": "mujoco", "pinocchio": "pin"}
 """What `pip` calls the packages that hold these modules."""
 
