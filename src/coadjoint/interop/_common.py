@@ -12,8 +12,8 @@ from ..errors import CoadjointError, MissingPackageError, ShapeError
 from ..robot.link import Joint, Link
 from ..robot.urdf import fresh
 
-PACKAGES = {"mujoco": "mujoco", "pinocchio": "pin"}
-"""What `pip` calls the packages that hold these modules."""
+PACKAGES = {"pinocchio": "pin"}
+"""What `pip` calls the packages that hold these modules, where it is not the module's own name."""
 
 
 def engine(module: str) -> Any:
@@ -21,8 +21,9 @@ def engine(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
+        name = module.partition(".")[0]
         raise MissingPackageError(
-            f"this needs the package {module!r} ({error}); install it with: pip install {PACKAGES[module]}"
+            f"this needs the package {name!r} ({error}); install it with: pip install {PACKAGES.get(name, name)}"
         ) from None
 
 

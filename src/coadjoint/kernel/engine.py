@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 from . import image
@@ -41,14 +42,18 @@ def pack(object_code: bytes) -> tuple[dict[str, Any], bytes]:
     return {"kind": "image", "writable": linked.writable, "symbols": linked.symbols}, linked.memory
 
 
+def load(how: dict[str, Any], payload: bytes, functions: Sequence[str]) -> Any:
+    """What `pack` made, in memory for as long as the result lives; its `addresses` are those of the functions and of `context`."""
+    if how["kind"] == "image":
+        return image.Loaded(image.Image(payload, how["writable"], how["symbols"]))
+    return _Engine(payload, functions)
+
+
 class Code:
     """Machine code in memory; freed with this object."""
 
     def __init__(self, how: dict[str, Any], payload: bytes) -> None:
-        if how["kind"] == "image":
-            self._owner: Any = image.Loaded(image.Image(payload, how["writable"], how["symbols"]))
-        else:
-            self._owner = _Engine(payload)
+        self._owner = load(how, payload, ("run", "call", "repeat"))
         addresses = self._owner.addresses
         self.call_address, self.context_address = addresses["call"], addresses["context"]
         run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_int64)
@@ -60,14 +65,14 @@ class Code:
 class _Engine:
     """Object code loaded by LLVM."""
 
-    def __init__(self, object_code: bytes) -> None:
+    def __init__(self, object_code: bytes, functions: Sequence[str]) -> None:
         with LLVM_LOCK:
             binding = llvm()
             # LLVM's own memory manager may put sections too far apart for 32-bit distances; llvmlite's does not.
             self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(host()), use_lmm=True)
             self._engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
             self._engine.finalize_object()
-            self.addresses = {name: self._engine.get_function_address(name) for name in ("run", "call", "repeat")}
+            self.addresses = {name: self._engine.get_function_address(name) for name in functions}
             self.addresses["context"] = self._engine.get_global_value_address("context")
 
     def __del__(self) -> None:

@@ -1,0 +1,130 @@
+"""Functions of a robot as graphs that other libraries differentiate: each derivative is again a graph, and machine code.
+
+A `Program` f has two derivatives. `along` is y' = ∂f/∂x x', linear in the directions x'; `pulled_back` is x̄ = (∂f/∂x)ᵀ ȳ, linear in the
+weights ȳ. Either is the transpose of the other, so that with these two the rules of forward and reverse differentiation are closed:
+any order of derivative is one of them, of one of them, of f.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, concat
+from ..compiling import _with, trace
+from ..kernel import identity, native
+from ..kernel.graph import Graph
+from ..kernel.simplify import simplify
+from ..kernel.trace import trace as graph_of
+from ..robot.robot import Robot
+
+Places = tuple[int, ...]
+
+
+class Program:
+    """A graph, compiled when it is first run. Two programs of equal graphs are equal."""
+
+    def __init__(
+        self, graph: Graph, written: Callable[..., Any], linear: Places = (), origin: tuple[str, Program, Places, Places] | None = None
+    ) -> None:
+        self.graph = graph
+        self.written = written
+        """The same function as written on arrays of any library, if it is no derivative."""
+        self.linear = linear
+        """The inputs in which it is linear, all together."""
+        self.origin = origin
+        """If it is a derivative: "along" or "pulled_back", of which program, by which inputs, of which outputs."""
+        self.key = identity.of_graph(graph)
+        self._made: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"{self.graph.name}({', '.join(self.graph.input_names)})"
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
+
+    def native(self, dtype: Any) -> native.NativeFunction:
+        """Its machine code for float64 or float32."""
+        return self._once(np.dtype(dtype).name, lambda: native.build(self.graph, dtype))
+
+    def along(self, inputs: Places, outputs: Places | None = None) -> Program:
+        """(inputs, directions of the chosen inputs) → directions of the outputs."""
+        chosen = tuple(range(len(self.graph.outputs))) if outputs is None else outputs
+        return self._once(("along", inputs, chosen), lambda: self._derived("along", inputs, chosen))
+
+    def pulled_back(self, inputs: Places, outputs: Places | None = None) -> Program:
+        """(inputs, weights of the chosen outputs) → the gradient of Σ weights · outputs by each chosen input."""
+        chosen = tuple(range(len(self.graph.outputs))) if outputs is None else outputs
+        return self._once(("pulled_back", inputs, chosen), lambda: self._derived("pulled_back", inputs, chosen))
+
+    def transposed(self, linear: Places, outputs: Places) -> tuple[Program, Places]:
+        """(inputs of the origin, weights of the chosen outputs) → weights of the chosen linear inputs; for a derivative only."""
+        assert self.origin is not None
+        kind, base, inputs, of = self.origin
+        first = len(base.graph.input_names)
+        # The directions (weights) are the last inputs; directions belong to `inputs`, weights to the outputs `of`.
+        if kind == "along":
+            return base.pulled_back(tuple(inputs[k - first] for k in linear), tuple(of[k] for k in outputs)), tuple(range(first))
+        return base.along(tuple(inputs[k] for k in outputs), tuple(of[k - first] for k in linear)), tuple(range(first))
+
+    def _derived(self, kind: str, inputs: Places, outputs: Places) -> Program:
+        g = self.graph
+        n = len(g.input_names)
+        if kind == "along":
+            further = [(f"d{g.input_names[k]}", g.input_shapes[k]) for k in inputs]
+        else:
+            further = [(f"weights{k}", g.output_shapes[k]) for k in outputs]
+        shapes = dict(zip(g.input_names, g.input_shapes, strict=True))
+        for name, shape in further:
+            while name in shapes:
+                name = f"d{name}"
+            shapes[name] = shape
+
+        def run(*arrays: Array) -> tuple[Array, ...]:
+            from ..kernel import derive
+            from ..kernel.evaluate import evaluate
+
+            results = evaluate(g, *arrays[:n])
+            x, y, d = (_joined(part) for part in ([arrays[k] for k in inputs], [results[k] for k in outputs], arrays[n:]))
+            if kind == "along":
+                return _split(derive.jvp(y, x, d), [g.output_shapes[k] for k in outputs])
+            return _split(derive.vjp(y, x, d), [g.input_shapes[k] for k in inputs])
+
+        graph = simplify(graph_of(run, shapes, f"{g.name}_{kind}"))
+        return Program(graph, self.written, tuple(range(n, len(shapes))), (kind, self, inputs, outputs))
+
+
+def _joined(arrays: Sequence[Array]) -> Array:
+    return concat([x.reshape(-1) for x in arrays])
+
+
+def _split(flat: Array, shapes: Sequence[tuple[int, ...]]) -> tuple[Array, ...]:
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+    return tuple(flat[end - int(np.prod(shape)) : end].reshape(shape) for end, shape in zip(ends, shapes, strict=True))
+
+
+def program(fn: Callable[..., Any], robot: Robot, shapes: Any, parameters: Sequence[str], options: dict[str, Any]) -> Program:
+    """The program of fn(robot, *arrays, **options); arguments as for `compile`."""
+    graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
+
+    @functools.wraps(fn)
+    def written(*arrays: Array) -> Any:
+        named = dict(zip(graph.input_names, arrays, strict=True))
+        chosen = {name: named.pop(name) for name in parameters}
+        return fn(_with(robot, chosen) if chosen else robot, **named, **options)
+
+    return Program(graph, written)
