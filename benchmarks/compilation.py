@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,9 +28,12 @@ print(json.dumps([first, float(peak[0]) if peak else float("nan")]))
 
 
 def first_calls(name: str, function: str) -> dict[str, float]:
-    """Seconds of the first call in a fresh process with an empty cache and with a filled one, and the peak memory in MB."""
+    """Seconds of the first call in a fresh process with no kernel in the cache and with one, and the peak memory in MB."""
     with tempfile.TemporaryDirectory() as folder:
-        env = os.environ | {"COADJOINT_CACHE": folder}
+        env = os.environ | {"COADJOINT_CACHE": f"{folder}/kernels", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have their bytecode
+        subprocess.run([sys.executable, "-c", SCRIPT, name, function], env=env, capture_output=True, check=True)
+        shutil.rmtree(f"{folder}/kernels", ignore_errors=True)
         runs = []
         for _ in range(3):
             result = subprocess.run(

@@ -31,21 +31,30 @@ def blocks_at_once(scheme: Plan, lanes: Lanes) -> int:
     return max(1, min(BLOCKS, SCRATCH // size)) if size else 1 << 40
 
 
-def driver(module: Module, lanes: Lanes, scheme: Plan) -> str:
-    """`@run`: walks through the states some blocks at a time, so that scratch memory stays in cache."""
+def driver(module: Module, lanes: Lanes, scheme: Plan, alone: bool) -> str:
+    """`@run`: walks through the states some blocks at a time, so that scratch memory stays in cache.
+
+    `alone`: there is a function `@alone` for one state.
+    """
     body = Body(module, lanes)
     size = block_bytes(scheme, lanes)
     n_blocks = blocks_at_once(scheme, lanes)
     writers = [c for c, chunk in enumerate(scheme.chunks) if chunk.steps[0].kind == "write"]
     others = [c for c in range(len(scheme.chunks)) if c not in writers]
     count = body.new("sub i64 %stop, %start")
+    if alone:
+        body.do(f"br i1 {body.new(f'icmp eq i64 {count}, 1')}, label %single, label %several")
+        body.label("single")
+        body.do(f"call void @alone({ARGUMENTS}, i64 %start, i64 %start, i64 %stop, i64 1, ptr null)")
+        body.do("ret i32 0")
+        body.label("several")
     blocks_all = body.new(f"sdiv i64 {body.new(f'add i64 {count}, {lanes.count - 1}')}, {lanes.count}")
     module.declarations.add("declare i64 @llvm.smin.i64(i64, i64)")
     scratch, memory = "null", "null"
     if size:
         used = body.new(f"call i64 @llvm.smin.i64(i64 {blocks_all}, i64 {n_blocks})")
         total = body.new(f"mul i64 {used}, {size}")
-        small = body.new(f"icmp ule i64 {total}, {STACK}")
+        before, small = body.block, body.new(f"icmp ule i64 {total}, {STACK}")
         stack = body.new(f"alloca i8, i64 {body.new(f'select i1 {small}, i64 {total}, i64 64')}, align 64")
         body.do(f"br i1 {small}, label %go, label %large")
         body.label("large")
@@ -59,8 +68,8 @@ def driver(module: Module, lanes: Lanes, scheme: Plan) -> str:
         above = body.new(f"inttoptr i64 {aligned} to ptr")
         body.do("br label %go")
         body.label("go")
-        scratch = body.new(f"phi ptr [{stack}, %entry], [{above}, %got]")
-        memory = body.new(f"phi ptr [null, %entry], [{heap}, %got]")
+        scratch = body.new(f"phi ptr [{stack}, %{before}], [{above}, %got]")
+        memory = body.new(f"phi ptr [null, %{before}], [{heap}, %got]")
 
     def turn(block: str, _: Sequence[str]) -> Sequence[str]:
         row = body.new(f"add i64 %start, {body.new(f'mul i64 {block}, {lanes.count}')}")

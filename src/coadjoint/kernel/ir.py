@@ -15,8 +15,8 @@ class Module:
 
     declarations: set[str] = field(default_factory=set)
     definitions: dict[str, str] = field(default_factory=dict)
-    constants: dict[str, int] = field(default_factory=dict)
-    """Vectors in the table of constants, and their places."""
+    constants: dict[str, dict[str, int]] = field(default_factory=dict)
+    """For each type of vectors, those in its table of constants, and their places."""
 
     def define(self, name: str, text: str) -> None:
         """Add a global or a function unless one of that name is there."""
@@ -25,11 +25,15 @@ class Module:
     def text(self) -> str:
         """The whole module."""
         lines = [*sorted(self.declarations), *self.definitions.values(), "!1 = !{}"]
-        if self.constants:
-            type_ = next(iter(self.constants)).partition(">")[0] + ">"
-            lines.append(f"@constants = internal constant [{len(self.constants)} x {type_}] [")
-            lines.append(",\n".join(self.constants) + "], align 64")
+        for type_, table in self.constants.items():
+            lines.append(f"{table_of(type_)} = internal constant [{len(table)} x {type_}] [")
+            lines.append(",\n".join(f"{type_} {x}" for x in table) + "], align 64")
         return "\n".join([*lines, ""])
+
+
+def table_of(type_: str) -> str:
+    """The name of the table of constants of a type of vectors."""
+    return "@constants_" + type_.strip("<>").replace(" x ", "_")
 
 
 @dataclass(frozen=True)
@@ -149,9 +153,10 @@ class Body:
             return v.constant(x)
         key = (self.block, v.number(x))
         if key not in self._loaded:
-            place = self.module.constants.setdefault(f"{v.type} {v.constant(x)}", len(self.module.constants))
+            table = self.module.constants.setdefault(v.type, {})
+            place = table.setdefault(v.constant(x), len(table))
             width = v.count * v.size
-            pointer = f"getelementptr (i8, ptr @constants, i64 {place * width})"
+            pointer = f"getelementptr (i8, ptr {table_of(v.type)}, i64 {place * width})"
             self._loaded[key] = self.new(f"load {v.type}, ptr {pointer}, align {width}, !invariant.load !1")
         return self._loaded[key]
 

@@ -18,7 +18,7 @@ from .driver import ARGUMENTS, block_bytes, blocks_at_once, driver
 from .graph import Graph
 from .ir import Body, Lanes, Module
 from .registers import REACH, SEGMENT, local_slots
-from .schedule import Chunk, Plan, Step, columns, operands, plan
+from .schedule import Chunk, Plan, Step, columns, operands, plan, plan_alone
 from .target import Target
 
 AHEAD = 512
@@ -40,7 +40,11 @@ def lower(graph: Graph, dtype: str, target: Target) -> tuple[Module, Plan]:
     for number, chunk in enumerate(scheme.chunks):
         name = f"@chunk{number}"
         module.define(name, _Chunk(graph, scheme, chunk, module, lanes, target, widths).text(name))
-    module.define("@run", driver(module, lanes, scheme))
+    alone = plan_alone(graph, scheme) if lanes.count > 1 else None
+    if alone:
+        text = _Chunk(graph, alone, alone.chunks[0], module, Lanes(dtype, 1), target, (1,), lanes).text("@alone")
+        module.define("@alone", text)
+    module.define("@run", driver(module, lanes, scheme, alone is not None))
     return module, scheme
 
 
@@ -56,9 +60,12 @@ class _Chunk:
         lanes: Lanes,
         target: Target,
         widths: Sequence[int],
+        angles: Lanes | None = None,
     ) -> None:
         self.graph, self.plan, self.chunk, self.target, self.widths = graph, scheme, chunk, target, widths
         self.lanes = lanes
+        self.angles = angles or lanes
+        """How many angles share a vector when their sines and cosines are computed: with one state, several."""
         self.body = Body(module, lanes, target.fma)
         self.values: dict[int, str] = {}
         self.width = lanes.count * lanes.size
@@ -216,7 +223,7 @@ class _Chunk:
 
     def _call(self, op: str, args: list[str]) -> str:
         """exp, log and atan2 are long and rare: functions of their own."""
-        v, name = self.lanes.type, f"@vector_{op}"
+        v, name = self.lanes.type, f"@vector{self.lanes.count}_{op}"
         if name not in self.body.module.definitions:
             inner = Body(self.body.module, self.lanes, self.target.fma)
             names = [f"%x{i}" for i in range(len(args))]
@@ -226,10 +233,24 @@ class _Chunk:
         return self.body.new(f"call {v} {name}({', '.join(f'{v} {x}' for x in args)})")
 
     def _trig(self, step: Step) -> None:
-        pairs = elementary.sincos(self.body, [self.value(a) for a in step.what])
+        angles = [self.value(a) for a in step.what]
+        pairs = elementary.sincos(self.body, angles) if self.angles is self.lanes else self._packed_sincos(angles)
         of = dict(zip(step.what, pairs, strict=True))
         for k in step.defs:
             self.made(k, of[self.graph.args[k][0]][0 if self.graph.op[k] == "sin" else 1])
+
+    def _packed_sincos(self, angles: list[str]) -> list[tuple[str, str]]:
+        """(sin, cos) of vectors with one lane, as many at once as the processor's have."""
+        body, n = self.body, self.angles.count
+        wide = body.view(self.angles)
+        packs = []
+        for first in range(0, len(angles), n):
+            few = angles[first : first + n]
+            packs.append(self._join(few + [few[-1]] * (n - len(few)), 1))
+        found = elementary.sincos(wide, packs)
+        body.block = wide.block
+        pick = [(sine, cosine, [lane]) for sine, cosine in found for lane in range(n)]
+        return [tuple(body.shuffle(self.angles.type, x, "poison", lane) for x in pair) for *pair, lane in pick[: len(angles)]]
 
     def _block(self, step: Step) -> None:
         graph, block = self.graph, step.what

@@ -79,6 +79,15 @@ def plan(graph: Graph, fma: bool, widths: Sequence[int]) -> Plan:
     return Plan(chunks, fused, slots, feeds, areas, n_slots, sum(s.weight for s in steps))
 
 
+def plan_alone(graph: Graph, scheme: Plan) -> Plan | None:
+    """The same computations in one chunk that loads and stores number by number: for one state; None if they are too many."""
+    steps = [step for chunk in scheme.chunks for step in chunk.steps if step.kind in ("node", "trig", "block")]
+    if scheme.weight > SINGLE or any(step.kind == "block" for step in steps):
+        return None
+    chunk = Chunk(_store_steps(graph, _load_steps(graph, steps, (1,)), (1,), wide=None))
+    return Plan([chunk], scheme.fused, {}, {}, {}, 0, scheme.weight)
+
+
 def _live(graph: Graph) -> list[bool]:
     """Which nodes an output depends on."""
     live = [False] * len(graph)
@@ -250,13 +259,13 @@ def _load_steps(graph: Graph, steps: list[Step], widths: Sequence[int]) -> list[
     return result
 
 
-def _store_steps(graph: Graph, steps: list[Step], widths: Sequence[int]) -> list[Step]:
+def _store_steps(graph: Graph, steps: list[Step], widths: Sequence[int], wide: int | None = WIDE) -> list[Step]:
     """Stores of output columns, each as soon as all its values are there; wide outputs whole, at the end."""
     made_at = {k: place for place, step in enumerate(steps) for k in step.defs}
     at: dict[int, list[Step]] = {}
     last: list[Step] = []
     for array, output in enumerate(graph.outputs):
-        if len(output) >= WIDE:
+        if wide is not None and len(output) >= wide:
             uses = tuple(dict.fromkeys(k for k in output if graph.op[k] != "const"))
             last.append(Step("write", (array, 0, len(output)), (), uses, len(output)))
             continue
