@@ -1,15 +1,15 @@
-"""Models that are open in other libraries: from and to Pinocchio's `Model` and MuJoCo's `MjModel`, and their states.
+"""Other libraries: models that are open in Pinocchio and MuJoCo, and native functions inside JAX, PyTorch and CasADi.
 
-Nothing of either library is imported before a function here needs it.
+Nothing of these libraries is imported before it is needed.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import mujoco, pinocchio
+    from . import casadi, jax, mujoco, pinocchio, torch
 
-__all__ = ["mujoco", "pinocchio"]
+__all__ = ["casadi", "jax", "mujoco", "pinocchio", "torch"]
 
 
 def __getattr__(name: str) -> Any:
