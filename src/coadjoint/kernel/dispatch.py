@@ -90,7 +90,8 @@ class Kernel:
         heads = [p.name if f"_{p.name}" not in defaults else f"{p.name}=_{p.name}" for p in parameters]
         names = ", ".join(p.name for p in parameters)
         ordinary = [p.name for p in parameters if p.name not in self.required and not (self.keyed and p.name in self.statics)]
-        conditions = " and ".join(["out is None", "threads is None", *(f"{name} is _{name}" for name in ordinary)])
+        conditions = " and ".join(f"{name} is _{name}" for name in ordinary) or "True"
+        arrays = ", ".join(self.required)
         key = f"(_source, {', '.join(self.statics)})" if self.keyed else "_source"
         text = f"""
 def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None):
@@ -100,7 +101,9 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
         except (AttributeError, TypeError):
             fast = None  # not a robot, or a name that is none: the check says so
         if fast is not None:
-            return fast({", ".join(self.required)})
+            if out is None and threads is None:
+                return fast({arrays})
+            return fast({arrays}, out=out, threads=threads)
     return _general(robot, {names}, out=out, threads=threads)
 """
         scope: dict[str, Any] = defaults | {"_source": self.source, "_general": self.general}
@@ -166,7 +169,10 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
             and list(arrays) == self.required
             and (self.keyed or statics == self._defaults())
         ):
-            general = functools.partial(self.general, robot, **statics)
+
+            def general(*given: Any, **options: Any) -> Any:  # arrays by name: what else is given may stand before them
+                return self.general(robot, **dict(zip(self.required, given, strict=True)), **statics, **options)
+
             found.general.slow = general
             fast = found.call if self.explain is None else self._explained(general, found.call)
             robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = fast
@@ -178,9 +184,9 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
     def _explained(self, general: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
         """The compiled function, with a look whether there is a result."""
 
-        def explained(*args: Any) -> Any:
-            result = call(*args)
-            return general(*args) if self._lacking(result) else result
+        def explained(*args: Any, **where: Any) -> Any:
+            result = call(*args, **where)
+            return general(*args, **where) if self._lacking(result) else result
 
         return explained
 
