@@ -1,0 +1,164 @@
+"""Paths in SE(3): poses over time with their body twists, for a robot to follow.
+
+A path goes from s = 0 to s = 1 in `duration` seconds, evenly or, with `rest`, from rest to rest by s = τ³ (10 - 15 τ + 6 τ²), τ = t / duration.
+
+    geodesic    T₀ exp(s log(T₀⁻¹ T₁)), a screw motion; or, `kind="double"`, the rotation and the straight line each by itself: the
+                geodesic of the double-geodesic metric of Altafini (2004)
+    circle      about an axis in space, the orientation kept or turning along
+    spline      through poses at equal times, with continuous twists and accelerations: a product of exponentials of cumulative cubic
+                B-splines, whose control poses are found so that it meets the given ones
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import CoadjointError
+from ..lie import se3, so3
+from ..robot.link import as_pose
+
+Curve = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""Poses (..., 4, 4) and dT/ds as body twists (..., 6) at s (...)."""
+
+MET = 1e-14
+ROUNDS = 500
+
+
+@dataclass(frozen=True)
+class Path:
+    """A pose over time: `path(t)` is T (..., 4, 4) and its body twist (..., 6), T⁻¹ dT/dt, at times t (...) from 0 to `duration`."""
+
+    curve: Curve
+    duration: float = 1.0
+    rest: bool = False
+    name: str = "path"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.duration) and self.duration > 0):
+            raise CoadjointError(f"duration is {self.duration!r}; expected a positive number of seconds.")
+
+    def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
+        t = np.asarray(t, dtype=float)
+        slack = 1e-9 * self.duration
+        if not np.all((t >= -slack) & (t <= self.duration + slack)):
+            raise CoadjointError(f"t is {t}; the path goes from 0 to {self.duration:g} s.")
+        part = np.clip(t / self.duration, 0.0, 1.0)
+        s, rate = part, np.ones_like(part)
+        if self.rest:
+            s = part**3 * (10 - 15 * part + 6 * part**2)
+            rate = 30 * part**2 * (1 - part) ** 2
+        T, X = self.curve(s)
+        return T, X * (rate / self.duration)[..., None]
+
+    @property
+    def closed(self) -> bool:
+        """Whether it ends where it starts, to 1e-9."""
+        ends = self.curve(np.array([0.0, 1.0]))[0]
+        return bool(np.max(np.abs(ends[1] - ends[0])) < 1e-9)
+
+
+def geodesic_path(start: Any, goal: Any, duration: float = 1.0, rest: bool = False, kind: str = "screw") -> Path:
+    """From one pose (4, 4) to another by one screw motion, or by `kind="double"`: rotation and straight line apart."""
+    T0, T1 = as_pose(start, "start"), as_pose(goal, "goal")
+    if kind not in ("screw", "double"):
+        raise CoadjointError(f"kind is {kind!r}; choose 'screw' or 'double'.")
+    xi = se3.log(se3.inverse(T0) @ T1)
+    turn, way = so3.log(T0[:3, :3].T @ T1[:3, :3]), T1[:3, 3] - T0[:3, 3]
+
+    def screw(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return T0 @ se3.exp(s[..., None] * xi), np.broadcast_to(xi, (*s.shape, 6))
+
+    def double(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        R = T0[:3, :3] @ so3.exp(s[..., None] * turn)
+        v = (np.swapaxes(R, -1, -2) @ way[:, None])[..., 0]
+        return se3.pose(R, T0[:3, 3] + s[..., None] * way), np.concatenate([np.broadcast_to(turn, v.shape), v], -1)
+
+    return Path(screw if kind == "screw" else double, duration, rest, "geodesic")
+
+
+def circle_path(
+    start: Any, center: Any, axis: Any, angle: float = 2 * np.pi, duration: float = 1.0, rest: bool = False, turn: bool = False
+) -> Path:
+    """From a pose (4, 4) round the axis (3,) through the point `center` (3,), in space, by `angle`; with `turn` the orientation goes along."""
+    T0, c = as_pose(start, "start"), np.asarray(center, dtype=float)
+    w = np.asarray(axis, dtype=float)
+    if c.shape != (3,) or w.shape != (3,) or not np.linalg.norm(w) > 0:
+        raise CoadjointError(
+            f"center is {center!r} and axis {axis!r}; expected a point and a direction in space, three numbers each."
+        )
+    w = w / np.linalg.norm(w)
+    arm = T0[:3, 3] - c
+
+    def curve(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        R = so3.exp(s[..., None] * (angle * w))
+        p = c + R @ arm
+        rate = angle * np.cross(w, R @ arm)
+        axes = R @ T0[:3, :3] if turn else np.broadcast_to(T0[:3, :3], (*s.shape, 3, 3))
+        spin = angle * w * float(turn)
+        back = np.swapaxes(axes, -1, -2)
+        return se3.pose(axes, p), np.concatenate([back @ spin, (back @ rate[..., None])[..., 0]], -1)
+
+    return Path(curve, duration, rest, "circle")
+
+
+def spline_path(poses: Any, duration: float = 1.0, rest: bool = False, closed: bool = False) -> Path:
+    """Through poses (n, 4, 4) at equal intervals of s, twists and accelerations continuous; `closed` goes on from the last to the first.
+
+    Neighbouring poses should be less than half a turn apart. At open ends the acceleration vanishes.
+    """
+    poses = np.asarray(poses, dtype=float)
+    if poses.ndim != 3 or poses.shape[1:] != (4, 4) or len(poses) < (3 if closed else 2):
+        raise CoadjointError(f"poses has shape {poses.shape}; expected (n, 4, 4) with n of at least {3 if closed else 2}.")
+    for k, T in enumerate(poses):
+        as_pose(T, f"poses[{k}]")
+    pieces = len(poses) if closed else len(poses) - 1
+    control = _controls(poses, closed)
+    steps = se3.log(se3.inverse(control[:-1]) @ control[1:])  # Ω_k from control k to k + 1
+
+    def curve(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        k = np.minimum((s * pieces).astype(int), pieces - 1)
+        u = s * pieces - k
+        T, X = control[k], np.zeros((*s.shape, 6))
+        for j, (weight, rate) in enumerate(_cumulative(u)):
+            step = steps[k + j]
+            factor = se3.exp(weight[..., None] * step)
+            T, X = T @ factor, se3.Ad_inv_act(factor, X) + (pieces * rate)[..., None] * step
+        return T, X
+
+    return Path(curve, duration, rest, "spline")
+
+
+def _cumulative(u: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The three cumulative cubic B-splines and their derivatives, u from 0 to 1."""
+    return [
+        ((5 + 3 * u - 3 * u**2 + u**3) / 6, (3 - 6 * u + 3 * u**2) / 6),
+        ((1 + 3 * u + 3 * u**2 - 2 * u**3) / 6, (3 + 6 * u - 6 * u**2) / 6),
+        (u**3 / 6, u**2 / 2),
+    ]
+
+
+def _controls(poses: np.ndarray, closed: bool) -> np.ndarray:
+    """Control poses such that the spline meets the given ones: the linear system (1, 4, 1)/6 of ordinary splines, by correction."""
+
+    def extended(C: np.ndarray) -> np.ndarray:
+        if closed:
+            return np.concatenate([C[-1:], C, C[:2]])
+        return np.concatenate([C[:1] @ se3.inverse(C[1:2]) @ C[:1], C, C[-1:] @ se3.inverse(C[-2:-1]) @ C[-1:]])
+
+    C = poses.copy()
+    for _ in range(ROUNDS):
+        full = extended(C)
+        steps = se3.log(se3.inverse(full[:-1]) @ full[1:])
+        at = full[: len(C)] @ se3.exp(5 / 6 * steps[: len(C)]) @ se3.exp(1 / 6 * steps[1 : len(C) + 1])
+        gap = se3.log(se3.inverse(at) @ poses)
+        if np.max(np.abs(gap)) < MET * (1 + np.max(np.abs(poses))):
+            break
+        C = C @ se3.exp(gap)
+    else:
+        if np.max(np.abs(gap)) > 1e-10:
+            raise CoadjointError("no spline was found through the poses: neighbours are too far apart; give poses between them.")
+    return extended(C)

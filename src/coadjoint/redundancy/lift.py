@@ -1,0 +1,227 @@
+"""The horizontal lift: of all joint velocities that do a task, the one of least kinetic energy.
+
+The task's Jacobian J splits the velocities of a robot into vertical ones, J v = 0, and horizontal ones, which are orthogonal to them
+in the metric M of kinetic energy. Altafini (2004), (13). On horizontal velocities J is invertible, and the inverse is
+
+    L = M⁻¹ Jᵀ Λ,   Λ = (J M⁻¹ Jᵀ)⁻¹,   J L = 1,   L = N⁻¹ (J N⁻¹)⁺ for any N with Nᵀ N = M.
+
+It does not depend on the coordinates q are written in. With another weight W instead of M it is another inverse of J: with W = 1 the
+pseudoinverse of Moore and Penrose, which does depend on them. L is that pseudoinverse exactly where M maps ker J to ker J.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Array, like, mirror, mv, namespace, solve_spd, transpose
+from ..dynamics.composite import mass_matrix
+from ..dynamics.singular import explain_singular
+from ..errors import CoadjointError
+from ..kernel.dispatch import kernel
+from ..robot.robot import Robot
+from .task import AnyTask, Task, task_of
+
+SINGULAR = 1e-13
+"""A row of J that others determine but for this part of its square, in the metric M⁻¹, is not free."""
+
+
+class SingularTaskError(CoadjointError):
+    """A task has no inverse where its Jacobian has lost rank; the message names the configuration and what cannot be done."""
+
+
+class Split(NamedTuple):
+    """J, its weighted inverse L, Λ = (J W⁻¹ Jᵀ)⁻¹ and the weight W, at a configuration."""
+
+    J: Array
+    L: Array
+    inertia: Array
+    weight: Array
+
+    def vertical(self, x: Array) -> Array:
+        """(1 - L J) x for the columns of x (..., nv, k)."""
+        return x - self.L @ (self.J @ x)
+
+
+def split_of(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None, damping: float = 0.0) -> Split:
+    """The split by a weight (..., nv, nv), the mass matrix if None; nan where J has lost rank, unless damped.
+
+    damping λ: (J W⁻¹ Jᵀ + λ² 1)⁻¹ instead; then J L = 1 no longer holds, which is the price.
+    """
+    if task.size > robot.nv:
+        raise CoadjointError(
+            f"the task {task} has {task.size} rows, robot {robot.name!r} has {robot.nv} freedoms; choose at most as many rows."
+        )
+    J = task.jacobian(robot, q)
+    W = mass_matrix(robot, q) if weight is None else weight
+    Y = solve_spd(W, transpose(J))
+    A = mirror(J @ Y)
+    one = like(np.eye(task.size), A)
+    inverse = mirror(solve_spd(A + damping**2 * one, one))
+    if not damping:
+        inverse = nan_where_singular_task(A, inverse)
+    return Split(J, Y @ inverse, inverse, W)
+
+
+def nan_where_singular_task(A: Array, inverse: Array) -> Array:
+    """A⁻¹ (..., m, m), or nan where a row of A is determined by the others but for `SINGULAR`: 1/(A_kk A⁻¹_kk) is what is free of it."""
+    free = None
+    for k in range(A.shape[-1]):
+        share = A[..., k, k] * inverse[..., k, k] < 1.0 / SINGULAR  # false for nan too
+        free = share if free is None else free & share
+    return namespace(inverse).where(free[..., None, None], inverse, np.nan)
+
+
+def explain_task(robot: Robot, q: np.ndarray, **arrays: Any) -> None:
+    """Raise an error that says why there is no inverse: the mass matrix is singular, or the task."""
+    if not all(np.all(np.isfinite(x)) for x in (q, *arrays.values())):
+        return
+    explain_singular(robot, q)
+    raise SingularTaskError(f"a task of robot {robot.name!r} is singular: its Jacobian has lost rank.")
+
+
+def told(fn: Callable[..., Any], robot: Robot, q: Array, task: AnyTask, *others: Any, **options: Any) -> Any:
+    """fn(robot, q, *others, task), where a singular task is told with its name, the state and what cannot be done there."""
+    try:
+        return fn(robot, q, *others, task=task, **options)
+    except SingularTaskError:
+        states = np.asarray(q, dtype=float).reshape(-1, robot.nq)
+        free = dexterity(robot, states, task)
+        k = int(np.argmin(free))
+        raise singular(robot, states[k], task, "" if np.ndim(q) == 1 else f" in state {k}") from None
+
+
+def singular(robot: Robot, q: np.ndarray, task: AnyTask, where: str = "") -> SingularTaskError:
+    """The error for a task without inverse at q (nq,)."""
+    J = task.jacobian(robot, q)
+    still = [k for k in range(task.size) if not np.any(np.abs(J[k]) > 1e-12)]
+    if still and isinstance(task, Task):
+        others = tuple(row for k, row in enumerate(task.rows) if k not in still)
+        what = f"rows {tuple(task.rows[k] for k in still)} do not move; choose rows={others}" if others else "nothing moves it"
+    else:
+        what = f"the combination {np.round(singular_rows(robot, q, task), 3).tolist()} of its rows cannot be done"
+    return SingularTaskError(
+        f"the task {task} of robot {robot.name!r} is singular{where}, q = {q.tolist()}: {what}. Choose other rows, another "
+        "configuration, or damping."
+    )
+
+
+@kernel("nv task", q="nq", weight="nv nv", explain=explain_task)
+def weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None, damping: float = 0.0) -> Array:
+    """W⁻¹ Jᵀ (J W⁻¹ Jᵀ)⁻¹ (..., nv, size): the inverse of J of least vᵀ W v; W = M if None, W = 1 for Moore and Penrose's.
+
+    damping λ > 0 adds λ² 1 to what is inverted: it exists everywhere, but J L is no longer 1.
+    """
+    return split_of(robot, q, task, weight, damping).L
+
+
+def horizontal_lift(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, **options: Any) -> Array:
+    """L (..., nv, 6 or len(rows)): the joint velocity L X is the one of least kinetic energy with the body twist X, or those rows of it.
+
+    L = M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹; J L = 1, and (L X)ᵀ M v = 0 for all v with J v = 0. Altafini (2004), (14), (23) corrected. `frame` may be a
+    `Task` or `MapTask`. Where J has lost rank there is none: an error for NumPy arrays, nan for traced ones.
+    """
+    return told(weighted_inverse, robot, q, task_of(frame, rows), **options)
+
+
+def moore_penrose(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+    """J⁺ = Jᵀ (J Jᵀ)⁻¹ (..., nv, 6 or len(rows)). Altafini (2004), (19). It weighs radians against metres as they are written."""
+    weight = like(np.eye(robot.nv), q if hasattr(q, "shape") else np.zeros(1))
+    return told(weighted_inverse, robot, q, task_of(frame, rows), weight=weight)
+
+
+@kernel("task task", q="nq", explain=explain_task)
+def _effective_inertia(robot: Robot, q: Array, task: AnyTask) -> Array:
+    return split_of(robot, q, task).inertia
+
+
+def effective_inertia(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, **options: Any) -> Array:
+    """Λ = (J M⁻¹ Jᵀ)⁻¹ (..., 6, 6), or of those rows: the inertia that the frame opposes to a wrench, Λ = Lᵀ M L.
+
+    ½ Xᵀ Λ X is the least kinetic energy with the twist X. An error for NumPy arrays where J has lost rank.
+    """
+    return told(_effective_inertia, robot, q, task_of(frame, rows), **options)
+
+
+@kernel("nv", "nv", q="nq", v="nv", explain=explain_task)
+def _split_velocity(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple[Array, Array]:
+    parts = split_of(robot, q, task)
+    horizontal = mv(parts.L, mv(parts.J, v))
+    return horizontal, v - horizontal
+
+
+def split_velocity(
+    robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+) -> tuple[Array, Array]:
+    """The horizontal and the vertical part of v, (..., nv) each: orthogonal in M, and only the first does the task. Altafini (13)."""
+    return told(_split_velocity, robot, q, task_of(frame, rows), v)
+
+
+@kernel("nv nv", q="nq", explain=explain_task)
+def _vertical_projector(robot: Robot, q: Array, task: AnyTask) -> Array:
+    return split_of(robot, q, task).vertical(like(np.eye(robot.nv), q))
+
+
+def vertical_projector(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+    """1 - L J (..., nv, nv): the M-orthogonal projector on the velocities that do nothing to the task."""
+    return told(_vertical_projector, robot, q, task_of(frame, rows))
+
+
+def lift_function(
+    robot: Robot, q: Array, eta: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+) -> tuple[Array, Array]:
+    """dϑ = Jᵀ η and grad ϑ = M⁻¹ Jᵀ η, (..., nv) each, of a function of the pose seen as a function ϑ of q. Altafini (24) corrected.
+
+    η (..., 6 or len(rows)): its differential by body twists, d θ(T exp(t X))/dt = η·X. The gradient is horizontal.
+    """
+    task = task_of(frame, rows)
+    force = mv(transpose(task.jacobian(robot, q)), eta if hasattr(eta, "shape") else np.asarray(eta, dtype=float))
+    return force, _gradient(robot, q, force)
+
+
+def _gradient(robot: Robot, q: Array, force: Array) -> Array:
+    from ..geometry.metric import gradient
+
+    return gradient(robot, q, force)
+
+
+def vertical_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+    """Columns (..., nv, nv - size) that span the vertical velocities, orthonormal in M. NumPy arrays only; their order and sign are arbitrary."""
+    task = task_of(frame, rows)
+    q = np.asarray(q, dtype=float)
+    root = np.linalg.cholesky(mass_matrix(robot, q))  # M = root rootᵀ
+    seen = transpose(np.linalg.solve(root, transpose(task.jacobian(robot, q))))  # J root⁻ᵀ
+    _, _, right = np.linalg.svd(seen)
+    return np.linalg.solve(transpose(root), transpose(right[..., task.size :, :]))
+
+
+def horizontal_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+    """Columns (..., nv, size) that span the horizontal velocities, orthonormal in M: L G⁻ᵀ with Λ = G Gᵀ."""
+    task = task_of(frame, rows)
+    G = np.linalg.cholesky(effective_inertia(robot, q, task))
+    return transpose(np.linalg.solve(G, transpose(horizontal_lift(robot, q, task))))
+
+
+def dexterity(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+    """How far from singular a task is (...), from 0 to 1: the root of the least eigenvalue of J M⁻¹ Jᵀ scaled to unit diagonal.
+
+    Free of the units of the rows; 0 where J has lost rank.
+    """
+    return np.sqrt(np.maximum(np.linalg.eigvalsh(_scaled(robot, q, task_of(frame, rows)))[..., 0], 0.0))
+
+
+def singular_rows(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+    """The combination (size,) of rows that the robot can move least at q (nq,), in the units of the rows scaled to unit inertia."""
+    _, vectors = np.linalg.eigh(_scaled(robot, q, task_of(frame, rows)))
+    return vectors[..., :, 0]
+
+
+def _scaled(robot: Robot, q: Any, task: AnyTask) -> np.ndarray:
+    q = np.asarray(q, dtype=float)
+    J = task.jacobian(robot, q)
+    A = J @ np.linalg.solve(mass_matrix(robot, q), transpose(J))
+    size = np.sqrt(np.einsum("...kk->...k", A))
+    size = np.where(size > 0, size, 1.0)
+    return A / (size[..., :, None] * size[..., None, :])

@@ -1,0 +1,169 @@
+"""A robot as its task feels it: the equations of motion in operational space.
+
+With X = J v, the horizontal lift L (the dynamically consistent inverse) and Λ = (J M⁻¹ Jᵀ)⁻¹,
+
+    Ẋ = J M⁻¹ (τ - C v - g) + J̇ v           Altafini (2004), (18) corrected: (18) has ad*_X X for the terms in v, and no gravity
+    Λ Ẋ + μ + p = F,   F = Lᵀ τ,   μ = Lᵀ C v - Λ J̇ v,   p = Lᵀ g.
+
+Forces (1 - Jᵀ Lᵀ) τ do nothing to the task. For velocities v = L X the terms μ are 𝒞 X with 𝒞 = Lᵀ C L - Λ J̇ L, for which dΛ/dt - 2𝒞 is skew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Array, concat, like, mirror, mv, solve_spd, transpose
+from ..dynamics.articulated import forward_dynamics
+from ..dynamics.composite import mass_matrix
+from ..dynamics.coriolis import coriolis_matrix
+from ..dynamics.newton_euler import bias_force, gravity_force, inverse_dynamics
+from ..errors import CoadjointError
+from ..kernel.dispatch import kernel
+from ..robot.robot import Robot
+from .lift import SingularTaskError, explain_task, nan_where_singular_task, split_of, told
+from .task import AnyTask, task_of
+
+
+class OperationalSpace(NamedTuple):
+    """Λ Ẋ + μ + p = F: inertia, the terms of velocity and of gravity."""
+
+    inertia: Array
+    """Λ (..., m, m)"""
+    coriolis: Array
+    """μ (..., m)"""
+    gravity: Array
+    """p (..., m)"""
+
+
+@kernel("task task", "task", "task", q="nq", v="nv", explain=explain_task)
+def _operational_space(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple[Array, Array, Array]:
+    parts = split_of(robot, q, task)
+    gravity = gravity_force(robot, q)
+    velocity = bias_force(robot, q, v) - gravity
+    back = transpose(parts.L)
+    mu = mv(back, velocity) - mv(parts.inertia, mv(task.jacobian_rate(robot, q, v), v))
+    return parts.inertia, mu, mv(back, gravity)
+
+
+def operational_space(
+    robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+) -> OperationalSpace:
+    """Λ, μ and p of a task at q, v: Λ Ẋ + μ + p = Lᵀ τ for every joint force τ."""
+    return OperationalSpace(*told(_operational_space, robot, q, task_of(frame, rows), v))
+
+
+@kernel("task task", q="nq", v="nv", explain=explain_task)
+def _task_coriolis_matrix(robot: Robot, q: Array, v: Array, task: AnyTask) -> Array:
+    parts = split_of(robot, q, task)
+    C, rate = coriolis_matrix(robot, q, v), task.jacobian_rate(robot, q, v)
+    return transpose(parts.L) @ (C @ parts.L) - parts.inertia @ (rate @ parts.L)
+
+
+def task_coriolis_matrix(robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+    """𝒞 (..., m, m) = Lᵀ C L - Λ J̇ L: dΛ/dt - 2𝒞 is skew, and μ = 𝒞 X where v = L X is horizontal."""
+    return told(_task_coriolis_matrix, robot, q, task_of(frame, rows), v)
+
+
+def task_acceleration(
+    robot: Robot, q: Array, v: Array, tau: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+) -> Array:
+    """Ẋ (..., m) = J M⁻¹ (τ - C v - g) + J̇ v: how joint forces accelerate the task. Altafini (2004), (18) corrected."""
+    task = task_of(frame, rows)
+    a = forward_dynamics(robot, q, v, tau)
+    return mv(task.jacobian(robot, q), a) + mv(task.jacobian_rate(robot, q, _array(v)), _array(v))
+
+
+def task_torque(
+    robot: Robot,
+    q: Array,
+    v: Array,
+    acceleration: Array,
+    frame: str | AnyTask,
+    rows: Sequence[int] | None = None,
+    null_torque: Array | None = None,
+) -> Array:
+    """τ (..., nv) = Jᵀ (Λ Ẋ + μ + p) + (1 - Jᵀ Lᵀ) τ₀: the task gets the acceleration Ẋ (..., m) whatever τ₀ (..., nv) is."""
+    task = task_of(frame, rows)
+    inertia, mu, p = operational_space(robot, q, v, task)
+    tau = mv(transpose(task.jacobian(robot, q)), mv(inertia, _array(acceleration)) + mu + p)
+    return tau if null_torque is None else tau + null_space_torque(robot, q, null_torque, task)
+
+
+@kernel("nv", q="nq", tau="nv", explain=explain_task)
+def _null_space_torque(robot: Robot, q: Array, tau: Array, task: AnyTask) -> Array:
+    parts = split_of(robot, q, task)
+    return tau - mv(transpose(parts.J), mv(transpose(parts.L), tau))
+
+
+def null_space_torque(robot: Robot, q: Array, tau: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+    """(1 - Jᵀ Lᵀ) τ (..., nv): the part of τ that does not accelerate the task."""
+    return told(_null_space_torque, robot, q, task_of(frame, rows), tau)
+
+
+# --- several tasks, the first before the second
+
+
+@kernel("nv task", q="nq", explain=explain_task)
+def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damping: float = 0.0) -> Array:
+    M = mass_matrix(robot, q)
+    null = like(np.eye(robot.nv), q)
+    G: Array = None
+    for one in task:
+        J = one.jacobian(robot, q)
+        free = J @ null
+        Y = solve_spd(M, transpose(free))
+        unit = like(np.eye(one.size), q)
+        A = mirror(free @ Y)
+        inverse = mirror(solve_spd(A + damping**2 * unit, unit))
+        if not damping:
+            inverse = nan_where_singular_task(A, inverse)
+        L = Y @ inverse
+        G = L if G is None else concat([G - L @ (J @ G), L])
+        null = null - L @ free
+    return G
+
+
+def prioritized_inverse(robot: Robot, q: Array, tasks: Sequence[AnyTask | str], damping: float = 0.0) -> Array:
+    """G (..., nv, Σ sizes): v = G X does the first task's part of X, then the second's as far as the first allows, and so on.
+
+    Each step lifts with the M-orthogonal projector on what those before leave free: v_k = v_{k-1} + L_k (X_k - J_k v_{k-1}). A task that
+    is not free at all beside those before it is an error for NumPy arrays, unless `damping` > 0, with which it is done approximately.
+    """
+    chosen = _tasks(robot, tasks)
+    try:
+        return _prioritized_inverse(robot, q, chosen, damping)
+    except SingularTaskError:
+        names = ", ".join(map(str, chosen))
+        raise SingularTaskError(
+            f"the tasks {names} of robot {robot.name!r} conflict in some state: one has no freedom left by those before it. "
+            "Leave out rows, or give damping."
+        ) from None
+
+
+def prioritized_torque(
+    robot: Robot, q: Array, v: Array, tasks: Sequence[AnyTask | str], accelerations: Sequence[Array], damping: float = 0.0
+) -> Array:
+    """τ (..., nv) that gives each task its acceleration Ẋ_k (..., m_k), the first before the second: inverse dynamics of G (Ẋ - J̇ v)."""
+    chosen = _tasks(robot, tasks)
+    if len(accelerations) != len(chosen):
+        raise CoadjointError(f"there are {len(chosen)} tasks and {len(accelerations)} accelerations; expected one for each.")
+    v = _array(v)
+    wanted = [_array(x) - mv(task.jacobian_rate(robot, _array(q), v), v) for task, x in zip(chosen, accelerations, strict=True)]
+    return inverse_dynamics(robot, q, v, mv(prioritized_inverse(robot, q, chosen, damping), concat(wanted)))
+
+
+def _tasks(robot: Robot, tasks: Sequence[AnyTask | str]) -> tuple[AnyTask, ...]:
+    chosen = tuple(task_of(x) for x in tasks)
+    rows = sum(x.size for x in chosen)
+    if not chosen:
+        raise CoadjointError("no task is given; expected at least one.")
+    if rows > robot.nv:
+        raise CoadjointError(f"the tasks have {rows} rows, robot {robot.name!r} has {robot.nv} freedoms; leave out rows.")
+    return chosen
+
+
+def _array(x: Any) -> Array:
+    return x if hasattr(x, "shape") else np.asarray(x, dtype=float)

@@ -1,0 +1,176 @@
+"""What a robot is to do: a map from its configurations, and the Jacobian J of that map.
+
+A `Task` is some rows of the twist of a frame: all six for its pose, (3, 4, 5) for its position, (2, 3, 4) for a planar chain. A
+`MapTask` is any function of the configuration, differentiated by tracing. A redundant robot has more freedoms than its task has rows:
+the configurations that do the same make a fibre, and the velocities v with J v = 0 are its tangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, concat, mv, namespace, transpose
+from ..errors import CoadjointError, ShapeError
+from ..kinematics.jacobian import REFERENCES, jacobian, jacobian_rate
+from ..kinematics.poses import pose
+from ..lie import so3
+from ..robot.robot import Robot
+
+ALL = (0, 1, 2, 3, 4, 5)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows of the twist (ω, v) of a frame.
+
+    reference "body": in the frame's own axes; "world": in those of space, at the frame's origin, so that rows 3, 4, 5 are the rates of the
+    coordinates of its position. The spaces of horizontal and vertical velocities are the same for both where the rows are all of ω, all
+    of v, or both. Single coordinates of a position are rows of "world".
+    """
+
+    frame: str
+    rows: tuple[int, ...] = ALL
+    reference: str = "body"
+
+    def __post_init__(self) -> None:
+        try:
+            rows = tuple(int(x) for x in self.rows)
+        except (TypeError, ValueError):
+            rows = ()
+        if not rows or rows != tuple(self.rows) or len(set(rows)) < len(rows) or not set(rows) <= set(ALL):
+            raise CoadjointError(
+                f"rows is {self.rows!r}; expected different numbers from 0 to 5: rows of the twist (ω, v), as (3, 4, 5) for the position."
+            )
+        object.__setattr__(self, "rows", rows)
+        if self.reference not in REFERENCES:
+            raise CoadjointError(f"reference is {self.reference!r}; choose from {', '.join(REFERENCES)}.")
+
+    @property
+    def size(self) -> int:
+        """How many rows."""
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        which = "" if self.rows == ALL else f", rows {self.rows}"
+        return f"{self.frame!r}{which}{'' if self.reference == 'body' else f' ({self.reference})'}"
+
+    def _chosen(self, J: Array) -> Array:
+        return J if self.rows == ALL else J[..., list(self.rows), :]
+
+    def jacobian(self, robot: Robot, q: Array) -> Array:
+        """J (..., size, nv)."""
+        return self._chosen(jacobian(robot, q, self.frame, self.reference))
+
+    def jacobian_rate(self, robot: Robot, q: Array, v: Array) -> Array:
+        """dJ/dt (..., size, nv) along the velocity v."""
+        return self._chosen(jacobian_rate(robot, q, v, self.frame, self.reference))
+
+    @property
+    def target_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shapes of what a path gives: a pose and its body twist."""
+        return (4, 4), (6,)
+
+    def gap(self, robot: Robot, q: Array, target: Array) -> Array:
+        """What is missing to a pose (..., 4, 4): (log RᵀR', Rᵀ(p' - p)) or the same in the axes of space, the rows of the task."""
+        T = pose(robot, q, self.frame)
+        R, turn = T[..., :3, :3], so3.log(transpose(T[..., :3, :3]) @ target[..., :3, :3])
+        way = target[..., :3, 3] - T[..., :3, 3]
+        gap = concat([turn, mv(transpose(R), way)]) if self.reference == "body" else concat([mv(R, turn), way])
+        return gap if self.rows == ALL else gap[..., list(self.rows)]
+
+    def wanted(self, robot: Robot, q: Array, target: Array, twist: Array) -> Array:
+        """The rows of the velocity of a target pose (..., 4, 4) that moves with a body twist (..., 6), as this robot sees it."""
+        if self.reference == "space":
+            raise CoadjointError("a path is followed by a task in reference 'body' or 'world', not 'space'.")
+        axes = target[..., :3, :3]
+        if self.reference == "body":
+            axes = transpose(pose(robot, q, self.frame)[..., :3, :3]) @ axes
+        seen = concat([mv(axes, twist[..., :3]), mv(axes, twist[..., 3:])])
+        return seen if self.rows == ALL else seen[..., list(self.rows)]
+
+
+class MapTask:
+    """A task that a user writes: fn(robot, q) -> (size,), with array operations; its Jacobian comes from a trace.
+
+    It cannot be told from another of the same name by looking at it, so kernels of it are not kept on disk: they run as written
+    around a compiled Jacobian, or natively through `coadjoint.compile(horizontal_lift, robot, frame=task)`.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, fn: Callable[[Robot, Array], Array], size: int, name: str | None = None) -> None:
+        if size < 1:
+            raise CoadjointError(f"size is {size}; expected how many numbers the task has, 1 or more.")
+        self.fn, self.size = fn, size
+        self.name = name or getattr(fn, "__name__", "map")
+
+    def __str__(self) -> str:
+        return f"{self.name!r}"
+
+    def _run(self, robot: Robot, order: int, q: Array) -> Array:
+        """fn (order 0) or its derivative of first or second order: on symbols as a graph, on numbers compiled."""
+        from ..differentiating import derivative, differential
+
+        if namespace(q).__name__.endswith("symbols") or not robot.has_plain_numbers:
+            fn = self.fn
+            for _ in range(order):
+                fn = differential(fn)
+            return fn(robot, q)
+        key = ("task", self.fn, order)
+        if key not in robot._cache:
+            from ..compiling import compile
+
+            make = (compile, derivative, lambda fn, robot: derivative(differential(fn), robot))[order]
+            robot._cache[key] = make(self.fn, robot)  # type: ignore[operator]
+        found = robot._cache[key](np.asarray(q, dtype=float))
+        core = (self.size,) + order * (robot.nv,)
+        if tuple(found.shape[found.ndim - len(core) :]) != core:
+            raise ShapeError(f"task {self} gives shape {found.shape[: self.size]}; expected {self.size} numbers.")
+        return found
+
+    def jacobian(self, robot: Robot, q: Array) -> Array:
+        return self._run(robot, 1, q)
+
+    def jacobian_rate(self, robot: Robot, q: Array, v: Array) -> Array:
+        return mv(self._run(robot, 2, q), v[..., None, :])
+
+    @property
+    def target_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shapes of what a path gives: a value and its rate."""
+        return (self.size,), (self.size,)
+
+    def gap(self, robot: Robot, q: Array, target: Array) -> Array:
+        """What is missing to the value (..., size)."""
+        return target - self._run(robot, 0, q)
+
+    def wanted(self, robot: Robot, q: Array, target: Array, rate: Array) -> Array:
+        return rate
+
+
+AnyTask = Task | MapTask
+
+
+@lru_cache(maxsize=256)
+def _frame_task(frame: str, rows: tuple[int, ...] | None) -> Task:
+    return Task(frame) if rows is None else Task(frame, rows)
+
+
+def task_of(frame: str | AnyTask, rows: Sequence[int] | None = None) -> AnyTask:
+    """The task that a frame and rows of its body twist are; a task is itself."""
+    if not isinstance(frame, Task | MapTask):
+        return _frame_task(frame, None if rows is None else _rows(rows))
+    if rows is not None:
+        raise CoadjointError(f"rows is {rows!r} beside a task, which has its own; leave one of them out.")
+    return frame
+
+
+def _rows(rows: Any) -> tuple[Any, ...]:
+    try:
+        return tuple(x.item() if isinstance(x, np.generic) else x for x in rows)
+    except TypeError:
+        raise CoadjointError(f"rows is {rows!r}; expected rows of the twist (ω, v), such as (3, 4, 5) for the position.") from None
