@@ -122,7 +122,7 @@ def main() -> int:
     args = parser.parse_args()
     args.robots = args.robots or (["panda", "humanoid"] if args.quick else ROBOTS)
     args.batches = args.batches or ([1, 4096] if args.quick else BATCHES)
-    args.rounds = args.rounds or (7 if args.quick else 15)
+    args.rounds = args.rounds or (15 if args.quick else 40)
     warnings.simplefilter("ignore", cj.errors.ModelWarning)
     if os.path.exists("/proc/loadavg"):
         print(f"load average: {Path('/proc/loadavg').read_text().split()[0]}; other work on the machine disturbs every figure.")

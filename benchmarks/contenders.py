@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from timeit import Timer
 from typing import Any
 
 import numpy as np
 
 import coadjoint as cj
 
-Contender = tuple[Callable[[], object], int]
+from .timing import Contender
 
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "coriolis_matrix", "forward_kinematics")
 ARGUMENTS = {
@@ -36,14 +37,12 @@ def ours(function: str, robot: cj.Robot, batch: int) -> dict[str, Contender]:
         one = [y[0].copy() for y in arrays]
         out = np.array(fn(robot, *one))
         call = cj.compile(fn, robot)
-        q, v, a = (*one, None, None)[:3]
-        calls = {  # written out, as a user would: unpacking a tuple of arguments costs as much as the call
-            1: (lambda: fn(robot, q), lambda: call(q, out=out)),
-            2: (lambda: fn(robot, q, v), lambda: call(q, v, out=out)),
-            3: (lambda: fn(robot, q, v, a), lambda: call(q, v, a, out=out)),
+        scope = {"fn": fn, "call": call, "robot": robot, "out": out} | dict(zip("qva", one, strict=False))
+        names = ", ".join(ARGUMENTS[function])
+        return {
+            "coadjoint, plain call": (Timer(f"fn(robot, {names})", globals=scope), 1),
+            "coadjoint, compiled, out=": (Timer(f"call({names}, out=out)", globals=scope), 1),
         }
-        plain, compiled = calls[len(one)]
-        return {"coadjoint, plain call": (plain, 1), "coadjoint, compiled, out=": (compiled, 1)}
     out = fn(robot, *arrays)
     return {"coadjoint": (lambda: fn(robot, *arrays, out=out, threads=1), batch)}
 
@@ -60,15 +59,16 @@ def pinocchio(function: str, robot: cj.Robot, batch: int) -> dict[str, Contender
     x = states(robot, max(batch, 1))
     q = p.q_to_pinocchio(robot, model, x["q"])
     v, a = (p.v_to_pinocchio(robot, model, x[key]) for key in "va")
-    q0, v0, a0 = q[0].copy(), v[0].copy(), a[0].copy()
     calls = {
-        "inverse_dynamics": lambda: pin.rnea(model, data, q0, v0, a0),
-        "forward_dynamics": lambda: pin.aba(model, data, q0, v0, a0),
-        "mass_matrix": lambda: pin.crba(model, data, q0),
-        "coriolis_matrix": lambda: pin.computeCoriolisMatrix(model, data, q0, v0),
-        "forward_kinematics": lambda: pin.forwardKinematics(model, data, q0),
+        "inverse_dynamics": (pin.rnea, "call(model, data, q, v, a)"),
+        "forward_dynamics": (pin.aba, "call(model, data, q, v, a)"),
+        "mass_matrix": (pin.crba, "call(model, data, q)"),
+        "coriolis_matrix": (pin.computeCoriolisMatrix, "call(model, data, q, v)"),
+        "forward_kinematics": (pin.forwardKinematics, "call(model, data, q)"),
     }
-    found: dict[str, Contender] = {"Pinocchio, from Python": (calls[function], 1)}
+    call, statement = calls[function]
+    scope = {"call": call, "model": model, "data": data, "q": q[0].copy(), "v": v[0].copy(), "a": a[0].copy()}
+    found: dict[str, Contender] = {"Pinocchio, from Python": (Timer(statement, globals=scope), 1)}
     pools = {"inverse_dynamics": pin.rneaInParallel, "forward_dynamics": pin.abaInParallel}
     if batch > 1 and function in pools:
         pool = pin.ModelPool(model, 1)
