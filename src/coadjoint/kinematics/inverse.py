@@ -1,0 +1,306 @@
+"""Inverse kinematics: configurations that bring frames to targets, for many targets at once.
+
+Every target is tried from several starts, each the nearest of some configurations drawn at random, until one leads to it
+(`levenberg.py`). Natively the steps of all targets run in one kernel; Python only sorts out those that have arrived, and starts the
+others again. Those that none of the starts solves are followed to the nearest pose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..compiling import compile
+from ..errors import CoadjointError, ShapeError
+from ..robot.robot import Robot
+from .levenberg import clamped, descend, search
+from .poses import pose
+from .targets import Target, residual
+
+TABLE = 256
+"""Configurations of which a start is the nearest: as many as cost about one step to look through."""
+
+ROUNDS = (8, 4, 4)
+"""Steps of a start between which targets that have arrived are taken out: nearly all that arrive at all do so within these."""
+
+TOGETHER = 1024
+"""Targets whose steps are run together: few enough for the cache, many enough that Python costs little."""
+
+DESCENT = 20
+"""Steps of the descent to the nearest pose between which it is seen whether it still moves."""
+
+
+@dataclass(frozen=True, eq=False)
+class InverseKinematics:
+    """What was found, target by target of the batch.
+
+    q (..., nq): a configuration within the limits; where `success` (...) is False, the one whose poses are nearest of all that were
+    tried. poses (..., targets, 4, 4) are those of the frames there; angles and distances (..., targets) what is left to the targets in
+    the chosen rows, in radians and metres. starts (...): how many were made.
+    """
+
+    q: np.ndarray
+    success: np.ndarray
+    poses: np.ndarray
+    angles: np.ndarray
+    distances: np.ndarray
+    starts: np.ndarray
+
+    @property
+    def pose(self) -> np.ndarray:
+        """The pose (..., 4, 4) reached by the only frame that has a target."""
+        if self.poses.shape[-3] != 1:
+            raise CoadjointError(f"{self.poses.shape[-3]} frames have targets; `poses` has them all, in the order of the targets.")
+        return self.poses[..., 0, :, :]
+
+    def __str__(self) -> str:
+        total, solved = self.success.size, int(self.success.sum())
+        head = f"{solved} of {total} reached"
+        if solved == total:
+            return head
+        left = ~self.success
+        return f"{head}; of the others the farthest is off by {self.distances[left].max():.3g} m, {self.angles[left].max():.3g} rad"
+
+
+def inverse_kinematics(
+    robot: Robot,
+    target: Any,
+    frame: str | None = None,
+    *,
+    rows: Sequence[int] | None = None,
+    q0: Array | None = None,
+    starts: int = 50,
+    tolerance: float = 1e-9,
+    seed: int = 0,
+    threads: int | None = None,
+) -> InverseKinematics:
+    """Configurations within the joint limits that bring a frame to its target, or as near as they can.
+
+    target: poses (..., 4, 4) or positions (..., 3) of `frame`, of which `rows` may choose some (see `Target`); or a `Target`, or a list
+    of them that are to be reached together, whose batch axes broadcast. q0 (..., nq): the first start; others are drawn at random with
+    `seed`. Joints that move none of the frames stay at q0 (at home if None). starts: at most so many. tolerance: of every angle (rad)
+    and distance (m).
+
+    A robot that cannot reach a target gets the nearest pose: one that is stationary for Σ (weight · difference)², reached from the best
+    of all starts. Limits of planar and free joints are kept, but such a joint that meets one may stop short of the nearest.
+    """
+    targets = _targets(robot, target, frame, rows)
+    if isinstance(starts, bool) or not isinstance(starts, int) or starts < 1:
+        raise CoadjointError(f"starts is {starts!r}; expected a whole number, 1 or more.")
+    if not (np.isfinite(tolerance) and tolerance > 0):
+        raise CoadjointError(f"tolerance is {tolerance!r}; expected a positive number of radians and metres.")
+    batches = [x.to.shape[: -2 if x.size == 12 else -1] for x in targets]
+    rest = clamped(robot, robot.neutral())
+    if q0 is not None:
+        q0 = np.asarray(robot._checked(q0, "q0", robot.nq), dtype=float)
+        if not np.all(np.isfinite(q0)):
+            raise CoadjointError("q0 has entries that are not finite.")
+        batches.append(q0.shape[:-1])
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError:
+        raise ShapeError(f"batch axes do not broadcast: {', '.join(map(str, batches))}. Leading axes must be equal or 1.") from None
+    if robot.nv == 0:
+        raise CoadjointError(f"robot {robot.name!r} has no joint that moves; there is nothing to solve for.")
+    goal = np.concatenate([x.flat(batch) for x in targets], axis=-1)
+    first = (
+        None
+        if q0 is None
+        else np.array(clamped(robot, robot.normalize(np.broadcast_to(q0, (*batch, robot.nq)).reshape(-1, robot.nq))))
+    )
+    solver = _Solver(
+        robot, targets, goal, first if first is not None else np.broadcast_to(rest, (len(goal), robot.nq)), tolerance, threads
+    )
+    for k in range(starts):
+        if not len(solver.open):
+            break
+        solver.start(solver.q.__getitem__ if k == 0 and first is not None else solver.nearest(k, seed))
+    solver.approach()
+    return solver.result(batch)
+
+
+def _targets(robot: Robot, target: Any, frame: str | None, rows: Sequence[int] | None) -> list[Target]:
+    several = isinstance(target, Sequence) and len(target) > 0 and all(isinstance(x, Target) for x in target)
+    if isinstance(target, Target) or several:
+        if frame is not None or rows is not None:
+            raise CoadjointError("a Target has its own frame and rows; leave out `frame` and `rows`.")
+        return [x.checked(robot) for x in ([target] if isinstance(target, Target) else target)]
+    if frame is None:
+        raise CoadjointError(
+            "no frame is given; name the frame that is to reach the target, as in inverse_kinematics(robot, T, 'tip')."
+        )
+    return [Target(frame, target, rows).checked(robot)]
+
+
+class _Solver:
+    """The targets of one call: what was found so far, and which of them are still open."""
+
+    def __init__(
+        self, robot: Robot, targets: list[Target], goal: np.ndarray, rest: np.ndarray, tolerance: float, threads: int | None
+    ) -> None:
+        self.robot, self.targets, self.goal, self.tolerance, self.threads = robot, targets, goal, tolerance, threads
+        n = len(goal)
+        self.q = np.array(rest)
+        self.cost, self.worst = np.full(n, np.inf), np.full(n, np.inf)
+        self.starts = np.zeros(n, dtype=int)
+        self.open = np.arange(n)
+        self.moving = _moving(robot, targets)
+        self.rest = rest[..., ~self.moving]
+
+    def nearest(self, k: int, seed: int) -> Callable[[np.ndarray], np.ndarray]:
+        """For targets of these numbers the nearest of the configurations of table k."""
+        table, features = _table(self.robot, self.targets, k, seed)
+
+        def starting(index: np.ndarray) -> np.ndarray:
+            q = table[_closest(_features(self.targets, self.goal[index]), features)]
+            if not self.moving.all():
+                q[:, ~self.moving] = self.rest[index]
+            return q
+
+        return starting
+
+    def start(self, starting: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Search from a configuration for every open target; those that arrive are closed."""
+        take = _kernel(self.robot, self.targets, search, ("goal",))
+        self.starts[self.open] += 1
+        still = []
+        for k in range(0, len(self.open), TOGETHER):
+            left = self.open[k : k + TOGETHER]
+            q, goal = starting(left), self.goal[left]
+            for steps in ROUNDS:
+                qs, states = np.empty((len(left), steps + 1, self.robot.nq)), np.empty((len(left), steps, 2))
+                qs[:, 0] = q
+                _run(take, [qs[:, :-1], goal], [qs[:, 1:], states], self.threads)
+                cost, worst = states[:, -1].T
+                self._keep(left, qs[:, -2], cost, worst)
+                on = ~(worst <= self.tolerance**2)
+                left, q, goal = left[on], qs[on, -1], goal[on]
+                if not len(left):
+                    break
+            still.append(left)
+        self.open = np.concatenate(still)
+
+    def _keep(self, index: np.ndarray, q: np.ndarray, cost: np.ndarray, worst: np.ndarray) -> None:
+        """Remember what is better than before; costs that are not numbers are not."""
+        better = cost < self.cost[index]
+        index = index[better]
+        self.q[index], self.cost[index], self.worst[index] = q[better], cost[better], worst[better]
+
+    def approach(self, most: int = 40) -> None:
+        """From the best of all starts down to the nearest pose, for what is still open."""
+        take = _kernel(self.robot, self.targets, descend, ("trial", "state", "goal"))
+        left = self.open
+        mu = np.full(len(left), 1.0)
+        for _ in range(most):
+            if not len(left):
+                break
+            shape = (len(left), DESCENT + 1)
+            qs, trials, states = (np.empty((*shape, n)) for n in (self.robot.nq, self.robot.nq, 4))
+            qs[:, 0] = trials[:, 0] = self.q[left]
+            states[:, 0, 0], states[:, 0, 1:] = mu, np.inf
+            _run(
+                take,
+                [qs[:, :-1], trials[:, :-1], states[:, :-1], self.goal[left]],
+                [qs[:, 1:], trials[:, 1:], states[:, 1:]],
+                self.threads,
+            )
+            q = qs[:, -1]
+            moved = np.abs(q - self.q[left]).max(-1)
+            self.q[left], self.cost[left], self.worst[left] = q, states[:, -1, 1], states[:, -1, 2]
+            on = (moved > 1e-12) & (self.worst[left] > self.tolerance**2)
+            left, mu = left[on], states[on, -1, 0]
+
+    def result(self, batch: tuple[int, ...]) -> InverseKinematics:
+        left = np.sqrt(_kernel(self.robot, self.targets, _left, ("goal",))(self.q, self.goal)).reshape(*batch, len(self.targets), 2)
+        q = self.q.reshape(*batch, self.robot.nq)
+        poses = np.stack([pose(self.robot, q, x.frame) for x in self.targets], axis=-3)
+        return InverseKinematics(
+            q,
+            np.asarray((left <= self.tolerance).all((-1, -2))),
+            poses,
+            left[..., 0],
+            left[..., 1],
+            self.starts.reshape(batch),
+        )
+
+
+def _left(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> Array:
+    return residual(robot, q, goal, targets)[2]
+
+
+def _kernel(robot: Robot, targets: list[Target], fn: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+    """The compiled function of these targets: (q, *names) -> …; targets that differ only in their numbers have the same."""
+    key = (fn, *(x.key for x in targets))
+    if key not in robot._cache:
+        sizes = {"trial": robot.nq, "state": 4, "goal": sum(x.size for x in targets)}
+        shapes = {name: (sizes[name],) for name in names}
+        robot._cache[key] = compile(fn, robot, shapes=shapes, targets=targets)
+    return robot._cache[key]
+
+
+def _run(take: Callable[..., Any], inputs: list[np.ndarray], outputs: list[np.ndarray], threads: int | None) -> None:
+    """All steps: inputs (N, steps, …) but the last, the targets (N, …), whose results (N, steps, …) are inputs of the next step."""
+    steps = outputs[0].shape[1]
+    *moving, goal = inputs
+    repeat = getattr(getattr(take, "__self__", None), "repeat", None)  # of a compiled step
+    if repeat is not None:
+        repeat([*moving, np.broadcast_to(goal[:, None], (len(goal), steps, goal.shape[-1]))], outputs, steps, threads)
+        return
+    for k in range(steps):
+        for x, y in zip(outputs, take(*(x[:, k] for x in moving), goal), strict=True):
+            x[:, k] = y
+
+
+def _moving(robot: Robot, targets: list[Target]) -> np.ndarray:
+    """Which coordinates of q (nq,) move one of the frames."""
+    moving = np.zeros(robot.nq, dtype=bool)
+    for target in targets:
+        link, _ = robot.frame(target.frame)
+        while link >= 0:
+            moving[robot._q_slices[link]] = True
+            link = robot.parents[link]
+    return moving
+
+
+# Starts
+
+
+def _table(robot: Robot, targets: list[Target], k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Configurations (TABLE, nq) drawn at random, and the features of the poses there."""
+    key = ("starts", k, seed, *(x.key for x in targets))
+    if key not in robot._cache:
+        q = robot.random(np.random.default_rng([seed, k]), TABLE)
+        to = [pose(robot, q, x.frame) for x in targets]
+        flat = [T[..., :3, :].reshape(-1, 12) if x.size == 12 else T[..., :3, 3] for x, T in zip(targets, to, strict=True)]
+        robot._cache[key] = q, _features(targets, np.concatenate(flat, axis=-1))
+    return robot._cache[key]
+
+
+def _features(targets: list[Target], goal: np.ndarray) -> np.ndarray:
+    """Numbers (N, f) whose distance tells how far apart poses are, roughly: entries of R, and p three times as heavy."""
+    parts = []
+    offset = 0
+    for target in targets:
+        x, offset = goal[:, offset : offset + target.size], offset + target.size
+        rows = target.rows or ()
+        if target.size == 12 and min(rows) < 3:
+            parts.append(x.reshape(-1, 3, 4)[..., :3].reshape(-1, 9) / np.sqrt(2.0))
+        if max(rows) >= 3:
+            parts.append(3.0 * (x[:, 3::4] if target.size == 12 else x))
+    return np.concatenate(parts, axis=-1).astype(np.float32)
+
+
+def _closest(wanted: np.ndarray, features: np.ndarray, block: int = 128) -> np.ndarray:
+    """For every row of `wanted` the number of the nearest row of `features`: the largest ⟨a, b⟩ - ½ |b|²."""
+    columns = np.ascontiguousarray(np.concatenate([features, -0.5 * (features * features).sum(-1, keepdims=True)], axis=-1).T)
+    rows = np.concatenate([wanted, np.ones((len(wanted), 1), dtype=np.float32)], axis=-1)
+    found = np.empty(len(wanted), dtype=np.intp)
+    score = np.empty((min(block, len(wanted)), len(features)), dtype=np.float32)
+    for i in range(0, len(wanted), block):
+        part = rows[i : i + block]
+        found[i : i + block] = np.matmul(part, columns, out=score[: len(part)]).argmax(-1)
+    return found

@@ -1,0 +1,151 @@
+"""What inverse kinematics is to reach: poses or positions of frames, wholly or in chosen rows, and how far a robot is from them.
+
+A frame at (R, p) and its target (R*, p*) differ by six numbers in the axes of the target,
+
+    w = log(Rᵀ R*)        the rotation vector from the one to the other, the same in the axes of both: R w = R* w
+    d = R*ᵀ (p* - p)      in the axes of the target; in those of space where the target is a position
+
+the logarithm of SO(3) × R³. Not that of SE(3), whose linear part mixes the two: here |w| and |d| are the angle and the distance
+themselves, and the gradient of ½ |w|² + ½ |d|² is -Jᵀ (w, d) with the plain Jacobian J of the frame, at any distance. So the nearest
+pose, where a target is out of reach, is nearest in a sense that can be said: a position is met by its projection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, mv, stack, transpose
+from ..errors import CoadjointError, ShapeError
+from ..lie import so3
+from ..robot.robot import Robot
+from .jacobian import _assemble, _body_columns
+
+ROWS = ("wx", "wy", "wz", "x", "y", "z")
+"""The six rows: rotation about the axes of the target, and distance along them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Where a frame is to be: `to` is a pose (..., 4, 4), or a position (..., 3) with the orientation left free.
+
+    rows: which of (wx, wy, wz, x, y, z) count, in the axes of the target, all if None; a pose with rows (3, 4, 5) and one with
+    (0, 1, 3, 4, 5), which leaves the turn about its own z free, are examples. weight: of all rows or one for each, 1 being a metre and
+    a radian; where all targets can be reached together weights do not matter, where not they say what is nearest.
+    """
+
+    frame: str
+    to: Any
+    rows: Sequence[int] | None = None
+    weight: Any = 1.0
+
+    def checked(self, robot: Robot) -> Target:
+        """This target with arrays of numbers, its rows named and its weights one for each; an error says what is wrong."""
+        robot.frame(self.frame)
+        where = f"the target of frame {self.frame!r}"
+        to = np.asarray(self.to, dtype=float) if _numbers(self.to) else None
+        if to is None or (to.shape[-2:] != (4, 4) and to.shape[-1:] != (3,)):
+            shape = "no array of numbers" if to is None else f"of shape {to.shape}"
+            raise ShapeError(f"{where} is {shape}; expected a pose (..., 4, 4) or a position (..., 3).")
+        whole = to.shape[-2:] == (4, 4)
+        if not np.all(np.isfinite(to)):
+            raise CoadjointError(f"{where} has entries that are not finite.")
+        if whole:
+            _check_poses(to, where)
+        possible = range(6) if whole else range(3, 6)
+        rows = tuple(possible) if self.rows is None else tuple(self.rows)
+        if not rows or len(set(rows)) != len(rows) or any(row not in possible for row in rows):
+            of = ", ".join(f"{k} {ROWS[k]}" for k in possible)
+            raise CoadjointError(f"{where} has rows {self.rows!r}; choose each once from {of}.")
+        weight = np.asarray(self.weight, dtype=float) if _numbers(self.weight) else np.zeros(0)
+        if weight.shape not in ((), (len(rows),)) or not np.all(np.isfinite(weight) & (weight > 0)):
+            raise CoadjointError(
+                f"{where} has weight {self.weight!r}; expected a positive number, or {len(rows)}, one for each row."
+            )
+        order = np.argsort(rows)
+        weights = tuple(float(x) for x in np.broadcast_to(weight, len(rows))[order])
+        return Target(self.frame, to, tuple(sorted(rows)), weights)
+
+    @property
+    def size(self) -> int:
+        """Numbers that give the target to a kernel: 12 of a pose, 3 of a position."""
+        return 12 if self.to.shape[-2:] == (4, 4) else 3
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """All but the numbers of `to`: what a kernel is made for."""
+        return self.frame, self.size, self.rows, self.weight
+
+    def flat(self, batch: tuple[int, ...]) -> np.ndarray:
+        """`to` as (N, size), for the batch axes of all targets."""
+        core = self.to[..., :3, :] if self.size == 12 else self.to
+        shape = core.shape[-2:] if self.size == 12 else core.shape[-1:]
+        return np.broadcast_to(core, (*batch, *shape)).reshape(-1, self.size)
+
+
+def _numbers(x: Any) -> bool:
+    try:
+        return np.asarray(x).dtype.kind in "fiu"
+    except ValueError:  # lists of uneven length
+        return False
+
+
+def _check_poses(poses: np.ndarray, where: str, tolerance: float = 1e-6) -> None:
+    """An error for matrices that are no rigid motions, which says what is wrong with the first of them."""
+    x, y, z = (
+        poses[..., :3, k].reshape(-1, 3).T.copy() for k in range(3)
+    )  # columns: whole rows of numbers are quicker than matrices
+    pairs = ((x, x, 1.0), (y, y, 1.0), (z, z, 1.0), (x, y, 0.0), (y, z, 0.0), (z, x, 0.0))
+    skew = np.max([np.abs(np.einsum("kn,kn->n", a, b) - one) for a, b, one in pairs], axis=0).reshape(poses.shape[:-2])
+    det = np.einsum("kn,kn->n", np.cross(x, y, axis=0), z).reshape(poses.shape[:-2])
+    last = np.abs(poses[..., 3, :] - [0.0, 0.0, 0.0, 1.0]).max(-1)
+    wrong = (skew > tolerance) | (last > tolerance) | (det < 0.0)
+    if wrong.any():
+        index = tuple(int(k) for k in np.argwhere(wrong)[0])
+        which = f"{where}{list(index) if index else ''} is no rigid motion"
+        if last[index] > tolerance:
+            raise CoadjointError(f"{which}: its last row is {poses[index][3].tolist()}, expected 0, 0, 0, 1.")
+        if skew[index] > tolerance:
+            raise CoadjointError(
+                f"{which}: RᵀR differs from 1 by {skew[index]:.2g}; make R orthogonal, as by its singular vectors."
+            )
+        raise CoadjointError(f"{which}: det R is -1, a reflection; exchange two of its columns or change the sign of one.")
+
+
+def residual(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tuple[Array, Array, Array]:
+    """The weighted rows e (..., m) of all targets, J (..., m, nv) with ė = -J v, and what is left, (..., 2 targets).
+
+    goal (..., Σ size) has the numbers of the targets. Left are |w|² and |d|² of the chosen rows, without weights, target by target.
+    Three rows of one weight are rotated to the axes of the frame, and w is derived as if it were small: neither changes |e|² or Jᵀe,
+    the gradient, and both save work.
+    """
+    e: list[Array] = []
+    J: list[Array] = []
+    left: list[Array] = []
+    offset = 0
+    for target in targets:
+        T, columns = _body_columns(robot, q, target.frame)
+        A = _assemble(robot, columns, q)
+        R, p = T[..., :3, :3], T[..., :3, 3]
+        to = goal[..., offset : offset + target.size]
+        offset += target.size
+        if target.size == 12:
+            to = to.reshape((*to.shape[:-1], 3, 4))
+            turn = transpose(R) @ to[..., :3]  # from the axes of the frame to those of the target
+            w, d = so3.log(turn), mv(transpose(R), to[..., 3] - p)
+        else:
+            turn, w, d = transpose(R), 0.0 * p, mv(transpose(R), to - p)
+        chosen = list(zip(target.rows or (), target.weight, strict=True))
+        for start, part in ((0, w), (3, d)):
+            rows = [row - start for row, _ in chosen if start <= row < start + 3]
+            weights = [weight for row, weight in chosen if start <= row < start + 3]
+            B = A[..., start : start + 3, :]
+            if len(rows) < 3 or len(set(weights)) > 1:
+                part, B = (part, so3.dexp_inverse(part) @ B) if start == 0 else (mv(transpose(turn), part), transpose(turn) @ B)
+            e += [weight * part[..., row] for row, weight in zip(rows, weights, strict=True)]
+            J += [weight * B[..., row, :] for row, weight in zip(rows, weights, strict=True)]
+            left.append(sum((part[..., row] ** 2 for row in rows), 0.0 * q[..., 0]))
+    return stack(e), stack(J, axis=-2), stack(left)
