@@ -38,7 +38,7 @@ def load(number: int) -> SimpleNamespace:
 
 
 def arrays(inputs: dict) -> SimpleNamespace:
-    return SimpleNamespace(**{key: np.array(value, dtype=float) for key, value in inputs.items()})
+    return SimpleNamespace(**{key: np.array(value, dtype=float) for key, value in inputs.items() if not isinstance(value, str)})
 
 
 def check(case: SimpleNamespace, **found) -> None:

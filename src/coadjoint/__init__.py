@@ -61,6 +61,7 @@ __version__ = "0.1.0"
 
 _LATER = {
     "compiling": ("compile", "trace"),
+    "constraints": ("Constraint", "constrained_dynamics", "constraint_connection", "constraint_projector"),
     "design": ("is_balanced",),
     "differentiating": ("derivative", "differential", "jvp", "vjp"),
     "export": (),
@@ -106,6 +107,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "DH",
     "CoadjointError",
+    "Constraint",
     "Equations",
     "Frame",
     "InverseKinematics",
@@ -123,6 +125,10 @@ __all__ = [
     "circle_path",
     "compile",
     "connection",
+    "constrained_dynamics",
+    "constraint_connection",
+    "constraint_projector",
+    "constraints",
     "controllability",
     "coriolis_matrix",
     "covariant_derivative",

@@ -17,7 +17,8 @@ def compiled(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str,
     """The native function of a kernel for a robot, with these arrays given; None where the as-written path must serve."""
     if not available() or not robot.has_plain_numbers:
         return None
-    what = repr((kernel.source.__module__, kernel.source.__qualname__, given, statics, robot.fingerprint))
+    plain = {name: x.identity(robot) if hasattr(x, "identity") else x for name, x in statics.items()}
+    what = repr((kernel.source.__module__, kernel.source.__qualname__, given, plain, robot.fingerprint))
     key = hashlib.sha256((source_stamp() + what).encode()).hexdigest()
     try:
         return build(lambda: traced(kernel, robot, given, statics), dtype, key=key)

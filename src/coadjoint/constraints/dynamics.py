@@ -1,0 +1,123 @@
+"""Motion under constraints, with the forces that keep them. Žefran & Bullo (2004), (19), (20); MATH: M a + h = τ + Aᵀ λ, A a + Ȧ v = 0.
+
+    λ = -(A M⁻¹ Aᵀ)⁻¹ (A a₀ + Ȧ v),  a = a₀ + M⁻¹ Aᵀ λ,      a₀ the acceleration without the constraint
+
+Rows are scaled by their length |A_k| in the metric M⁻¹, so that units do not matter. Where each stands at an angle to all the others
+this is what runs natively. Elsewhere rows depend on each other (or nearly so), and for NumPy arrays the state is solved by singular
+values (`rank.py`): dependent rows share their load, contradicting ones are an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
+from ..dynamics.articulated import forward_dynamics
+from ..dynamics.composite import mass_matrix
+from ..kernel.dispatch import as_written, kernel
+from ..robot.robot import Robot
+from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
+
+ALIKE = 1e-6
+"""sin² of the angle between a row and the others below which singular values decide: beyond, ten digits are left."""
+ZERO = 1e-13
+"""Rows with entries below this are nothing but rounding."""
+
+
+def zero_rows(robot: Robot, constraint: Constraint) -> list[int]:
+    """The rows that vanish at configurations drawn at random, such as those of a planar loop across its plane."""
+    robot = robot._cache.get("original", robot)
+    if not robot.has_plain_numbers:
+        return []
+    kept = robot._cache.setdefault("zero rows", {})
+    if constraint not in kept:
+        A = as_written(constraint_jacobian)(robot, constraint, robot.random(np.random.default_rng(0), 8))
+        kept[constraint] = np.flatnonzero(np.abs(A).reshape(-1, *A.shape[-2:]).max((0, 2)) < ZERO).tolist()
+    return kept[constraint]
+
+
+class Rows:
+    """The rows of a constraint at q that are not nothing, and what solves with them in the metric; all (..., m', ·)."""
+
+    def __init__(self, robot: Robot, constraint: Constraint, q: Array, v: Array | None = None) -> None:
+        A = constraint_jacobian(robot, constraint, q)
+        self.size = A.shape[-2]
+        gone = zero_rows(robot, constraint)
+        self.kept = [k for k in range(self.size) if k not in gone]
+        xp = namespace(A)
+        self.regular = xp.abs(A[..., gone, :]).sum((-2, -1)) <= ZERO * len(gone) * robot.nv if gone else None
+        self.A = A[..., self.kept, :]
+        self.bias = None
+        if v is not None:
+            bias = constraint_bias(robot, constraint, q, v)
+            self.bias = bias[..., self.kept]
+            if gone:  # nothing cannot accelerate
+                self.regular = self.regular & (xp.abs(bias[..., gone]).sum(-1) <= 1e3 * ZERO * (1.0 + xp.abs(bias).sum(-1)))
+        if not self.kept:
+            return
+        self.inverse_A = solve_spd(mass_matrix(robot, q), transpose(self.A))
+        """M⁻¹ Aᵀ (..., nv, m')"""
+        G = self.A @ self.inverse_A
+        self.length = xp.sqrt(xp.einsum("...kk->...k", G))
+        self.G = mirror(G / (self.length[..., :, None] * self.length[..., None, :]))
+
+    def solve(self, b: Array) -> Array:
+        """(A M⁻¹ Aᵀ)⁻¹ b (..., m', k) for b (..., m', k); nan where rows depend on each other."""
+        m, xp = len(self.kept), namespace(b, self.G)
+        length = self.length[..., None]
+        found = solve_spd(self.G, concat([like(np.eye(m), self.G), b / length]))
+        regular = self.regular
+        for k in range(m):
+            apart = found[..., k, k]  # 1 / sin² of the angle between row k and the others
+            good = (apart > 0.0) & (apart < 1.0 / ALIKE)
+            regular = good if regular is None else regular & good
+        return xp.where(regular[..., None, None], found[..., m:] / length, np.nan)
+
+    def spread(self, x: Array) -> Array:
+        """(..., m', k) as rows of the whole constraint, zero for those that are nothing."""
+        if len(self.kept) == self.size:
+            return x
+        place = [self.kept.index(k) if k in self.kept else len(self.kept) for k in range(self.size)]
+        zero = 0.0 * x[..., :1, :]
+        return transpose(concat([transpose(x), transpose(zero)]))[..., place, :]
+
+
+@kernel("nv", "m", q="nq", v="nv", tau="nv", wrenches="n_links 6")
+def regular_dynamics(
+    robot: Robot, constraint: Constraint, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
+) -> tuple[Array, Array]:
+    """a and λ where the rows are independent, else nan."""
+    rows = Rows(robot, checked(constraint), q, v)
+    a = forward_dynamics(robot, q, v, tau, wrenches, friction)
+    if not rows.kept:
+        return a, like(np.zeros(rows.size), q)
+    multipliers = -rows.solve((mv(rows.A, a) + rows.bias)[..., None])
+    return a + (rows.inverse_A @ multipliers)[..., 0], rows.spread(multipliers)[..., 0]
+
+
+def constrained_dynamics(
+    robot: Robot,
+    constraint: Constraint,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array | None = None,
+    friction: bool = False,
+    *,
+    out: Any = None,
+    threads: int | None = None,
+) -> tuple[Array, Array]:
+    """a (..., nv) and the multipliers λ (..., m) of M a + h = τ + Aᵀ λ, A a + Ȧ v = 0: Žefran & Bullo (2004), (20).
+
+    Aᵀ λ is the force that keeps the constraint. Where rows depend on each other, a is the same and λ the shortest (rows scaled to
+    the same length in the metric M⁻¹); rows that contradict each other are an error. For arrays of other libraries than NumPy both
+    are nan there. Other arguments are those of `forward_dynamics`.
+    """
+    a, multipliers = found = regular_dynamics(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
+    if type(a) is np.ndarray and a.dtype != object and np.isnan(multipliers).any():
+        from .rank import solve_irregular
+
+        solve_irregular(robot, constraint, q, v, tau, wrenches, friction, a, multipliers)
+    return found

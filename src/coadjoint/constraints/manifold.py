@@ -1,0 +1,164 @@
+"""Getting onto a constraint: nearest configurations and velocities, and mechanisms put together from a rough guess.
+
+Newton's method with the metric: q ← q ⊕ -A♯ φ(q), the shortest step in kinetic energy that closes what is open to first order,
+damped while the gap is wide. A♯ does not care whether rows are redundant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import CoadjointError
+from ..geometry.flow import states
+from ..robot.robot import Robot
+from .constraint import Constraint, checked
+from .projection import project_velocity
+from .rank import ConstraintError, decompose
+
+CLOSED = 1e-12
+"""Gap, in metres or radians, that counts as closed; Newton's method goes on to rounding below it."""
+
+
+def closing_step(robot: Robot, constraint: Constraint, q: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray]:
+    """The step (..., nv) that closes φ(q) to first order, held short by the damping, and φ (..., m of holonomic rows)."""
+    rows = constraint.holonomic_rows(robot)
+    phi = constraint.residual(robot, q)
+    d = decompose(robot, _Only(constraint, tuple(rows.tolist())), q)  # type: ignore[arg-type]
+    gap = np.einsum("...ij,...i->...j", d.U, phi / d.length)
+    gain = d.inverse / (1.0 + damping * d.inverse**2) if damping else d.inverse
+    y = np.einsum("...ji,...j->...i", d.Wt, gain * gap)
+    return -np.linalg.solve(np.swapaxes(d.L, -1, -2), y[..., None])[..., 0], phi
+
+
+class _Only(Constraint):
+    """The rows of a constraint that have a value."""
+
+    __slots__ = ("chosen", "whole")
+
+    def __init__(self, whole: Constraint, chosen: tuple[int, ...]) -> None:
+        super().__init__(whole.parts)
+        self.whole, self.chosen = whole, chosen
+
+    def jacobian(self, robot: Robot, q: Any) -> Any:
+        return self.whole.jacobian(robot, q)[..., self.chosen, :]
+
+
+def project(robot: Robot, constraint: Constraint, q: Any, v: Any = None, *, steps: int = 50) -> Any:
+    """The configurations q (..., nq) brought onto φ(q) = 0 by the shortest steps in the metric; with v (..., nv) also P v there.
+
+    For what is nearly closed, such as drift of a simulation. An error names the widest gap where one stays open; `assemble` searches
+    farther.
+    """
+    (q,) = states(robot, q=(q, robot.nq))
+    if len(checked(constraint).holonomic_rows(robot)):
+        q, open_ = _newton(robot, constraint, q, steps, 0.0)
+        if open_.any():
+            raise _not_closed(robot, constraint, q[open_][0], "project", "Start nearer, or put it together with `assemble`.")
+    if v is None:
+        return q
+    return q, project_velocity(robot, constraint, q, v)
+
+
+def _newton(robot: Robot, constraint: Constraint, q: np.ndarray, steps: int, damping: float) -> tuple[np.ndarray, np.ndarray]:
+    """q moved until φ no longer shrinks, and which states (...) are still open."""
+    shape = q.shape[:-1]
+    q = np.array(q, dtype=float).reshape(-1, robot.nq)
+    best, gap = q.copy(), np.full(len(q), np.inf)
+    moving = np.arange(len(q))
+    for _ in range(steps):
+        step, phi = closing_step(robot, constraint, q[moving], damping)
+        width = np.abs(phi).max(-1)
+        better = width < gap[moving]
+        best[moving[better]], gap[moving[better]] = q[moving[better]], width[better]
+        # Goes on while it gets better, or is still wide; at rounding it does neither.
+        go = np.isfinite(width) & (better | (width > CLOSED)) & (width > 0)
+        moving, step = moving[go], step[go]
+        if not len(moving):
+            break
+        length = np.abs(step).max(-1, keepdims=True)
+        q[moving] = robot.integrate(q[moving], step / np.maximum(1.0, length / 0.5))
+    return best.reshape(*shape, robot.nq), (gap > CLOSED).reshape(shape)
+
+
+def assemble(
+    robot: Robot, constraint: Constraint, guess: Any = None, *, fixed: Any = (), tries: int = 64, seed: int = 0
+) -> np.ndarray:
+    """A configuration (nq,) that closes φ(q) = 0, near a rough guess (neutral without one).
+
+    `fixed` names joints that keep the coordinates of the guess. First from the guess itself, then from configurations around it,
+    ever farther. An error has the smallest gap that was found where none closes, row by row.
+    """
+    start = robot.neutral() if guess is None else np.asarray(robot._checked(guess, "guess", robot.nq), dtype=float)
+    (start,) = states(robot, q=(start, robot.nq))
+    if start.ndim != 1:
+        raise CoadjointError(f"guess has shape {start.shape}; expected one configuration ({robot.nq},).")
+    if not len(checked(constraint).holonomic_rows(robot)):
+        return start.copy()
+    kept = [fixed] if isinstance(fixed, str) else list(fixed)
+    for joint in kept:
+        constraint = constraint & _kept(robot, joint, start)
+    rng = np.random.default_rng(seed)
+    q, open_ = _newton(robot, constraint, start, 200, 0.0)
+    best, gap = q, _gap(robot, constraint, q)
+    scale = np.geomspace(0.1, np.pi, tries)
+    still = [k for joint in kept for k in range(*robot.v_slice(joint).indices(robot.nv))]
+    for k in range(tries if open_ else 0):
+        away = rng.normal(size=robot.nv) * scale[k]
+        away[still] = 0.0
+        q, open_ = _newton(robot, constraint, robot.integrate(start, away), 200, 1e-4 if k % 2 else 0.0)
+        if open_:
+            q, open_ = _newton(robot, constraint, q, 200, 0.0)
+        if (width := _gap(robot, constraint, q)) < gap:
+            best, gap = q, width
+        if not open_:
+            break
+    if open_:
+        raise _not_closed(robot, constraint, best, "assemble", "Lengths may not reach, or rows contradict each other.")
+    return q
+
+
+def _kept(robot: Robot, joint: str, q: np.ndarray) -> Constraint:
+    value = q[robot.q_slice(joint)]
+    if value.size != 1:
+        raise CoadjointError(f"joint {joint!r} has {value.size} coordinates; `fixed` takes joints with one.")
+    return Constraint.gear(robot, {joint: 1.0}, float(value[0]))
+
+
+def _gap(robot: Robot, constraint: Constraint, q: np.ndarray) -> float:
+    return float(np.abs(constraint.residual(robot, q)).max())
+
+
+def _not_closed(robot: Robot, constraint: Constraint, q: np.ndarray, who: str, remedy: str) -> ConstraintError:
+    phi = constraint.residual(robot, q)
+    names = np.array(constraint.names(robot))[constraint.holonomic_rows(robot)]
+    widest = np.argsort(-np.abs(phi))[:4]
+    rows = ", ".join(f"{names[k]} by {phi[k]:.3g}" for k in widest if abs(phi[k]) > CLOSED)
+    return ConstraintError(
+        f"{who}: the mechanism does not close: the smallest gap found is {np.abs(phi).max():.3g} ({rows}), at q = {q.tolist()}. {remedy}"
+    )
+
+
+def check_state(robot: Robot, constraint: Constraint, q: Any, v: Any, tolerance: float = 1e-6) -> None:
+    """An error that names the row and its value where q (..., nq) is off the constraint or v (..., nv) violates A v = 0."""
+    q, v = states(robot, q=(q, robot.nq), v=(v, robot.nv))
+    names = np.array(checked(constraint).names(robot))
+    phi = constraint.residual(robot, q)
+    if phi is not None:
+        _check_rows(
+            phi, names[constraint.holonomic_rows(robot)], tolerance, "q is off the constraint", "`project(robot, constraint, q)`"
+        )
+    speed = np.abs(v).max(-1, keepdims=True, initial=0.0)
+    slip = np.einsum("...ij,...j->...i", constraint.jacobian(robot, q), v)
+    _check_rows(slip, names, tolerance * (1.0 + speed), "v violates the constraint", "`project_velocity(robot, constraint, q, v)`")
+
+
+def _check_rows(values: np.ndarray, names: np.ndarray, tolerance: Any, what: str, remedy: str) -> None:
+    wrong = ~(np.abs(values) <= tolerance)
+    if wrong.any():
+        *state, k = np.argwhere(wrong)[0]
+        where = f" in state {', '.join(map(str, state))}" if state else ""
+        raise ConstraintError(
+            f"{what}{where}: row {names[k]!r} is {values[(*state, k)]:.6g}, expected 0. Bring it there with {remedy}."
+        )

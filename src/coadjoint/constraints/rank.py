@@ -1,0 +1,161 @@
+"""Rows that depend on each other: how many and which, and motion under them, by singular values.
+
+With M = L Lᵀ the rows of A L⁻ᵀ, each divided by its length, have the singular values of the constraint: a row that the others imply
+adds one that vanishes. States are solved here one batch at a time in NumPy, with as many digits as the singular values leave.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dynamics.composite import mass_matrix
+from ..dynamics.newton_euler import bias_force, friction_force
+from ..dynamics.singular import explain_singular
+from ..errors import CoadjointError
+from ..robot.robot import Robot
+from .constraint import Constraint, checked
+
+DEPENDENT = 1e-8
+"""Singular values below this part of the largest are nothing: rows are dependent but for rounding."""
+CONTRADICTION = 1e-6
+"""Part of the right side that dependent rows may disagree by, as rounding and a little drift make them."""
+
+
+class ConstraintError(CoadjointError):
+    """Constraints that contradict each other, or a state that does not keep them; the message names the rows."""
+
+
+class Decomposition(NamedTuple):
+    """A L⁻ᵀ, its rows divided by their lengths, as U diag(s) Wᵀ; what is beyond the rank is zero."""
+
+    L: np.ndarray
+    length: np.ndarray
+    """(..., m) of the rows in the metric M⁻¹; 1 for rows that are zero."""
+    U: np.ndarray
+    s: np.ndarray
+    Wt: np.ndarray
+    rank: np.ndarray
+
+    @property
+    def inverse(self) -> np.ndarray:
+        """1/s, zero beyond the rank."""
+        independent = np.arange(self.s.shape[-1]) < self.rank[..., None]
+        return np.where(independent, 1.0 / np.where(independent, self.s, 1.0), 0.0)
+
+
+def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposition:
+    """The decomposition at q (..., nq)."""
+    M, A = mass_matrix(robot, q), checked(constraint).jacobian(robot, q)
+    try:
+        L = np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        explain_singular(robot, np.asarray(q, dtype=float))
+        raise ConstraintError("the mass matrix is not that of a state: q is not a number.") from None
+    B = np.swapaxes(np.linalg.solve(L, np.swapaxes(A, -1, -2)), -1, -2)
+    length = np.linalg.norm(B, axis=-1)
+    nothing = np.abs(A).max(-1, initial=0.0) < 1e-12
+    length = np.where(nothing, 1.0, length)
+    U, s, Wt = np.linalg.svd(np.where(nothing[..., None], 0.0, B / length[..., None]), full_matrices=False)
+    rank = (s > DEPENDENT * np.maximum(s[..., :1], 1.0)).sum(-1)
+    return Decomposition(L, length, U, s, Wt, rank)
+
+
+def multipliers_for(d: Decomposition, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The shortest λ (..., m) with A M⁻¹ Aᵀ λ = right (..., m), and how far dependent rows contradict each other (..., m)."""
+    r = right / d.length
+    along = np.einsum("...ij,...i->...j", d.U, r)
+    kept = np.where(d.inverse > 0, along, 0.0)
+    rest = r - np.einsum("...ij,...j->...i", d.U, kept)
+    return np.einsum("...ij,...j->...i", d.U, kept * d.inverse**2) / d.length, rest
+
+
+def check_consistent(
+    robot: Robot, constraint: Constraint, right: np.ndarray, rest: np.ndarray, length: np.ndarray, what: str
+) -> None:
+    """An error that names the rows where a right side asks of dependent rows what they cannot all do."""
+    size = np.linalg.norm(right / length, axis=-1, keepdims=True)
+    bad = np.abs(rest) > CONTRADICTION * size + 1e-10
+    if bad.any():
+        state = np.argwhere(bad.any(-1))[0]
+        names = constraint.names(robot)
+        rows = [f"{names[k]} (by {rest[(*state, k)] * length[(*state, k)]:.3g})" for k in np.flatnonzero(bad[tuple(state)])]
+        where = f" in state {', '.join(map(str, state))}" if state.size else ""
+        raise ConstraintError(
+            f"rows of the constraint depend on each other and contradict{where}: {what} cannot hold in {', '.join(rows)}. "
+            "Leave rows out, or bring q and v onto the constraint first: see `project`."
+        )
+
+
+def solve_irregular(
+    robot: Robot,
+    constraint: Constraint,
+    q: Any,
+    v: Any,
+    tau: Any,
+    wrenches: Any,
+    friction: bool,
+    a: np.ndarray,
+    multipliers: np.ndarray,
+) -> None:
+    """Fill in a and λ of the states for which λ is nan."""
+    states = np.isnan(multipliers).any(-1)
+    batch = states.shape
+    pick = lambda x, core: np.broadcast_to(np.asarray(x, dtype=float), (*batch, *core))[states]  # noqa: E731
+    q, v, tau = pick(q, (robot.nq,)), pick(v, (robot.nv,)), pick(tau, (robot.nv,))
+    wrenches = None if wrenches is None else pick(wrenches, (robot.n_links, 6))
+    given = np.isfinite(q).all(-1) & np.isfinite(v).all(-1) & np.isfinite(tau).all(-1)
+    if not given.all():  # what is not a number has no motion: nan stays, the rest is solved
+        inner = states.copy()
+        inner[states] = given
+        if not given.any():
+            return
+        states, q, v, tau = inner, q[given], v[given], tau[given]
+        wrenches = None if wrenches is None else wrenches[given]
+    explain_singular(robot, q)
+    force = tau - bias_force(robot, q, v, wrenches)
+    if friction:
+        force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
+    d = decompose(robot, constraint, q)
+    A, bias = constraint.jacobian(robot, q), constraint.bias(robot, q, v)
+    back = lambda x: np.linalg.solve(np.swapaxes(d.L, -1, -2), np.linalg.solve(d.L, x[..., None]))[..., 0]  # noqa: E731
+    free = back(force)
+    _, rest = multipliers_for(d, bias)
+    check_consistent(robot, constraint, bias, rest, d.length, "the acceleration that velocities ask for")
+    right = np.einsum("...ij,...j->...i", A, free) + bias
+    found = -multipliers_for(d, right)[0]
+    a[states] = free + back(np.einsum("...ji,...j->...i", A, found))
+    multipliers[states] = found
+
+
+class Rank(NamedTuple):
+    """How many rows of a constraint are independent at a configuration, and which are implied by the others."""
+
+    rank: int
+    freedoms: int
+    """nv - rank: in how many directions the robot can move."""
+    redundant: tuple[str, ...]
+    """Names of rows that, going through them in their order, those before already imply; removing them changes no motion."""
+    singular_values: np.ndarray
+    """Of the rows divided by their lengths in the metric, the largest first."""
+
+    def __str__(self) -> str:
+        text = f"rank {self.rank}, {self.freedoms} freedom{'s' * (self.freedoms != 1)}"
+        return text + (f"; implied by other rows: {', '.join(self.redundant)}" if self.redundant else "")
+
+
+def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:
+    """The rank of a constraint at one configuration q (nq,), and its redundant rows."""
+    q = np.asarray(robot._checked(q, "q", robot.nq), dtype=float)
+    d = decompose(robot, constraint, q)
+    B = d.U * d.s @ d.Wt
+    redundant, basis = [], np.zeros((robot.nv, 0))
+    for name, row in zip(constraint.names(robot), B, strict=True):
+        rest = row - basis @ (basis.T @ row)
+        rest = rest - basis @ (basis.T @ rest)
+        if basis.shape[1] == d.rank or np.linalg.norm(rest) <= np.sqrt(DEPENDENT) * 1e-2:
+            redundant.append(name)
+        else:
+            basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
+    return Rank(int(d.rank), robot.nv - int(d.rank), tuple(redundant), d.s)
