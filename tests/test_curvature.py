@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -274,6 +276,16 @@ def test_native_code_of_a_robot_with_mimic_joints(monkeypatch):
     robot = cj.Robot(robot.name, robot.links, robot.frames, robot.gravity)
     assert relative(native[0], cj.curvature(robot, q)) < 1e-10
     assert relative(native[1], cj.christoffel(robot, q)) < 1e-12
+
+
+@pytest.mark.native
+def test_what_the_plain_call_runs_as_written_compiles_when_asked_for():
+    robot = cj.load("planar11r")
+    assert robot.nv > cj.curvature.kernel.largest
+    q = robot.random(np.random.default_rng(9), 3)
+    call = cj.compile(cj.curvature, robot)
+    assert inspect.isbuiltin(call)
+    assert relative(call(q), cj.curvature(robot, q)) < 1e-10
 
 
 @pytest.mark.parametrize("name", ["coriolis_matrix", "curvature"])
