@@ -1,0 +1,85 @@
+"""The discrete mechanics that variational integrators stand on: momenta, forces and group maps of the joints.
+
+Velocities are left-trivialised: q moves by `robot.integrate(q, h v)`, for a free base T exp(h v). Momenta p = ∂T/∂v and forces are
+the covectors that pair with them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Array, concat, like, mv, transpose
+from ..dynamics.newton_euler import joint_forces, subspaces, velocities
+from ..kernel.dispatch import kernel
+from ..kinematics.poses import relative_poses
+from ..lie import inertia, se3
+from ..robot.robot import Robot
+
+_GROUPS: dict[str, tuple[int, ...]] = {"spherical": (0, 1, 2), "planar": (2, 3, 4), "free": (0, 1, 2, 3, 4, 5)}
+"""Where the velocities of a joint that moves as a subgroup of SE(3) stand among those of a free body."""
+
+
+@kernel("nv", "nv", q="nq", v="nv", joint_space=True)
+def momentum_and_force(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
+    """p = ∂T/∂v = M(q) v and f = ∂(T - U)/∂q along the tangent vectors of `integrate`, both (..., nv), in O(n).
+
+    With Pᵢ the momentum and Wᵢ the weight of link i and all that it carries, in that link's frame: pᵢ = Sᵢᵀ Pᵢ, and as a small
+    motion η of joint i changes every twist beyond it by the bracket of what carries the joint with Sᵢ η,
+
+        fᵢ = Sᵢᵀ (ad*_{Vᵢ - Sᵢ vᵢ} Pᵢ + Wᵢ);
+
+    Kool (2004) has the same in space coordinates. Lagrange's equations are ṗ - ad*_v p = f + τ.
+    """
+    x, w = robot.tree_q(q), robot.tree_v(v)
+    poses, S = relative_poses(robot, x), subspaces(robot, x)
+    V, own = velocities(robot, poses, S, w)
+    fall = concat([like(np.zeros(3), x), robot.gravity])
+    P: list[Array] = [None] * robot.n_links
+    W: list[Array] = [None] * robot.n_links
+    A: list[Array] = [None] * robot.n_links
+    for i in robot.order:
+        A[i] = se3.Ad_inv_act(poses[i], fall if robot.parents[i] < 0 else A[robot.parents[i]])
+        P[i], W[i] = inertia.apply(robot.inertias[i], V[i]), inertia.apply(robot.inertias[i], A[i])
+    for i in reversed(robot.order):
+        if (parent := robot.parents[i]) >= 0:
+            P[parent] = P[parent] + se3.Ad_inv_dual_act(poses[i], P[i])
+            W[parent] = W[parent] + se3.Ad_inv_dual_act(poses[i], W[i])
+    F = []
+    for i, share in enumerate(own):
+        n = S[i].shape[-2]
+        carrier = V[i] if n < 2 else V[i] - share  # the bracket of one screw with itself is zero
+        F.append(se3.ad_dual_act(carrier, P[i]) + W[i])
+    p, f = joint_forces(robot, S, P) + robot.armature * w, joint_forces(robot, S, F)
+    for i, link in enumerate(robot.links):
+        if link.joint.kind == "universal":  # the second angle turns the first screw
+            at = robot.tree_v_slices[i].start
+            turned = se3.ad_act(S[i][..., 0, :], S[i][..., 1, :]) * w[..., at : at + 1]
+            f = f + (turned * P[i]).sum(-1)[..., None] * like(np.eye(robot.tree_nv)[at + 1], f)
+    return robot.from_tree(p), robot.from_tree(f)
+
+
+def _moved(robot: Robot, x: Array, covectors: Array, operator: str) -> Array:
+    """Covectors (..., nv) under the dual of an operator of the joints' groups at x (..., nv); of angles and lengths, themselves."""
+    parts = []
+    for i, link in enumerate(robot.links):
+        if i in robot.mimics or not robot.kind(i).nv:
+            continue
+        place = robot._v_slices[i]
+        part = covectors[..., place]
+        if (rows := _GROUPS.get(link.joint.kind)) is not None:
+            embedding = like(np.eye(6)[:, list(rows)], x)
+            xi = mv(embedding, x[..., place])
+            matrix = se3.Ad(se3.exp(xi)) if operator == "Ad" else se3.dexp(xi)
+            part = mv(transpose(embedding), mv(transpose(matrix), mv(embedding, part)))
+        parts.append(part)
+    return concat(parts) if parts else covectors
+
+
+def coadjoint(robot: Robot, x: Array, p: Array) -> Array:
+    """Ad*_{exp x} p: a momentum of the configuration q, seen from q exp(x)."""
+    return _moved(robot, x, p, "Ad")
+
+
+def dexp_dual(robot: Robot, x: Array, p: Array) -> Array:
+    """dexp(x)ᵀ p."""
+    return _moved(robot, x, p, "dexp")

@@ -1,0 +1,94 @@
+"""What may happen during a motion: events, where a function of the state passes zero, and contacts, where a gap closes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..constraints.constraint import Constraint, checked
+from ..constraints.impacts import check_restitution
+from ..errors import CoadjointError
+from ..robot.robot import Robot
+
+
+@dataclass(frozen=True)
+class Event:
+    """The time at which when(q, v, t) passes zero.
+
+    direction: 1 for upwards only, -1 for downwards only, 0 for both. The motion ends there if `terminal`, and else goes on, from
+    the state that then(q, v) -> (q, v) gives where there is one.
+    """
+
+    when: Callable[[np.ndarray, np.ndarray, float], Any]
+    direction: int = 0
+    terminal: bool = False
+    then: Callable[[np.ndarray, np.ndarray], tuple[Any, Any]] | None = None
+    name: str = "event"
+
+    def __post_init__(self) -> None:
+        if not callable(self.when):
+            raise CoadjointError(f"the event {self.name!r} has when = {self.when!r}; expected a function of q, v and t.")
+        if self.direction not in (-1, 0, 1):
+            raise CoadjointError(f"the event {self.name!r} has direction {self.direction!r}; expected 1, -1 or 0.")
+
+    def crossed(self, before: float, after: float) -> bool:
+        """Whether it lies between two values of the function."""
+        up, down = before < 0 <= after, before > 0 >= after
+        return up if self.direction > 0 else down if self.direction < 0 else up or down
+
+
+@dataclass(frozen=True)
+class Contact:
+    """The values φ(q) of a holonomic constraint are gaps, φ ≥ 0: where one closes there is an impact, and then rest or rebound.
+
+    restitution: 0 to 1. Contact is without friction: it pushes along A, and never pulls.
+    """
+
+    constraint: Constraint
+    restitution: float = 0.0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        checked(self.constraint)
+        e = np.asarray(self.restitution, dtype=float)
+        if e.ndim:
+            raise CoadjointError(f"restitution is {self.restitution!r}; expected one number for a contact.")
+        check_restitution(e)
+
+
+class Contacts:
+    """All contacts of a motion, row by row."""
+
+    def __init__(self, robot: Robot, contacts: list[Contact]) -> None:
+        self.robot, self.names = robot, [name for c in contacts for name in _names(robot, c)]
+        self.restitution = np.array([c.restitution for c in contacts for _ in _names(robot, c)], dtype=float)
+        self.whole = Constraint.all(c.constraint for c in contacts) if contacts else None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def gaps(self, q: np.ndarray) -> np.ndarray:
+        """φ (..., rows)."""
+        return np.zeros((*q.shape[:-1], 0)) if self.whole is None else np.asarray(self.whole.residual(self.robot, q))
+
+    def jacobian(self, q: np.ndarray) -> np.ndarray:
+        """A (..., rows, nv)."""
+        return np.zeros((0, self.robot.nv)) if self.whole is None else np.asarray(self.whole.jacobian(self.robot, q))
+
+    def bias(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Ȧ v (..., rows)."""
+        return np.zeros(0) if self.whole is None else np.asarray(self.whole.bias(self.robot, q, v))
+
+
+def _names(robot: Robot, contact: Contact) -> list[str]:
+    """A name for every row; an error for rows without a gap."""
+    own = contact.constraint.names(robot)
+    if len(contact.constraint.holonomic_rows(robot)) < len(own):
+        raise CoadjointError(
+            f"the contact {contact.name or own[0]!r} has no gap: some of its rows hold velocities, or leave open where. Take a holonomic "
+            "constraint, as Constraint.point(robot, frame, 'z', at=0)."
+        )
+    return [contact.name or x for x in own]

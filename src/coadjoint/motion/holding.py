@@ -1,0 +1,79 @@
+"""Keeping states on a constraint inside compiled code: a fixed number of corrections, rows that depend on each other allowed.
+
+A M⁻¹ Aᵀ gets a small multiple of 1 added, so that redundant rows do no harm, and every correction is repeated until the effect of that
+is gone: what is left after k turns is the (REGULARIZATION / σ)ᵏ-th part, σ the least singular value of independent rows of length one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import Array, dot, like, mv, solve_spd, stack, transpose
+from ..constraints.constraint import Constraint
+from ..dynamics import forward_dynamics, mass_matrix
+from ..kernel.dispatch import kernel
+from ..robot.robot import Robot
+
+REGULARIZATION = 1e-8
+"""What is added to A M⁻¹ Aᵀ, relative to its diagonal."""
+TURNS = 3
+
+
+def inverse(a: Array) -> Array:
+    """A⁻¹ (..., n, n) of a symmetric positive definite matrix."""
+    return solve_spd(a, like(np.eye(a.shape[-1]), a))
+
+
+class Bound:
+    """The constraint at q, with W = M⁻¹ or near it: what impulses it answers with."""
+
+    def __init__(self, robot: Robot, constraint: Constraint, q: Array, W: Array) -> None:
+        self.robot, self.constraint, self.q, self.W = robot, constraint, q, W
+        self.A = constraint.jacobian(robot, q)
+        G = self.A @ W @ transpose(self.A)
+        one = like(np.eye(G.shape[-1]), G)
+        mean = (G * one).sum((-2, -1))[..., None, None] / G.shape[-1]
+        self.inverse = inverse(G + (REGULARIZATION * mean) * one)
+
+    def impulse(self, rate: Array) -> Array:
+        """Aᵀ Λ (..., nv) that takes the rate (..., m) of the rows away."""
+        return mv(transpose(self.A), mv(self.inverse, -rate))
+
+    def tangent(self, p: Array) -> Array:
+        """The momentum p + Aᵀ Λ, with A M⁻¹ (p + Aᵀ Λ) = 0."""
+        for _ in range(TURNS):
+            p = p + self.impulse(mv(self.A, mv(self.W, p)))
+        return p
+
+
+def row_rates(robot: Robot, constraint: Constraint, values: Array | None, velocities: Array) -> Array:
+    """The rows' values where they have one, and their velocities (..., m) elsewhere."""
+    place = {int(row): k for k, row in enumerate(constraint.holonomic_rows(robot))}
+    return stack([values[..., place[k]] if k in place else velocities[..., k] for k in range(velocities.shape[-1])])
+
+
+@kernel("nq", "nv", q="nq", v="nv")
+def settled(robot: Robot, constraint: Constraint, q: Array, v: Array) -> tuple[Array, Array]:
+    """q and v from nearby to the constraint, along the metric: chords of Newton's iteration for q, the projection P v for v."""
+    q = robot.normalize(q)
+    W = inverse(mass_matrix(robot, q))
+    if len(constraint.holonomic_rows(robot)):
+        bound = Bound(robot, constraint, q, W)
+        for _ in range(TURNS):
+            far = row_rates(robot, constraint, constraint.residual(robot, q), 0.0 * bound.A[..., 0])
+            q = robot.integrate(q, mv(W, bound.impulse(far)))
+        W = inverse(mass_matrix(robot, q))
+    bound = Bound(robot, constraint, q, W)
+    for _ in range(TURNS):
+        v = v + mv(W, bound.impulse(mv(bound.A, v)))
+    return q, v
+
+
+@kernel("nv", q="nq", v="nv", tau="nv")
+def held_acceleration(robot: Robot, constraint: Constraint, q: Array, v: Array, tau: Array, friction: bool = False) -> Array:
+    """The acceleration of `constrained_dynamics`, also where rows depend on each other."""
+    a = forward_dynamics(robot, q, v, tau, friction=friction)
+    bound, bias = Bound(robot, constraint, q, inverse(mass_matrix(robot, q))), constraint.bias(robot, q, v)
+    for _ in range(TURNS):
+        a = a + mv(bound.W, bound.impulse(mv(bound.A, a) + bias))
+    return a

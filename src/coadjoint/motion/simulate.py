@@ -1,0 +1,232 @@
+"""Simulation of one robot: `simulate`, the common door to the adaptive and the variational integrators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..arrays import mv
+from ..constraints.constraint import Constraint
+from ..dynamics import mass_matrix, mass_matrix_inverse
+from ..errors import CoadjointError, ShapeError
+from ..robot.robot import Robot
+from .adaptive import TOUCHING, Flow
+from .events import Contact, Contacts, Event
+from .holding import settled
+from .mechanics import SLOW, Control, Mechanics
+from .rollout import check_converged, variational_step
+from .starting import check_start
+from .trajectory import Trajectory
+from .variational import COMPOSITIONS
+
+METHODS = {"adaptive": 8, "variational": 2, "symplectic": 4}
+"""The methods and their orders."""
+CHUNK = 1 << 14
+"""Steps that run natively in one go: short enough for progress and interruption."""
+
+
+def simulate(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    t: Any,
+    control: Control | Any = None,
+    constraints: Constraint | Iterable[Constraint] | None = None,
+    events: Iterable[Event | Contact] | Event | Contact = (),
+    *,
+    method: str = "adaptive",
+    tolerance: float = 1e-10,
+    step: float = 1e-3,
+    friction: bool = False,
+    report: Callable[[float], None] | None = None,
+) -> Trajectory:
+    """The motion from the state q (nq,), v (nv,) over t, a duration or the times (N,) at which states are wanted, the first the start.
+
+    control: joint forces (nv,), or control(robot, q, v, t) that gives them. constraints hold throughout, at rounding. events: `Event`s,
+    and `Contact`s with their impacts, located in time; bounces without end are recognised and end at rest.
+
+    method "adaptive" (order 8) keeps the local error below `tolerance` and knows the state at every time between. "variational" (order
+    2) and "symplectic" (its composition of order 4) take steps of about `step` seconds, natively, and keep energy without trend, for as
+    long as you like; a control for them is written with array operations, and they take no events. `report` is called with the part
+    that is done. Interrupted (Ctrl-C), the motion so far is returned, `stopped` being "interrupted".
+    """
+    q, v = _state(robot, q, v)
+    times = _times(t)
+    if method not in METHODS:
+        raise CoadjointError(f"method is {method!r}; choose from {', '.join(METHODS)}.")
+    for name, x in (("tolerance", tolerance), ("step", step)):
+        if not (np.isfinite(x) and x > 0):
+            raise CoadjointError(f"{name} is {x!r}; expected a positive number.")
+    if control is not None and not callable(control):
+        control = np.asarray(control, dtype=float)
+        if control.shape != (robot.nv,) or not np.all(np.isfinite(control)):
+            raise ShapeError(
+                f"control has shape {control.shape}; expected {robot.nv} finite joint forces, or a function that gives them."
+            )
+    happening = [events] if isinstance(events, Event | Contact) else list(events)
+    for x in happening:
+        if not isinstance(x, Event | Contact):
+            raise CoadjointError(f"events have {x!r}; expected Event or Contact.")
+    constraint = _together(constraints)
+    if constraint is not None:
+        constraint = check_start(robot, constraint, q, v)
+        q, v = settled(robot, constraint, q, v)
+    contacts = Contacts(robot, [x for x in happening if isinstance(x, Contact)])
+    mechanics = Mechanics(robot, control, constraint, contacts, friction)
+    _check_contacts(mechanics, q, v)
+    say = (lambda part: None) if report is None else report
+    if method == "adaptive":
+        return _adaptive(mechanics, times, q, v, [x for x in happening if isinstance(x, Event)], tolerance, say)
+    if happening:
+        raise CoadjointError(f"method {method!r} takes no events or contacts; choose 'adaptive' for them.")
+    return _variational(mechanics, times, q, v, COMPOSITIONS[METHODS[method]], step, say)
+
+
+def _adaptive(
+    mechanics: Mechanics,
+    times: np.ndarray,
+    q: np.ndarray,
+    v: np.ndarray,
+    events: list[Event],
+    tolerance: float,
+    report: Callable[[float], None],
+) -> Trajectory:
+    start, end = float(times[0]), float(times[-1])
+    flow = Flow(mechanics, start, q, v, events, tolerance)
+    try:
+        stopped = flow.advance(end, lambda now: report((now - start) / (end - start)))
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    times = times[times <= flow.t]
+    if stopped and flow.t > times[-1]:
+        times = np.append(times, flow.t)
+    if not flow.pieces:
+        times = times[:1]
+    made = Trajectory(mechanics.robot, times, q[None], v[None], v[None], pieces=tuple(flow.pieces))
+    qs, vs = made(times) if flow.pieces else (q[None], v[None])
+    if stopped and flow.pieces:  # the state after what stopped it
+        qs[-1], vs[-1] = flow.q, flow.v
+    return _whole(mechanics, times, qs, vs, tuple(flow.happenings), stopped, tuple(flow.pieces))
+
+
+def _variational(
+    mechanics: Mechanics,
+    times: np.ndarray,
+    q: np.ndarray,
+    v: np.ndarray,
+    parts: tuple[float, ...],
+    step: float,
+    report: Callable[[float], None],
+) -> Trajectory:
+    """Steps in chunks of native code; only the states at the wanted times are kept."""
+    robot, control = mechanics.robot, mechanics.control
+    constant = control is not None and not callable(control)
+    take = variational_step(robot, None if constant else control, mechanics.friction, mechanics.constraint, constant)
+    repeat = getattr(getattr(take, "__self__", None), "repeat", None)
+    counts = np.maximum(1, np.ceil(np.diff(times) / step - 1e-9)).astype(int)
+    # All times and lengths of steps, made as they are needed: there may be millions.
+    p, w = mass_matrix(robot, q) @ v, v
+    qs, ps = [q], [p]
+    stopped = ""
+    try:
+        for k, n in enumerate(counts):
+            h = (times[k + 1] - times[k]) / n
+            for first in range(0, n, CHUNK):
+                some = min(CHUNK, n - first)
+                lengths = np.tile(np.array(parts) * h, some)
+                begin = times[k] + first * h + np.concatenate([[0.0], np.cumsum(lengths)[:-1]])
+                third = np.tile(control, (len(lengths), 1)) if constant else (begin + lengths / 2)[:, None]
+                q, p, w, left = _steps(take, repeat, (q, p, w), [third, lengths[:, None]])
+                check_converged(left[None], h, first)
+                report((times[k] + (first + some) * h - times[0]) / (times[-1] - times[0]))
+            qs.append(q)
+            ps.append(p)
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    states = np.array(qs[: len(ps)])
+    vs = mv(mass_matrix_inverse(robot, states), np.array(ps))
+    return _whole(mechanics, times[: len(states)], states, vs, (), stopped, ())
+
+
+def _steps(take: Any, repeat: Any, state: tuple[np.ndarray, ...], given: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """The last state after steps with these inputs (steps, n), and how far each was from converged."""
+    steps = len(given[0])
+    rows = [np.empty((1, steps + 1, x.size)) for x in state] + [np.empty((1, steps + 1, 1))]
+    for row, x in zip(rows, state, strict=False):
+        row[0, 0] = x
+    inputs = [x[:, :-1] for x in rows[:3]] + [np.ascontiguousarray(x)[None] for x in given]
+    outputs = [x[:, 1:] for x in rows]
+    if repeat is not None:
+        repeat(inputs, outputs, steps, 1)
+    else:
+        for k in range(steps):
+            take(*(x[:, k] for x in inputs), out=tuple(x[:, k] for x in outputs))
+    return (*(x[0, -1].copy() for x in rows[:3]), rows[3][0, 1:, 0])
+
+
+def _whole(
+    mechanics: Mechanics, times: np.ndarray, q: np.ndarray, v: np.ndarray, happenings: Any, stopped: str, pieces: Any
+) -> Trajectory:
+    tau = (
+        np.array([mechanics.force(a, b, float(t)) for a, b, t in zip(q, v, times, strict=True)])
+        if mechanics.control is not None
+        else 0 * v
+    )
+    return Trajectory(mechanics.robot, times, q, v, tau, happenings, mechanics.constraint, stopped, pieces)
+
+
+def _state(robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+    """One state of finite numbers, its quaternions of length one."""
+    q, v = (np.asarray(robot._checked(x, name, n), dtype=float) for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv)))
+    for name, x, n in (("q", q, robot.nq), ("v", v, robot.nv)):
+        if x.ndim != 1:
+            raise ShapeError(
+                f"{name} has shape {x.shape}; `simulate` takes one state, ({n},). For a batch there is `coadjoint.rollout`."
+            )
+        if not np.all(np.isfinite(x)):
+            raise CoadjointError(f"{name} has entries that are not finite numbers.")
+    return robot.normalize(q), v
+
+
+def _times(t: Any) -> np.ndarray:
+    """The times at which states are wanted; 201 of a duration."""
+    try:
+        times = np.asarray(t, dtype=float)
+    except (TypeError, ValueError):
+        raise CoadjointError(f"t is {t!r}; expected a duration, or the times at which states are wanted.") from None
+    if (
+        not np.all(np.isfinite(times))
+        or times.ndim > 1
+        or (times.ndim == 0 and times <= 0)
+        or (times.ndim and np.any(np.diff(times) <= 0))
+    ):
+        raise CoadjointError(f"t is {t!r}; expected a positive duration in seconds, or growing times.")
+    if times.ndim and len(times) < 2:
+        raise CoadjointError(f"t has {len(times)} times; expected two or more, the first the start.")
+    return times if times.ndim else np.linspace(0.0, float(times), 201)
+
+
+def _together(constraints: Any) -> Constraint | None:
+    if constraints is None or isinstance(constraints, Constraint):
+        return constraints
+    try:
+        several = list(constraints)
+    except TypeError:
+        several = [constraints]
+    return Constraint.all(several) if several else None
+
+
+def _check_contacts(mechanics: Mechanics, q: np.ndarray, v: np.ndarray) -> None:
+    """An error where a gap is negative at the start, or closes already while the row approaches."""
+    contacts = mechanics.contacts
+    gaps, rates = contacts.gaps(q), contacts.jacobian(q) @ v
+    for name, gap, rate in zip(contacts.names, gaps, rates, strict=True):
+        if gap < -TOUCHING:
+            raise CoadjointError(f"the contact {name!r} is penetrated by {-gap:.3g} m at the start; expected a gap of 0 or more.")
+        if gap <= TOUCHING and rate < -SLOW * (1.0 + np.abs(v).max()):
+            raise CoadjointError(
+                f"the contact {name!r} touches at the start while v closes it further, at {-rate:.3g} m/s; start before the impact, or "
+                "with the velocity after it, as `coadjoint.impact` gives it."
+            )

@@ -1,0 +1,160 @@
+"""A simulated motion: its states, what happened on the way, and what can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..constraints.constraint import Constraint
+from ..constraints.impacts import Impact
+from ..dynamics import kinetic_energy, potential_energy
+from ..errors import CoadjointError
+from ..robot.robot import Robot
+from .states import States
+from .tables import write_states
+
+
+@dataclass(frozen=True)
+class Happening:
+    """Something that happened at a time: an event, an impact, contact that sets in or ends."""
+
+    time: float
+    kind: str
+    """"event", "impact", "contact" (set in), "rest" (after ever shorter bounces, at their limit) or "release"."""
+    name: str
+    q: np.ndarray
+    v: np.ndarray
+    """The velocity afterwards."""
+    impact: Impact | None = None
+    """The account of an impact; its rows are those of the constraints first, then those of the contacts that touched."""
+
+    def __str__(self) -> str:
+        return f"t = {self.time:.9g}: {self.kind} {self.name}" + (f" ({self.impact})" if self.impact is not None else "")
+
+
+Piece = tuple[float, float, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]]
+"""From when to when, and the states q, v at times between."""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """States q (N, nq), v (N, nv) at times (N,), and the motion between them: `trajectory(t)` gives q(t), v(t)."""
+
+    robot: Robot
+    time: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    """Joint forces of the control (N, nv)."""
+    happenings: tuple[Happening, ...] = ()
+    constraints: Constraint | None = None
+    stopped: str = ""
+    """Why it ended early: "" (it did not), "interrupted", or the name of the event."""
+    pieces: Sequence[Piece] = field(default=(), repr=False)
+    """Dense output; without it states are interpolated."""
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
+        """q (*t.shape, nq) and v (*t.shape, nv) at any times of the motion; at an impact, the state after it.
+
+        From the integrator's own dense output where it has one; else by cubic curves through neighbouring states, of fourth order.
+        """
+        t = np.asarray(t, dtype=float)
+        first, last = self.time[0], self.end
+        slack = 1e-12 * max(1.0, abs(last))
+        if t.size and not (t.min() >= first - slack and t.max() <= last + slack):
+            raise CoadjointError(f"t goes from {t.min():g} to {t.max():g}; the motion from {first:g} to {last:g} s.")
+        flat = np.clip(t.ravel(), first, last)
+        q, v = np.empty((flat.size, self.robot.nq)), np.empty((flat.size, self.robot.nv))
+        if not self.pieces:
+            q, v = self._interpolated(flat)
+        else:
+            index = np.searchsorted([start for start, _, _ in self.pieces], flat, side="right") - 1
+            for k in np.unique(index):
+                rows = index == k
+                q[rows], v[rows] = self.pieces[k][2](flat[rows])
+        return q.reshape(*t.shape, -1), v.reshape(*t.shape, -1)
+
+    @property
+    def end(self) -> float:
+        """The time up to which the motion is known."""
+        return float(self.pieces[-1][1] if self.pieces else self.time[-1])
+
+    def _interpolated(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cubic on the tangent space of the state before: q = q_k ⊕ x(t), x' = v to first order in x."""
+        if len(self) == 1:
+            return np.repeat(self.q, len(t), 0), np.repeat(self.v, len(t), 0)
+        k = np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self) - 2)
+        h = (self.time[k + 1] - self.time[k])[:, None]
+        s = (t - self.time[k])[:, None] / h
+        x1 = self.robot.difference(self.q[k], self.q[k + 1])
+        v0, v1 = self.v[k], self.v[k + 1]
+        x = (s**3 - 2 * s**2 + s) * h * v0 + (3 * s**2 - 2 * s**3) * x1 + (s**3 - s**2) * h * v1
+        v = (3 * s**2 - 4 * s + 1) * v0 + (6 * s - 6 * s**2) * x1 / h + (3 * s**2 - 2 * s) * v1
+        return self.robot.integrate(self.q[k], x), v
+
+    # --- what can be asked
+
+    @property
+    def kinetic_energy(self) -> np.ndarray:
+        """T (N,)."""
+        return kinetic_energy(self.robot, self.q, self.v)
+
+    @property
+    def potential_energy(self) -> np.ndarray:
+        """U (N,)."""
+        return potential_energy(self.robot, self.q)
+
+    @property
+    def energy(self) -> np.ndarray:
+        """T + U (N,)."""
+        return self.kinetic_energy + self.potential_energy
+
+    @property
+    def impacts(self) -> tuple[Happening, ...]:
+        """The impacts on the way."""
+        return tuple(x for x in self.happenings if x.kind == "impact")
+
+    def drift(self) -> tuple[float, float]:
+        """The largest value of a holonomic row, and the largest velocity of any row, over all states; 0 without constraints."""
+        if self.constraints is None:
+            return 0.0, 0.0
+        values = self.constraints.residual(self.robot, self.q)
+        rates = np.einsum("nij,nj->ni", self.constraints.jacobian(self.robot, self.q), self.v)
+        return 0.0 if values is None else float(np.abs(values).max()), float(np.abs(rates).max())
+
+    @property
+    def states(self) -> States:
+        """The states as a table."""
+        return States(self.q, self.v, None, self.tau, self.time)
+
+    # --- files
+
+    def save(self, path: str | Path) -> None:
+        """Write time, q, v and tau: .npz, .parquet or .csv."""
+        write_states(path, self.robot, self.states)
+
+    def plot(self, path: str | Path) -> None:
+        """Draw positions, velocities and energies: .png, .svg, .pdf or .html."""
+        from ..show.trajectories import draw_trajectory
+
+        draw_trajectory(path, self)
+
+    def animate(self, path: str | Path, *, frames_per_second: float = 25.0, speed: float = 1.0) -> None:
+        """Write a film of the links as a stick figure: .gif, .html, or .mp4 where ffmpeg is installed."""
+        from ..show.animation import animate
+
+        animate(path, self, frames_per_second=frames_per_second, speed=speed)
+
+    def __str__(self) -> str:
+        e = self.energy
+        text = f"{self.robot.name}: {len(self)} states from {self.time[0]:g} to {self.time[-1]:g} s, energy {e[0]:.6g} to {e[-1]:.6g} J"
+        kinds = [x.kind for x in self.happenings]
+        text += "".join(f", {kinds.count(k)} {k}{'s' * (kinds.count(k) > 1)}" for k in dict.fromkeys(kinds))
+        return text + (f"; stopped: {self.stopped}" if self.stopped else "")
