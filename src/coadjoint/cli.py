@@ -65,6 +65,26 @@ def parser() -> argparse.ArgumentParser:
     geometry.add_argument("--joints", nargs=2, metavar=("I", "J"), help=which)
     geometry.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg, .pdf or .html")
 
+    redundancy = add("redundancy", "tell what a robot can do besides its task, and how it drifts round a closed path")
+    redundancy.add_argument("--frame", metavar="NAME", help="the frame that has the task (default: tip, or the last one)")
+    rows = "rows of its twist (ω, v), 0 to 5, as 3 4 5 for the position; without it as many as leave freedoms"
+    redundancy.add_argument("--rows", nargs="+", type=int, metavar="K", help=rows)
+    redundancy.add_argument("--loops", type=int, default=3, metavar="N", help="how often round the path (default: 3)")
+    redundancy.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg, .pdf or .html")
+
+    simulate = add("simulate", "let a robot move from a state, under gravity, and draw or film it")
+    simulate.add_argument("--duration", type=float, default=5.0, metavar="S", help="seconds (default: 5)")
+    simulate.add_argument("--q", type=float, nargs="+", metavar="X", help="the configuration to start from (default: home)")
+    simulate.add_argument("--v", type=float, nargs="+", metavar="X", help="the velocity to start with (default: none)")
+    methods = "adaptive (order 8), variational (order 2) or symplectic (order 4), which keep energy for long (default: adaptive)"
+    simulate.add_argument("--method", choices=("adaptive", "variational", "symplectic"), default="adaptive", help=methods)
+    simulate.add_argument("--step", type=float, default=1e-3, metavar="S", help="seconds of a variational step (default: 0.001)")
+    simulate.add_argument("--samples", type=int, default=501, metavar="N", help="how many states to keep (default: 501)")
+    simulate.add_argument("--friction", action="store_true", help="with the joints' viscous and Coulomb friction")
+    simulate.add_argument("--out", metavar="FILE", help="write time, q, v, tau: .csv, .npz or .parquet")
+    simulate.add_argument("--plot", metavar="FILE", help="draw positions, velocities and energies: .png, .svg, .pdf or .html")
+    simulate.add_argument("--animate", metavar="FILE", help="film the robot as a stick figure: .gif, .html or .mp4")
+
     convert = add("convert", "write a robot as URDF, MJCF or JSON, by the extension", robot=False)
     convert.add_argument("robot", metavar="IN", help=ROBOT)
     convert.add_argument("out", metavar="OUT", help="the file to write: .urdf, .xml (MJCF) or .json")

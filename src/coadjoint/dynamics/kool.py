@@ -29,9 +29,7 @@ class _Lines:
     def __init__(self, robot: Robot, q: Array, v: Array | None = None) -> None:
         for i, link in enumerate(robot.links):
             if robot.kind(i).nv > 1:
-                raise ModelError(
-                    f"joint {link.joint.name!r} is {link.joint.kind}; line vectors are of joints with one axis: revolute, prismatic, helical."
-                )
+                raise ModelError(f"joint {link.joint.name!r} is {link.joint.kind}; line vectors are of joints with one axis.")
         self.robot, q = robot, robot.tree_q(q)
         self.poses = absolute_poses(robot, relative_poses(robot, q))
         self.joint = [i for i in range(robot.n_links) if robot.kind(i).nv]

@@ -1,6 +1,7 @@
 """Paths in SE(3): poses over time with their body twists, for a robot to follow.
 
-A path goes from s = 0 to s = 1 in `duration` seconds, evenly or, with `rest`, from rest to rest by s = τ³ (10 - 15 τ + 6 τ²), τ = t / duration.
+A path goes from s = 0 to s = 1 in `duration` seconds: evenly, or with `rest` from rest to rest by s = τ³ (10 - 15 τ + 6 τ²), where
+τ = t / duration.
 
     geodesic    T₀ exp(s log(T₀⁻¹ T₁)), a screw motion; or, `kind="double"`, the rotation and the straight line each by itself: the
                 geodesic of the double-geodesic metric of Altafini (2004)
@@ -83,7 +84,7 @@ def geodesic_path(start: Any, goal: Any, duration: float = 1.0, rest: bool = Fal
 def circle_path(
     start: Any, center: Any, axis: Any, angle: float = 2 * np.pi, duration: float = 1.0, rest: bool = False, turn: bool = False
 ) -> Path:
-    """From a pose (4, 4) round the axis (3,) through the point `center` (3,), in space, by `angle`; with `turn` the orientation goes along."""
+    """From a pose (4, 4) round the axis (3,) through the point `center` (3,), in space; with `turn` the orientation goes along."""
     T0, c = as_pose(start, "start"), np.asarray(center, dtype=float)
     w = np.asarray(axis, dtype=float)
     if c.shape != (3,) or w.shape != (3,) or not np.linalg.norm(w) > 0:

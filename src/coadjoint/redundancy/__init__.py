@@ -1,5 +1,6 @@
 """Redundant robots as geometry: tasks as submersions, horizontal lifts, operational space. See docs/redundancy.md."""
 
+from .ellipsoids import Ellipsoid, ellipsoid, manipulability, manipulability_gradient
 from .integrability import inverse_brackets, lift_brackets, oneill_tensor, vertical_brackets
 from .lift import (
     SingularTaskError,
@@ -15,7 +16,6 @@ from .lift import (
     vertical_projector,
     weighted_inverse,
 )
-from .manipulability import Ellipsoid, ellipsoid, manipulability, manipulability_gradient
 from .operational import (
     OperationalSpace,
     null_space_torque,
@@ -26,17 +26,27 @@ from .operational import (
     task_coriolis_matrix,
     task_torque,
 )
+from .self_motion import Optimum, fibre, optimize_self_motion, self_motion
+from .submersion import Repeatability, Submersion, pseudoinverse_defect, repeatability, submersion
 from .task import MapTask, Task
+from .tracking import Track, TrackingError, follow
 
 __all__ = [
     "Ellipsoid",
     "MapTask",
     "OperationalSpace",
+    "Optimum",
+    "Repeatability",
     "SingularTaskError",
+    "Submersion",
     "Task",
+    "Track",
+    "TrackingError",
     "dexterity",
     "effective_inertia",
     "ellipsoid",
+    "fibre",
+    "follow",
     "horizontal_basis",
     "horizontal_lift",
     "inverse_brackets",
@@ -48,10 +58,15 @@ __all__ = [
     "null_space_torque",
     "oneill_tensor",
     "operational_space",
+    "optimize_self_motion",
     "prioritized_inverse",
     "prioritized_torque",
+    "pseudoinverse_defect",
+    "repeatability",
+    "self_motion",
     "singular_rows",
     "split_velocity",
+    "submersion",
     "task_acceleration",
     "task_coriolis_matrix",
     "task_torque",

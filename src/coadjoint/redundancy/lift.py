@@ -188,7 +188,7 @@ def _gradient(robot: Robot, q: Array, force: Array) -> Array:
 
 
 def vertical_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
-    """Columns (..., nv, nv - size) that span the vertical velocities, orthonormal in M. NumPy arrays only; their order and sign are arbitrary."""
+    """Columns (..., nv, nv - size) that span the vertical velocities, orthonormal in M; their order and sign are arbitrary."""
     task = task_of(frame, rows)
     q = np.asarray(q, dtype=float)
     root = np.linalg.cholesky(mass_matrix(robot, q))  # M = root rootᵀ

@@ -5,7 +5,7 @@ With X = J v, the horizontal lift L (the dynamically consistent inverse) and Λ 
     Ẋ = J M⁻¹ (τ - C v - g) + J̇ v           Altafini (2004), (18) corrected: (18) has ad*_X X for the terms in v, and no gravity
     Λ Ẋ + μ + p = F,   F = Lᵀ τ,   μ = Lᵀ C v - Λ J̇ v,   p = Lᵀ g.
 
-Forces (1 - Jᵀ Lᵀ) τ do nothing to the task. For velocities v = L X the terms μ are 𝒞 X with 𝒞 = Lᵀ C L - Λ J̇ L, for which dΛ/dt - 2𝒞 is skew.
+Forces (1 - Jᵀ Lᵀ) τ do nothing to the task. For velocities v = L X the terms μ are 𝒞 X with 𝒞 = Lᵀ C L - Λ J̇ L, and dΛ/dt - 2𝒞 is skew.
 """
 
 from __future__ import annotations

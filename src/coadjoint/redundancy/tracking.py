@@ -1,0 +1,247 @@
+"""Following a path of the task: the lift of a path, with error control.
+
+From a configuration over the start of a path, dq/dt = L (X + k e) with an inverse L of J, the velocity X that the path asks for and what is
+missing to it, e. On the path e is zero and the solution is the lift of the path by L; k takes away what the steps of an integration
+leave. Steps are chosen for a local error of 1e-12, and what is read off between them is brought onto the path by Newton's method along L.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, like, mv
+from ..compiling import compile
+from ..errors import CoadjointError
+from ..geometry import flow
+from ..kinematics.paths import Path
+from ..robot.robot import Robot
+from .integrability import Inverse, constant_weight
+from .lift import SingularTaskError, dexterity, singular, split_of
+from .task import AnyTask, Task, task_of
+
+LOCAL = 1e-12
+"""Local error of a step, relative and absolute."""
+GAIN = 5.0
+"""k, in 1/s times 10 s over the duration of the path: the error left by the steps fades within a fifth of a tenth of it."""
+NEAR = 0.02
+"""A dexterity below this is reported as near a singularity."""
+POLISH = 4
+
+
+class TrackingError(CoadjointError):
+    """A path cannot be followed; the message says from where on and why."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """An inverse of the task's Jacobian: of a constant weight, of the mass matrix (weight None), or a user's own."""
+
+    name: str
+    weight: np.ndarray | None = field(default=None, compare=False)
+    function: Inverse | None = None
+    damping: float = 0.0
+
+    def inverse(self, robot: Robot, q: Array, task: AnyTask) -> Array:
+        """L (..., nv, size)."""
+        if self.function is not None:
+            return self.function(robot, q)
+        weight = None if self.weight is None else like(self.weight, q)
+        return split_of(robot, q, task, weight, self.damping).L
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.name, None if self.weight is None else self.weight.tobytes(), self.function, self.damping
+
+
+def method(robot: Robot, inverse: Any = "lift", damping: float = 0.0) -> Method:
+    """The inverse that "lift", "moore-penrose", a weight (nv, nv) or (nv,), or a function inverse(robot, q) -> (nv, size) names."""
+    if not (np.isfinite(damping) and damping >= 0):
+        raise CoadjointError(f"damping is {damping!r}; expected 0 or a positive number.")
+    if callable(inverse):
+        if damping:
+            raise CoadjointError("damping is for our own inverses; damp within the function you give.")
+        return Method(getattr(inverse, "__name__", "function"), None, inverse)
+    if isinstance(inverse, str) and inverse == "lift":
+        return Method("lift", None, None, float(damping))
+    name = inverse if isinstance(inverse, str) else "weighted"
+    return Method(name, constant_weight(robot, inverse), None, float(damping))
+
+
+@dataclass(frozen=True)
+class Track:
+    """A path of a task followed by a robot; `track(t)` gives q (..., *t.shape, nq) at any times of it."""
+
+    robot: Robot
+    task: AnyTask
+    method: Method
+    path: Callable[[Any], tuple[np.ndarray, np.ndarray]]
+    duration: float
+    solution: Any = field(repr=False)
+    batch: tuple[int, ...] = ()
+    time: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+    """(N,) times over the whole path, at which the following is known."""
+    q: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+    """(..., N, nq)"""
+    error: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+    """(..., N): what is missing to the path, |e|: radians and metres together for the pose of a frame."""
+    dexterity: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+    """(..., N), from 0 (singular) to 1."""
+
+    def __call__(self, t: Any) -> np.ndarray:
+        t = flow.times(t)
+        if np.any((t < 0) | (t > self.duration * (1 + 1e-12))):
+            raise CoadjointError(f"t is {t}; the path goes from 0 to {self.duration:g} s.")
+        flat = self.solution(np.minimum(t.ravel(), self.duration))
+        q = np.moveaxis(flat.reshape(*self.batch, self.robot.nq, t.size), -1, -2).reshape(*self.batch, *t.shape, self.robot.nq)
+        q = flow.unit(self.robot, q)
+        return q if self.method.damping else _onto(self.robot, self.task, self.method, q, self.path(t)[0])
+
+    def velocity(self, t: Any) -> np.ndarray:
+        """v (..., *t.shape, nv) = L X."""
+        t = flow.times(t)
+        q, (target, rate) = self(t), self.path(t)
+        return _rate(self.robot, self.task, self.method, 0.0)(q, *_spread(target, rate, q, self.task))[1]
+
+    @property
+    def drift(self) -> np.ndarray:
+        """(..., nv): from the first configuration to the last; on a closed path what the fibre has been gone along."""
+        return self.robot.difference(self.q[..., 0, :], self.q[..., -1, :])
+
+    @property
+    def near_singular(self) -> list[tuple[float, float]]:
+        """The times with their dexterities where it is least and below 0.02, for the robot that comes nearest."""
+        least = self.dexterity.reshape(-1, len(self.time)).min(0)
+        inner = [k for k in range(len(least)) if least[k] < NEAR and least[k] == least[max(0, k - 5) : k + 6].min()]
+        return [(float(self.time[k]), float(least[k])) for k in inner]
+
+    def __str__(self) -> str:
+        drift = float(np.max(np.linalg.norm(self.drift, axis=-1), initial=0.0))
+        parts = [f"{self.duration:g} s followed by {self.method.name}: {np.max(self.error):.2g} off at most, drift {drift:.4g}"]
+        parts += [f"near a singularity at {t:.4g} s (dexterity {d:.2g})" for t, d in self.near_singular]
+        if self.method.damping:
+            parts.append(f"damped by {self.method.damping:g}, at the price of that error")
+        return "; ".join(parts)
+
+
+def _cached(robot: Robot, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    if key not in robot._cache:
+        robot._cache[key] = make()
+    return robot._cache[key]
+
+
+def _rate(robot: Robot, task: AnyTask, how: Method, gain: float) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+    """dq/dt and v, compiled, of q, target and its rate."""
+
+    def rate(robot: Robot, q: Array, target: Array, twist: Array) -> tuple[Array, Array]:
+        wanted = task.wanted(robot, q, target, twist) + gain * task.gap(robot, q, target)
+        v = mv(how.inverse(robot, q, task), wanted)
+        return robot.rate(q, v), v
+
+    shapes = dict(zip(("target", "twist"), task.target_shapes, strict=True))
+    identity = task if isinstance(task, Task) else ("map", id(task))
+    return _cached(robot, ("track", identity, how.key, gain), lambda: compile(rate, robot, shapes=shapes))
+
+
+def _step(robot: Robot, task: AnyTask, how: Method) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+    """Newton's step L e and what is missing, e, compiled."""
+
+    def step(robot: Robot, q: Array, target: Array) -> tuple[Array, Array]:
+        gap = task.gap(robot, q, target)
+        return mv(how.inverse(robot, q, task), gap), gap
+
+    identity = task if isinstance(task, Task) else ("map", id(task))
+    shapes = {"target": task.target_shapes[0]}
+    return _cached(robot, ("onto", identity, how.key), lambda: compile(step, robot, shapes=shapes))
+
+
+def _spread(target: np.ndarray, rate: np.ndarray, q: np.ndarray, task: AnyTask) -> tuple[np.ndarray, np.ndarray]:
+    shapes = task.target_shapes
+    return np.broadcast_to(target, (*q.shape[:-1], *shapes[0])), np.broadcast_to(rate, (*q.shape[:-1], *shapes[1]))
+
+
+def _onto(robot: Robot, task: AnyTask, how: Method, q: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """q brought onto the target by Newton's steps along the inverse, as long as they help."""
+    step = _step(robot, task, how)
+    target = np.broadcast_to(target, (*q.shape[:-1], *task.target_shapes[0]))
+    for _ in range(POLISH):
+        change, gap = step(q, target)
+        if not np.all(np.isfinite(change)) or np.max(np.abs(gap), initial=0.0) < 1e-15:
+            break
+        q = robot.integrate(q, change)
+    return q
+
+
+def gap(robot: Robot, task: AnyTask, q: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """What is missing to the target (..., size)."""
+    return task.gap(robot, q, np.broadcast_to(target, (*q.shape[:-1], *task.target_shapes[0])))
+
+
+def follow(
+    robot: Robot,
+    q: Any,
+    path: Path | Callable[[Any], tuple[Any, Any]],
+    frame: str | AnyTask,
+    rows: Sequence[int] | None = None,
+    *,
+    duration: float | None = None,
+    inverse: Any = "lift",
+    damping: float = 0.0,
+    points: int = 401,
+) -> Track:
+    """Follow a path of a task from q (..., nq), which must lie over its start, by an inverse of the Jacobian; the lift if not said otherwise.
+
+    path: a `Path`, or a function of t that gives a pose (..., 4, 4) and its body twist (..., 6) for a frame, a value and its rate for a
+    `MapTask`, with `duration` in seconds. inverse: see `method`. The result says how far it was off at `points` times, and where it came
+    near a singularity; one that is met is an error, unless `damping` > 0 lets the robot deviate there, which `error` tells.
+    """
+    task, how = task_of(frame, rows), method(robot, inverse, damping)
+    span = duration if duration is not None else getattr(path, "duration", None)
+    if span is None or not (np.isfinite(span) and span > 0):
+        raise CoadjointError(f"duration is {span!r}; expected how many seconds of the path to follow.")
+    (start,) = flow.states(robot, q=(q, robot.nq))
+    off = gap(robot, task, start, np.asarray(path(0.0)[0]))
+    if np.max(np.abs(off), initial=0.0) > 1e-6:
+        raise TrackingError(
+            f"the path starts {np.max(np.abs(off)):.3g} away from where task {task} is at q; start it at pose(robot, q, frame), or find "
+            "a q for its start by inverse kinematics."
+        )
+    solution = _integrate(robot, task, how, start, path, float(span))
+    track = Track(robot, task, how, path, float(span), solution, start.shape[:-1])
+    t = np.linspace(0.0, span, points)
+    at = track(t)
+    error = np.linalg.norm(gap(robot, task, at, path(t)[0]), axis=-1)
+    if not damping and np.max(error, initial=0.0) > 1e-6:
+        k = int(np.argmax(np.max(error.reshape(-1, points), axis=0)))
+        raise TrackingError(
+            f"task {task} is {np.max(error):.2g} off the path at {t[k]:.4g} s: its rows are not rates of coordinates that a path keeps. "
+            "Take all rows of ω or of v, or rows in reference 'world'."
+        )
+    return Track(robot, task, how, path, float(span), solution, start.shape[:-1], t, at, error, dexterity(robot, at, task))
+
+
+def _integrate(robot: Robot, task: AnyTask, how: Method, start: np.ndarray, path: Any, span: float) -> Any:
+    """The dense solution of dq/dt = L (X + k e)."""
+    from scipy.integrate import solve_ivp
+
+    rate = _rate(robot, task, how, GAIN * 10.0 / span)
+    shape, states = start.shape, max(1, start[..., 0].size)
+
+    def derivative(t: float, y: np.ndarray) -> np.ndarray:
+        q = y.reshape(shape)
+        target, twist = path(t)
+        return rate(q, *_spread(np.asarray(target), np.asarray(twist), q, task))[0].ravel()
+
+    tolerance = max(LOCAL / np.sqrt(states), flow.SMALLEST)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = solve_ivp(derivative, (0.0, span), start.ravel(), "DOP853", dense_output=True, rtol=tolerance, atol=tolerance)
+    if not found.success or not np.all(np.isfinite(found.y)):
+        good = int(np.sum(np.all(np.isfinite(found.y), axis=0))) - 1
+        last = found.y[:, max(good, 0)].reshape(-1, robot.nq)
+        worst = last[int(np.argmin(dexterity(robot, last, task)))]
+        where = f" where the path is met at t = {found.t[max(good, 0)]:.6g} of {span:.6g} s"
+        raise SingularTaskError(str(singular(robot, worst, task, where)))
+    return found.sol
