@@ -8,6 +8,7 @@ at any time; there the times of events are found, to rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,7 @@ class Flow:
             just = np.abs(before[:k]) <= 1e-10
             before[:k] = np.where(just, 0.0, before[:k])
         times = np.linspace(start, stop, SAMPLES + 1)
-        for left, right in zip(times, times[1:], strict=False):
+        for left, right in pairwise(times):
             after = at(right)
             crossed = np.array(
                 [self.events[i].crossed(before[i], after[i]) if i < k else before[i] > 0 >= after[i] for i in range(len(before))]

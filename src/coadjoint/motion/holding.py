@@ -6,10 +6,13 @@ is gone: what is left after k turns is the (REGULARIZATION / σ)ᵏ-th part, σ 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..arrays import Array, dot, like, mv, solve_spd, stack, transpose
-from ..constraints.constraint import Constraint
+from ..arrays import Array, like, mv, solve_spd, stack, transpose
+from ..constraints.constraint import Constraint, checked
+from ..constraints.manifold import check_state
 from ..dynamics import forward_dynamics, mass_matrix
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
@@ -17,6 +20,13 @@ from ..robot.robot import Robot
 REGULARIZATION = 1e-8
 """What is added to A M⁻¹ Aᵀ, relative to its diagonal."""
 TURNS = 3
+
+
+def check_start(robot: Robot, constraint: Any, q: np.ndarray, v: np.ndarray) -> Constraint:
+    """The constraint with what it leaves open as it is at the first of the states; an error where a state q, v does not satisfy it."""
+    constraint = checked(constraint).at(robot, q.reshape(-1, robot.nq)[0])
+    check_state(robot, constraint, q, v)
+    return constraint
 
 
 def inverse(a: Array) -> Array:

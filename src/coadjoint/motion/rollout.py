@@ -23,8 +23,7 @@ from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from . import variational
-from .holding import held_acceleration, settled
-from .starting import check_start
+from .holding import check_start, held_acceleration, settled
 
 METHODS = ("euler", "rk4", "variational")
 

@@ -14,10 +14,9 @@ from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from .adaptive import TOUCHING, Flow
 from .events import Contact, Contacts, Event
-from .holding import settled
+from .holding import check_start, settled
 from .mechanics import SLOW, Control, Mechanics
 from .rollout import check_converged, variational_step
-from .starting import check_start
 from .trajectory import Trajectory
 from .variational import COMPOSITIONS
 

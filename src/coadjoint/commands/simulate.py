@@ -1,0 +1,91 @@
+"""`coadjoint simulate`: let a robot move, and tell, write, draw or film what it does."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import CoadjointError
+from ..files import check_output
+from ..motion.simulate import simulate
+from ..motion.tables import check_format
+from ..motion.trajectory import Trajectory
+from ..robot.doubts import impossible_inertias
+from ..robot.robot import Robot
+from ..show.terminal import Progress, number, table
+from .robots import read_robot, tell
+
+
+def run(args: argparse.Namespace) -> None:
+    _check_files(args)
+    if not (np.isfinite(args.duration) and args.duration > 0):
+        raise CoadjointError(f"--duration is {args.duration:g}; expected a positive number of seconds.")
+    robot = read_robot(args.robot, args.base, args.fixed_joints)
+    tell((*robot.notes, *impossible_inertias(robot)))
+    if not robot.nv:
+        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    q = _numbers("--q", args.q, robot.nq, robot.neutral())
+    v = _numbers("--v", args.v, robot.nv, np.zeros(robot.nv))
+    times = np.linspace(0.0, args.duration, args.samples) if args.samples >= 2 else None
+    if times is None:
+        raise CoadjointError(f"--samples is {args.samples}; expected 2 or more.")
+    with Progress("simulating") as report:
+        trajectory = simulate(robot, q, v, times, method=args.method, step=args.step, friction=args.friction, report=report)
+    print(trajectory)
+    print()
+    print(summary(robot, trajectory))
+    if args.out:
+        trajectory.save(args.out)
+        print(f"wrote {args.out}")
+    if args.plot:
+        trajectory.plot(args.plot)
+        print(f"drew {args.plot}")
+    if args.animate:
+        trajectory.animate(args.animate)
+        print(f"filmed {args.animate}")
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Everything about files that can be wrong and is known beforehand."""
+    source = args.robot if Path(args.robot).is_file() else None
+    if args.out:
+        check_format(args.out)
+        check_output(args.out, source)
+    if args.plot:
+        from ..show.plots import check_figure
+
+        check_figure(args.plot)
+        check_output(args.plot, source, args.out)
+    if args.animate:
+        from ..show.animation import check_film
+
+        check_film(args.animate)
+        check_output(args.animate, source, args.out, args.plot)
+
+
+def _numbers(name: str, given: list[float] | None, size: int, default: np.ndarray) -> np.ndarray:
+    if given is None:
+        return default
+    if len(given) != size:
+        raise CoadjointError(f"{name} has {len(given)} numbers; the robot has {size} coordinates there.")
+    return np.array(given)
+
+
+def summary(robot: Robot, trajectory: Trajectory) -> str:
+    """Where every coordinate of the velocity was fastest, its limit, and the energies."""
+    rows = []
+    for k, name in enumerate(robot.v_names):
+        fastest, limit = np.max(np.abs(trajectory.v[:, k])), robot.velocity_limit[k]
+        rows.append((name, number(fastest), number(limit), "exceeded" if fastest > limit else "kept" if np.isfinite(limit) else ""))
+    e = trajectory.energy
+    scale = np.ptp(trajectory.potential_energy) + trajectory.kinetic_energy.max()
+    return "\n".join(
+        [
+            table(("joint", "max |v|", "limit", ""), rows, "lrrl"),
+            "",
+            f"energy {e[0]:.9g} J at first, {e[-1]:.9g} J at last; largest change {np.abs(e - e[0]).max():.2g} J "
+            f"({np.abs(e - e[0]).max() / scale if scale else 0.0:.1e} of what moves)",
+        ]
+    )

@@ -1,0 +1,116 @@
+"""Films of a motion: the robot as a stick figure, from joint to joint."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import CoadjointError
+from ..files import check_output, replacing
+from ..kinematics import forward_kinematics
+from ..motion.trajectory import Trajectory
+from ..robot.robot import Robot
+from .plots import style
+
+FORMATS = (".gif", ".html", ".mp4")
+FRAMES = 1500
+"""Most frames of a film: a minute at 25 a second."""
+
+
+def check_film(path: str | Path) -> str:
+    """The extension of a film's name, if such films can be made here."""
+    extension = Path(path).suffix.lower()
+    if extension not in FORMATS:
+        raise CoadjointError(f"{path}: films end in {', '.join(FORMATS)}, not in {extension or 'nothing'!r}.")
+    if find_spec("matplotlib") is None:
+        raise CoadjointError(f"{path}: drawing needs matplotlib, which is not installed: pip install matplotlib")
+    if extension == ".mp4" and shutil.which("ffmpeg") is None:
+        raise CoadjointError(f"{path}: .mp4 needs the program ffmpeg, which is not installed; .gif and .html do not.")
+    return extension
+
+
+def sticks(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """The lines of the figure (..., lines, 2, 3): from the base and from joint to joint, to the centre of mass and the frames of last links."""
+    poses = forward_kinematics(robot, q)
+    points = np.empty((*poses.shape[:-2], 3))
+    for i in range(robot.n_links):
+        points[..., i, :] = poses[..., i, :3, :3] @ _joint_point(robot, i) + poses[..., i, :3, 3]
+    base = np.zeros((*poses.shape[:-3], 3))
+    lines = [(base if parent < 0 else points[..., parent, :], points[..., i, :]) for i, parent in enumerate(robot.parents)]
+    for i in range(robot.n_links):
+        if i in robot.parents:
+            continue
+        ends = [frame.pose[:3, 3] for frame in robot.frames if frame.link == robot.links[i].name]
+        mass = float(robot.inertias[i, 0])
+        ends += [np.asarray(robot.inertias[i, 1:4]) / mass] if mass > 0 else []
+        for end in ends:
+            lines.append((points[..., i, :], poses[..., i, :3, :3] @ end + poses[..., i, :3, 3]))
+    return np.stack([np.stack(line, axis=-2) for line in lines], axis=-3)
+
+
+def _joint_point(robot: Robot, i: int) -> np.ndarray:
+    """A point of link i on the axis of its joint, nearest to the origin of its frame."""
+    screws = np.asarray(robot.joint_screws(i))
+    if len(screws) == 1 and np.any(screws[0, :3]):
+        w, v = screws[0, :3], screws[0, 3:]
+        return np.cross(w, v) / (w @ w)
+    return np.zeros(3)
+
+
+def animate(path: str | Path, trajectory: Trajectory, *, frames_per_second: float = 25.0, speed: float = 1.0) -> None:
+    """Write a film of the motion, `speed` times as fast as it is; the file appears whole or not at all."""
+    extension = check_film(path)
+    check_output(path)
+    for name, x in (("frames_per_second", frames_per_second), ("speed", speed)):
+        if not (np.isfinite(x) and x > 0):
+            raise CoadjointError(f"{name} is {x!r}; expected a positive number.")
+    duration = (trajectory.end - trajectory.time[0]) / speed
+    count = int(round(duration * frames_per_second)) + 1
+    if count > FRAMES:
+        raise CoadjointError(
+            f"a film of {duration:.0f} s has {count} frames; at most {FRAMES} are written. Take a speed of {speed * count / FRAMES:.2g} or more."
+        )
+    time = np.linspace(trajectory.time[0], trajectory.end, max(count, 2))
+    film = _film(trajectory.robot, sticks(trajectory.robot, trajectory(time)[0]), time, frames_per_second)
+    with replacing(path) as part, style():
+        if extension == ".html":
+            part.write_text(film.to_jshtml(fps=frames_per_second), encoding="utf-8")
+        else:
+            film.save(part, writer="pillow" if extension == ".gif" else "ffmpeg", fps=frames_per_second)
+
+
+def _film(robot: Robot, lines: np.ndarray, time: np.ndarray, frames_per_second: float) -> Any:
+    """The film; in a plane where the robot stays in one."""
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    low, high = lines.reshape(-1, 3).min(0), lines.reshape(-1, 3).max(0)
+    extent = high - low
+    flat = [k for k in range(3) if extent[k] <= 1e-6 * extent.max()]
+    shown = [k for k in range(3) if k != flat[0]] if flat else [0, 1, 2]
+    middle, half = (low + high) / 2, 0.55 * max(float(extent.max()), 1e-3)
+    with style():
+        figure = Figure(figsize=(6, 6), dpi=80)
+        FigureCanvasAgg(figure)
+        axes: Any = figure.add_subplot(projection=None if flat else "3d")
+        axes.set_aspect("equal")
+        for k, axis in zip(shown, "xyz", strict=False):
+            getattr(axes, f"set_{axis}lim")(middle[k] - half, middle[k] + half)
+            getattr(axes, f"set_{axis}label")(f"{'xyz'[k]} [m]")
+        drawn = [axes.plot(*line[:, shown].T, "-o", color="#1f4e79", linewidth=3, markersize=5)[0] for line in lines[0]]
+        title = axes.set_title("")
+
+    def draw(number: int) -> list[Any]:
+        for artist, line in zip(drawn, lines[number], strict=True):
+            artist.set_data(*line[:, shown[:2]].T)
+            if not flat:
+                artist.set_3d_properties(line[:, 2])
+        title.set_text(f"{robot.name}  t = {time[number]:.2f} s")
+        return [*drawn, title]
+
+    return FuncAnimation(figure, draw, frames=len(time), interval=1000 / frames_per_second, blit=False)

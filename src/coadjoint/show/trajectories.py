@@ -1,0 +1,50 @@
+"""The figure of a simulated motion: positions, velocities and energies over time, with what happened on the way."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..motion.trajectory import Trajectory
+from .plots import _overlay, check_figure, save, style, thin
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MARKS = 60
+"""Most happenings that are marked."""
+
+
+def draw_trajectory(path: str | Path, trajectory: Trajectory) -> None:
+    """Draw a motion to a file, which appears whole or not at all: .png, .svg, .pdf or .html."""
+    check_figure(path)
+    robot = trajectory.robot
+    below = "".join(f"<div>{escape(str(x))}</div>" for x in trajectory.happenings[:MARKS])
+    save(path, trajectory_figure(trajectory), f"{robot.name}: motion", escape(str(trajectory)), below + robot._repr_html_())
+
+
+def trajectory_figure(trajectory: Trajectory) -> Figure:
+    """Three panels over time."""
+    from matplotlib.figure import Figure
+
+    robot, time = trajectory.robot, trajectory.time
+    kinetic, potential = trajectory.kinetic_energy, trajectory.potential_energy
+    with style():
+        figure = Figure(figsize=(11, 8), layout="constrained")
+        upper, middle, lower = (figure.add_subplot(3, 1, k) for k in (1, 2, 3))
+        _overlay(upper, time, trajectory.q, robot.q_names, "position  [rad, m]")
+        _overlay(middle, time, trajectory.v, robot.v_names, "velocity  [rad/s, m/s]")
+        for name, values, width in (("kinetic", kinetic, 1.0), ("potential", potential, 1.0), ("total", kinetic + potential, 1.8)):
+            lower.plot(*thin(time, values), label=name, linewidth=width)
+        lower.set_title("energy  [J]")
+        lower.margins(x=0.01)
+        lower.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        lower.set_xlabel("time [s]")
+        for happening in trajectory.happenings[:MARKS]:
+            for axes in (upper, middle, lower):
+                axes.axvline(float(np.clip(happening.time, time[0], time[-1])), color="0.7", linewidth=0.7, zorder=0)
+        figure.suptitle(f"{robot.name}: motion", x=0.01, ha="left", fontsize=12, fontweight="bold")
+    return figure
