@@ -180,8 +180,8 @@ class Flow:
                 [self.events[i].crossed(before[i], after[i]) if i < k else before[i] > 0 >= after[i] for i in range(len(before))]
             )
             if crossed.any():
-                found = {}
-                for i in np.flatnonzero(crossed):
+                found: dict[int, float] = {}
+                for i in map(int, np.flatnonzero(crossed)):
                     low = at(left)[i]
                     if low == 0 or np.sign(low) == np.sign(after[i]):
                         found[i] = left if left > start else right

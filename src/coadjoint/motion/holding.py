@@ -56,8 +56,8 @@ class Bound:
         return p
 
 
-def row_rates(robot: Robot, constraint: Constraint, values: Array | None, velocities: Array) -> Array:
-    """The rows' values where they have one, and their velocities (..., m) elsewhere."""
+def row_rates(robot: Robot, constraint: Constraint, values: Array, velocities: Array) -> Array:
+    """The rows' values where they have one (None if none has), and their velocities (..., m) elsewhere."""
     place = {int(row): k for k, row in enumerate(constraint.holonomic_rows(robot))}
     return stack([values[..., place[k]] if k in place else velocities[..., k] for k in range(velocities.shape[-1])])
 

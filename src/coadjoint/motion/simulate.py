@@ -65,9 +65,9 @@ def simulate(
                 f"control has shape {control.shape}; expected {robot.nv} finite joint forces, or a function that gives them."
             )
     happening = [events] if isinstance(events, Event | Contact) else list(events)
-    for x in happening:
-        if not isinstance(x, Event | Contact):
-            raise CoadjointError(f"events have {x!r}; expected Event or Contact.")
+    for other in happening:
+        if not isinstance(other, Event | Contact):
+            raise CoadjointError(f"events have {other!r}; expected Event or Contact.")
     constraint = _together(constraints)
     if constraint is not None:
         constraint = check_start(robot, constraint, q, v)
@@ -120,7 +120,8 @@ def _variational(
     report: Callable[[float], None],
 ) -> Trajectory:
     """Steps in chunks of native code; only the states at the wanted times are kept."""
-    robot, control = mechanics.robot, mechanics.control
+    robot = mechanics.robot
+    control: Any = mechanics.control
     constant = control is not None and not callable(control)
     take = variational_step(robot, None if constant else control, mechanics.friction, mechanics.constraint, constant)
     repeat = getattr(getattr(take, "__self__", None), "repeat", None)

@@ -68,7 +68,7 @@ def step(
     for _ in range(iterations):
         left, m, _ = equation(v, pushed)
         push = 0.0
-        if bound is not None:
+        if bound is not None and constraint is not None:
             push = bound.impulse(_rates(robot, constraint, q, m, v, h) - mv(bound.A, mv(W, left)))
             pushed = pushed + push
         change = mv(W, push - left)

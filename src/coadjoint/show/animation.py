@@ -34,7 +34,7 @@ def check_film(path: str | Path) -> str:
 
 
 def sticks(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """The lines of the figure (..., lines, 2, 3): from the base and from joint to joint, to the centre of mass and the frames of last links."""
+    """The lines of the figure (..., lines, 2, 3): from joint to joint, and to the centres of mass and the frames of last links."""
     poses = forward_kinematics(robot, q)
     points = np.empty((*poses.shape[:-2], 3))
     for i in range(robot.n_links):
@@ -69,10 +69,11 @@ def animate(path: str | Path, trajectory: Trajectory, *, frames_per_second: floa
         if not (np.isfinite(x) and x > 0):
             raise CoadjointError(f"{name} is {x!r}; expected a positive number.")
     duration = (trajectory.end - trajectory.time[0]) / speed
-    count = int(round(duration * frames_per_second)) + 1
+    count = round(duration * frames_per_second) + 1
     if count > FRAMES:
         raise CoadjointError(
-            f"a film of {duration:.0f} s has {count} frames; at most {FRAMES} are written. Take a speed of {speed * count / FRAMES:.2g} or more."
+            f"a film of {duration:.0f} s has {count} frames; at most {FRAMES} are written. "
+            f"Take a speed of {speed * count / FRAMES:.2g} or more."
         )
     time = np.linspace(trajectory.time[0], trajectory.end, max(count, 2))
     film = _film(trajectory.robot, sticks(trajectory.robot, trajectory(time)[0]), time, frames_per_second)
