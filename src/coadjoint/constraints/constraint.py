@@ -178,7 +178,7 @@ class Constraint:
 
     # --- what it computes
 
-    def residual(self, robot: Robot, q: Array) -> Array | None:
+    def residual(self, robot: Robot, q: Array) -> Any:
         """φ(q) (..., number of `holonomic_rows`), to vanish; None where all rows are on velocities alone."""
         return constraint_residual(robot, self, q) if len(self.holonomic_rows(robot)) else None
 

@@ -47,9 +47,9 @@ class Rows:
         gone = zero_rows(robot, constraint)
         self.kept = [k for k in range(self.size) if k not in gone]
         xp = namespace(A)
-        self.regular = xp.abs(A[..., gone, :]).sum((-2, -1)) <= ZERO * len(gone) * robot.nv if gone else None
+        self.regular: Array = xp.abs(A[..., gone, :]).sum((-2, -1)) <= ZERO * len(gone) * robot.nv if gone else None
         self.A = A[..., self.kept, :]
-        self.bias = None
+        self.bias: Array = None
         if v is not None:
             bias = constraint_bias(robot, constraint, q, v)
             self.bias = bias[..., self.kept]
@@ -115,7 +115,8 @@ def constrained_dynamics(
     the same length in the metric M⁻¹); rows that contradict each other are an error. For arrays of other libraries than NumPy both
     are nan there. Other arguments are those of `forward_dynamics`.
     """
-    a, multipliers = found = regular_dynamics(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
+    solve: Any = regular_dynamics
+    a, multipliers = found = solve(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
     if type(a) is np.ndarray and a.dtype != object and np.isnan(multipliers).any():
         from .rank import solve_irregular
 

@@ -25,7 +25,7 @@ def closing_step(robot: Robot, constraint: Constraint, q: np.ndarray, damping: f
     """The step (..., nv) that closes φ(q) to first order, held short by the damping, and φ (..., m of holonomic rows)."""
     rows = constraint.holonomic_rows(robot)
     phi = constraint.residual(robot, q)
-    d = decompose(robot, _Only(constraint, tuple(rows.tolist())), q)  # type: ignore[arg-type]
+    d = decompose(robot, _Only(constraint, tuple(rows.tolist())), q)
     gap = np.einsum("...ij,...i->...j", d.U, phi / d.length)
     gain = d.inverse / (1.0 + damping * d.inverse**2) if damping else d.inverse
     y = np.einsum("...ji,...j->...i", d.Wt, gain * gap)

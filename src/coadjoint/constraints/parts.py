@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, cross, dot, like, mv, namespace, stack
+from ..arrays import Array, concat, cross, dot, like, namespace, stack
 from ..errors import CoadjointError
 from ..kinematics.jacobian import jacobian
 from ..kinematics.poses import pose
@@ -239,7 +240,7 @@ class Cable(Part):
     def _spans(self, robot: Robot, q: Array) -> tuple[list[Array], list[Array], list[Array]]:
         """Poses of the frames, unit vectors from each to the next, and distances (..., 1)."""
         T = [like(pose(robot, q, x), q) for x in self.frames]
-        spans = [b[..., :3, 3] - a[..., :3, 3] for a, b in zip(T, T[1:], strict=False)]
+        spans = [b[..., :3, 3] - a[..., :3, 3] for a, b in pairwise(T)]
         lengths = [namespace(x).sqrt(dot(x, x))[..., None] for x in spans]
         return T, [x / d for x, d in zip(spans, lengths, strict=True)], lengths
 
@@ -262,7 +263,7 @@ class Cable(Part):
         return stack([total])
 
     def held(self, robot: Robot, q: np.ndarray) -> Cable:
-        return self if self.length is not None else replace(self, length=float(sum(self._spans(robot, q)[2])[0]))
+        return self if self.length is not None else replace(self, length=float(sum(x[0] for x in self._spans(robot, q)[2])))
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
     still = np.zeros(robot.nv)
 
     def rate(t: float, y: list[np.ndarray]) -> list[np.ndarray]:
-        return [flow.configuration_rate(robot, *y), constrained_dynamics(weightless, constraint, *y, still)[0]]
+        return [flow.configuration_rate(robot, *y), constrained_dynamics(weightless, constraint, y[0], y[1], still)[0]]
 
     curve = flow.Solution(rate, [q0, v0], flow.times(t), "the motion")
     found_q, found_v = curve(flow.times(t))

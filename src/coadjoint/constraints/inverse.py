@@ -1,0 +1,88 @@
+"""Forces of a given motion under constraints: joint forces and multipliers, and what is left free between them.
+
+τ + Aᵀ λ = M a + h decides τ only up to Aᵀ λ: a closed chain, or a hand that holds what the other hand holds, can press against itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dynamics.newton_euler import inverse_dynamics
+from ..errors import CoadjointError
+from ..geometry.flow import states
+from ..robot.robot import Robot
+from .constraint import Constraint, checked
+from .manifold import _check_rows
+from .rank import DEPENDENT, ConstraintError
+
+
+def actuated_rows(robot: Robot, actuated: Sequence[str] | None) -> np.ndarray:
+    """Which velocities (nv,) have a drive: those of the joints named; all without names."""
+    driven = np.full(robot.nv, actuated is None)
+    for joint in actuated or ():
+        driven[robot.v_slice(joint)] = True
+    return driven
+
+
+def constrained_inverse_dynamics(
+    robot: Robot,
+    constraint: Constraint,
+    q: Any,
+    v: Any,
+    a: Any,
+    actuated: Sequence[str] | None = None,
+    wrenches: Any = None,
+    friction: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Joint forces τ (..., nv) and multipliers λ (..., m) of a motion that keeps the constraint: τ + Aᵀ λ = M a + h.
+
+    τ is zero but for the joints named in `actuated`, and among all that give the motion the one with the smallest Σ τ²;
+    `free_torques` are what may be added. Errors say where the motion breaks the constraint, or needs a drive that is not there.
+    """
+    q, v, a = states(robot, q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
+    A, names = checked(constraint).jacobian(robot, q), np.array(constraint.names(robot))
+    rate = np.einsum("...ij,...j->...i", A, a) + constraint.bias(robot, q, v)
+    size = 1.0 + np.abs(a).max(-1, keepdims=True) + np.abs(v).max(-1, keepdims=True) ** 2
+    _check_rows(
+        rate, names, 1e-6 * size, "a violates the constraint", "`a - constraint_inverse(robot, constraint, q) @ (A a + Ȧ v)`"
+    )
+    force = inverse_dynamics(robot, q, v, a, wrenches, friction)
+    driven = actuated_rows(robot, actuated)
+    # First what the passive joints ask of λ, then among those λ the one that spares the drives.
+    passive, active = (np.swapaxes(A[..., :, rows], -1, -2) for rows in (~driven, driven))
+    inverse = np.linalg.pinv(passive, rcond=DEPENDENT)
+    needed = np.einsum("...ij,...j->...i", inverse, force[..., ~driven])
+    missing = force[..., ~driven] - np.einsum("...ij,...j->...i", passive, needed)
+    bad = np.abs(missing) > 1e-7 * (1.0 + np.abs(force).max(-1, keepdims=True))
+    if bad.any():
+        *state, k = np.argwhere(bad)[0]
+        joint = np.array(robot.v_names)[~driven][k]
+        raise ConstraintError(
+            f"the motion needs a force of {missing[(*state, k)]:.4g} at {joint!r}, which has no drive and which no constraint gives. "
+            "Name more joints in `actuated`, or ask for another motion."
+        )
+    open_ = np.eye(A.shape[-2]) - inverse @ passive
+    spare = np.linalg.pinv(active @ open_, rcond=DEPENDENT)
+    rest = force[..., driven] - np.einsum("...ij,...j->...i", active, needed)
+    multipliers = needed + np.einsum("...ij,...jk,...k->...i", open_, spare, rest)
+    tau = np.zeros_like(force)
+    tau[..., driven] = force[..., driven] - np.einsum("...ij,...j->...i", active, multipliers)
+    return tau, multipliers
+
+
+def free_torques(robot: Robot, constraint: Constraint, q: Any, actuated: Sequence[str] | None = None) -> np.ndarray:
+    """A basis (nv, k) of the joint forces of the drives that change no motion at q (nq,), only the forces of the constraint.
+
+    k = 0: the motion decides all torques. Columns are orthonormal.
+    """
+    (q,) = states(robot, q=(q, robot.nq))
+    if q.ndim != 1:
+        raise CoadjointError(f"q has shape {q.shape}; expected one configuration ({robot.nq},).")
+    At, driven = checked(constraint).jacobian(robot, q).T, actuated_rows(robot, actuated)
+    _, s, Vt = np.linalg.svd(At[~driven]) if (~driven).any() else (None, np.zeros(0), np.eye(At.shape[1]))
+    rank = int((s > DEPENDENT * max(1.0, s.max(initial=0.0))).sum())
+    U, s, _ = np.linalg.svd(At @ Vt[rank:].T, full_matrices=False)
+    return U[:, s > DEPENDENT * max(1.0, s.max(initial=0.0))]
