@@ -1,0 +1,222 @@
+"""All configurations that bring the end of a 6R arm to a pose, in closed form.
+
+f(q) = e^{A₁q₁} ⋯ e^{A₆q₆} M (Park, Bobrow & Ploen 1995, (13)) is to be T; so the product of the exponentials eᵢ is to be g = T M⁻¹. What
+the axes of the arm have in common, found from the screws alone, splits it into subproblems of Paden and Kahan, each with two solutions
+at most:
+
+    spherical wrist    axes 4, 5, 6 meet in a point c, which they leave where it is: e₁e₂e₃ c = g c gives the arm, then
+                       R₄R₅R₆ = (R₁R₂R₃)ᵀ R the wrist. The arm, by the first of these that it has:
+          2 ∥ 3        along ω₂ only e₁ moves c: q₁ by subproblem 4; then |e₃c - p₂| is known: q₃ by 3, and q₂ by 1
+          1 ∥ 2        along ω₁ only e₃ moves c: q₃ by subproblem 4; then |e₂(e₃c) - p₁|: q₂ by 3, and q₁ by 1
+          1 meets 2    |e₃c - p| is known, p where they meet: q₃ by subproblem 3, then q₁, q₂ by 2
+          2 meets 3    |e₁⁻¹gc - p| is known: q₁ by subproblem 3, then q₂, q₃ by 2
+    three parallel     axes 2 ∥ 3 ∥ 4, and 5 meets 6 in c (UR): along ω₂ only e₁ moves c: q₁ by subproblem 4; the height of ω₆ on ω₂ gives
+                       q₅ by 4, the direction of ω₂ seen from the end q₆ by 1; the rest is a planar arm of three links: q₃ by 3, q₂
+                       and q₄ by 1
+
+So there are up to eight. Where two of them fall together (arm stretched, wrist straight, wrist over the shoulder) they are found twice,
+and where a whole line of configurations has the same pose, one of them: the angle that may be any is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..arrays import Array, dot, like, mv, stack, transpose
+from ..errors import CoadjointError
+from ..lie import se3
+from ..robot.robot import Robot
+from .exponentials import _path, space_screws
+from .subproblems import Angle, angle, back, subproblem1, subproblem2, subproblem3, subproblem4, turned
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """The axes of a 6R arm at home, each by its direction and a point on it (6, 3), the end M (4, 4), and how it is solved."""
+
+    w: np.ndarray
+    p: np.ndarray
+    home: np.ndarray
+    kind: str
+    centre: np.ndarray
+    """Where the axes of the wrist meet, or axes 5 and 6 of an arm with three parallel ones."""
+    meet: np.ndarray
+    """Where axes 1 and 2, or 2 and 3 meet, where that is used."""
+
+
+def recognise(robot: Robot, frame: str) -> Arm:
+    """The arm that moves the frame, by what its axes have in common; an error says why there is no closed form, and what to do."""
+    path, _ = _path(robot, frame)
+    joints = [robot.links[i].joint for i in path if robot.kind(i).nv]
+    remedy = "`inverse_kinematics` finds solutions of any robot numerically."
+    if len(joints) != 6 or any(joint.kind not in ("revolute", "continuous") for joint in joints):
+        listing = ", ".join(f"{joint.name} ({joint.kind})" for joint in joints) or "none"
+        raise CoadjointError(
+            f"no closed form for frame {frame!r} of {robot.name!r}: it takes six revolute joints, and on its path are {listing}. {remedy}"
+        )
+    if any(i in robot.mimics for i in path):
+        raise CoadjointError(f"no closed form for frame {frame!r} of {robot.name!r}: a joint on its path mimics another. {remedy}")
+    screws, home = space_screws(robot, frame)
+    w = _snapped(screws[:, :3] / np.linalg.norm(screws[:, :3], axis=-1, keepdims=True))
+    p = _snapped(np.cross(w, screws[:, 3:]))
+    size = float(np.abs(np.concatenate([p, home[:3, 3][None]])).max()) or 1.0
+    parallel = lambda i, j: bool(np.linalg.norm(np.cross(w[i], w[j])) < 1e-9)  # noqa: E731
+
+    def meeting(*axes: int) -> np.ndarray | None:
+        """The point where these axes meet, if they do; parallel neighbours do not."""
+        if any(parallel(i, j) for i, j in pairwise(axes)):
+            return None
+        across = [np.eye(3) - np.outer(w[i], w[i]) for i in axes]
+        c = np.linalg.solve(sum(across), sum(A @ p[i] for A, i in zip(across, axes, strict=True)))
+        off = max(float(np.linalg.norm(A @ (c - p[i]))) for A, i in zip(across, axes, strict=True))
+        return _snapped(c) if off < 1e-9 * size else None
+
+    none = np.zeros(3)
+    if (c := meeting(3, 4, 5)) is not None:
+        if parallel(1, 2) and not parallel(0, 1):
+            return Arm(w, p, home, "wrist, 2 ∥ 3", c, none)
+        if parallel(0, 1) and not parallel(1, 2):
+            return Arm(w, p, home, "wrist, 1 ∥ 2", c, none)
+        if (m := meeting(0, 1)) is not None:
+            return Arm(w, p, home, "wrist, 1 meets 2", c, m)
+        if (m := meeting(1, 2)) is not None:
+            return Arm(w, p, home, "wrist, 2 meets 3", c, m)
+        raise CoadjointError(
+            f"no closed form for frame {frame!r} of {robot.name!r}: its wrist is spherical, but of axes 1, 2, 3 no neighbours are parallel "
+            f"or meet, which makes it an equation of degree four. {remedy}"
+        )
+    if parallel(1, 2) and parallel(2, 3) and not parallel(0, 1) and not parallel(3, 4) and (c := meeting(4, 5)) is not None:
+        return Arm(w, p, home, "three parallel", c, none)
+    raise CoadjointError(
+        f"no closed form for frame {frame!r} of {robot.name!r}: neither do axes 4, 5, 6 ({', '.join(x.name for x in joints[3:])}) meet "
+        f"in one point, nor are axes 2, 3, 4 parallel with 5 meeting 6. {remedy}"
+    )
+
+
+def _snapped(x: np.ndarray) -> np.ndarray:
+    """Entries within rounding of a whole number made whole, so that they vanish from traced code."""
+    return np.where(np.abs(x - np.round(x)) < 4e-15, np.round(x), x)
+
+
+def solve(robot: Robot, target: Array, arm: Arm) -> tuple[Array, Array]:
+    """The angles (..., 8, 6) of the joints on the path, and how far each is off (..., 8): the squares of what three points are apart."""
+    w, p = like(arm.w, target), like(arm.p, target)
+    g = target @ like(se3.inverse(arm.home), target)
+    branches = _three_parallel(arm, w, p, g) if arm.kind == "three parallel" else _wrist(arm, w, p, g)
+    q = stack([stack([angle(pair) for pair in pairs]) for pairs in branches], axis=-2)
+    return q, stack([_off(arm, w, p, pairs, g) for pairs in branches])
+
+
+def _moved(w: Array, p: Array, i: int, pair: Angle, x: Array) -> Array:
+    """eᵢ x for a point x."""
+    return p[i] + turned(w[i], pair, x - p[i])
+
+
+def _wrist(arm: Arm, w: Array, p: Array, g: Array) -> list[list[Angle]]:
+    c, R = like(arm.centre, g), g[..., :3, :3]
+    k = mv(R, c) + g[..., :3, 3]
+    found = []
+    for q1, q2, q3 in _POSITION[arm.kind](arm, w, p, c, k):
+        seen = lambda x: turned(w[2], back(q3), turned(w[1], back(q2), turned(w[0], back(q1), x)))  # (R₁R₂R₃)ᵀ x  # noqa: B023, E731
+        end = seen(mv(R, w[5]))  # R₄R₅ ω₆
+        aside = _across(arm.w[5])
+        for q5 in subproblem4(w[4], w[3], w[5], dot(w[3], end)):
+            q4 = subproblem1(w[3], turned(w[4], q5, w[5]), end)
+            rest = turned(w[4], back(q5), turned(w[3], back(q4), seen(mv(R, like(aside, g)))))  # R₆ aside
+            found.append([q1, q2, q3, q4, q5, subproblem1(w[5], like(aside, g), rest)])
+    return found
+
+
+def _across(w: np.ndarray) -> np.ndarray:
+    """A unit vector across w, along an axis where w is one."""
+    x = np.cross(w, np.eye(3)[np.argmin(np.abs(w))])
+    return _snapped(x / np.linalg.norm(x))
+
+
+def _second_parallel_third(arm: Arm, w: Array, p: Array, c: Array, k: Array) -> list[tuple[Angle, Angle, Angle]]:
+    found = []
+    for minus in subproblem4(w[0], w[1], k - p[0], dot(w[1], c - p[0])):
+        y = _moved(w, p, 0, minus, k)  # e₁⁻¹ k
+        found += [(back(minus), *rest) for rest in _planar(w, p, (1, 2), c, y)]
+    return found
+
+
+def _planar(w: Array, p: Array, joints: tuple[int, int], x: Array, y: Array) -> list[tuple[Angle, Angle]]:
+    """Both angles of two parallel joints i, j with eᵢ eⱼ x = y, in the plane across them."""
+    i, j = joints
+    flat = lambda z: z - dot(w[i], z)[..., None] * w[i]  # noqa: E731
+    goal = flat(y - p[i])
+    found = []
+    for qj in subproblem3(w[j], flat(x - p[j]), flat(p[i] - p[j]), dot(goal, goal)):
+        found.append((subproblem1(w[i], flat(_moved(w, p, j, qj, x) - p[i]), goal), qj))
+    return found
+
+
+def _first_parallel_second(arm: Arm, w: Array, p: Array, c: Array, k: Array) -> list[tuple[Angle, Angle, Angle]]:
+    found = []
+    for q3 in subproblem4(w[2], w[0], c - p[2], dot(w[0], k - p[2])):
+        found += [(*first, q3) for first in _planar(w, p, (0, 1), _moved(w, p, 2, q3, c), k)]
+    return found
+
+
+def _first_meets_second(arm: Arm, w: Array, p: Array, c: Array, k: Array) -> list[tuple[Angle, Angle, Angle]]:
+    m = like(arm.meet, k)
+    found = []
+    for q3 in subproblem3(w[2], c - p[2], m - p[2], dot(k - m, k - m)):
+        found += [(*first, q3) for first in subproblem2(w[0], w[1], _moved(w, p, 2, q3, c) - m, k - m)]
+    return found
+
+
+def _second_meets_third(arm: Arm, w: Array, p: Array, c: Array, k: Array) -> list[tuple[Angle, Angle, Angle]]:
+    m = like(arm.meet, k)
+    found = []
+    for minus in subproblem3(w[0], k - p[0], m - p[0], dot(c - m, c - m)):
+        y = _moved(w, p, 0, minus, k)  # e₁⁻¹ k
+        found += [(back(minus), *rest) for rest in subproblem2(w[1], w[2], c - m, y - m)]
+    return found
+
+
+_POSITION: dict[str, Callable[..., list[tuple[Angle, Angle, Angle]]]] = {
+    "wrist, 2 ∥ 3": _second_parallel_third,
+    "wrist, 1 ∥ 2": _first_parallel_second,
+    "wrist, 1 meets 2": _first_meets_second,
+    "wrist, 2 meets 3": _second_meets_third,
+}
+
+
+def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[list[Angle]]:
+    c, R = like(arm.centre, g), g[..., :3, :3]
+    k = mv(R, c) + g[..., :3, 3]
+    found = []
+    for minus in subproblem4(w[0], w[1], k - p[0], dot(w[1], c - p[0])):
+        q1 = back(minus)
+        up = turned(w[0], q1, w[1])  # R₁ ω₂
+        seen = mv(transpose(R), up)  # ω₂ from the end: (R₅R₆)ᵀ ω₂
+        for q5 in subproblem4(w[4], w[1], w[5], dot(w[5], seen)):
+            q6 = subproblem1(w[5], seen, turned(w[4], back(q5), w[1]))
+            undo = lambda x, q5=q5, q6=q6: _moved(w, p, 5, back(q6), _moved(w, p, 4, back(q5), x))  # noqa: E731
+            at = lambda x, undo=undo, minus=minus: _moved(w, p, 0, minus, mv(R, undo(x)) + g[..., :3, 3])  # e₂e₃e₄ x  # noqa: E731
+            fourth, beside = at(p[3]), at(p[3] + like(_across(arm.w[3]), g))
+            for q2, q3 in _planar(w, p, (1, 2), p[3], fourth):
+                rest = turned(w[2], back(q3), turned(w[1], back(q2), beside - fourth))
+                found.append([q1, q2, q3, subproblem1(w[3], like(_across(arm.w[3]), g), rest), q5, q6])
+    return found
+
+
+def _off(arm: Arm, w: Array, p: Array, pairs: list[Angle], g: Array) -> Array:
+    """How far e₁⋯e₆ is from g: the squares of what three points are apart, compared in the middle, where branches share most work."""
+    split = 1 if arm.kind == "three parallel" else 3
+    total = 0.0
+    for x in (np.zeros(3), np.eye(3)[0], np.eye(3)[1]):
+        inner = like(x, g)
+        outer = mv(g[..., :3, :3], inner) + g[..., :3, 3]
+        for i in range(split):
+            outer = _moved(w, p, i, back(pairs[i]), outer)
+        for i in reversed(range(split, 6)):
+            inner = _moved(w, p, i, pairs[i], inner)
+        total = total + dot(inner - outer, inner - outer)
+    return total

@@ -1,0 +1,152 @@
+"""All solutions of inverse kinematics where there is a closed form: many targets in one kernel, limits, whole turns, polish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, namespace, stack
+from ..compiling import compile
+from ..errors import CoadjointError
+from ..robot.robot import Robot
+from .closed_form import Arm, recognise, solve
+from .exponentials import _path
+from .inverse import _kernel, _left
+from .levenberg import search
+from .targets import Target
+
+ROUGH, GOOD = 1e-5, 1e-12
+"""Solutions that are off by more than the one are none; those off by more than the other are polished."""
+
+AT_LIMIT = 1e-12
+"""An angle may be so far beyond a limit by rounding; it is set to the limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """All configurations that reach the targets: q (..., 8, nq), of which `valid` (..., 8) says which are; the others are nan.
+
+    Each angle is the one within ±π, or where that is beyond the limits the first whole turn off it that is not.
+    """
+
+    robot: Robot
+    q: np.ndarray
+    valid: np.ndarray
+    moved: np.ndarray
+    """The coordinates (6,) of q that were solved for."""
+
+    @property
+    def count(self) -> np.ndarray:
+        """How many solutions every target has (...,); those that fall together are counted as often as they are found."""
+        return self.valid.sum(-1)
+
+    def of(self, *index: int, turns: bool = False, apart: float = 1e-6) -> np.ndarray:
+        """The distinct solutions (m, nq) of one target of the batch; with `turns` also those whole turns away within the limits."""
+        if len(index) != self.q.ndim - 2:
+            raise CoadjointError(f"of{index} does not name one target; give {self.q.ndim - 2} numbers, one for each batch axis.")
+        found = self.q[index][self.valid[index]]
+        kept: list[np.ndarray] = []
+        for q in found:
+            if all(np.abs(_wrapped(q - other)).max() > apart for other in kept):
+                kept.append(q)
+        if turns:
+            kept = [copy for q in kept for copy in self._turns(q)]
+        return np.array(kept).reshape(-1, self.robot.nq)
+
+    def _turns(self, q: np.ndarray) -> list[np.ndarray]:
+        """q with every angle whole turns away that is within the limits; three turns each way where there are none."""
+        lower, upper = (np.clip(x, -6 * np.pi, 6 * np.pi) for x in (self.robot.lower, self.robot.upper))
+        choices = []
+        for k in range(self.robot.nq):
+            turns = range(
+                int(np.ceil((lower[k] - q[k] - AT_LIMIT) / (2 * np.pi))), int((upper[k] - q[k] + AT_LIMIT) // (2 * np.pi)) + 1
+            )
+            choices.append([q[k] + 2 * np.pi * n for n in turns] if k in self.moved else [q[k]])
+        return [np.clip(copy, self.robot.lower, self.robot.upper) for copy in product(*choices)]
+
+
+def inverse_kinematics_solutions(
+    robot: Robot, target: Any, frame: str, *, limits: bool = True, tolerance: float = 1e-9, threads: int | None = None
+) -> Solutions:
+    """All configurations, at most eight, that bring a frame to the poses `target` (..., 4, 4), in closed form.
+
+    For arms of six revolute joints with a spherical wrist, or with three parallel axes, recognised by their screws (`closed_form.py`);
+    an error says why a robot is none of them. limits: leave out what is beyond the joint limits. tolerance: of position (m) and
+    rotation (rad). A target out of reach has no solution: `inverse_kinematics` gives the nearest pose.
+
+    Joints that do not move the frame stay at home.
+    """
+    arm = recognise(robot, frame)
+    goal = Target(frame, target).checked(robot)
+    if goal.size != 12:
+        raise CoadjointError(f"the target of frame {frame!r} is a position; closed forms need poses (..., 4, 4).")
+    if not (np.isfinite(tolerance) and tolerance > 0):
+        raise CoadjointError(f"tolerance is {tolerance!r}; expected a positive number of radians and metres.")
+    path, _ = _path(robot, frame)
+    moved = np.array([robot._q_slices[i].start for i in path if robot.kind(i).nv])
+    key = ("closed form", frame, bool(limits))
+    if key not in robot._cache:
+        ranges = (robot.lower[moved], robot.upper[moved]) if limits else (np.full(6, -np.inf), np.full(6, np.inf))
+        robot._cache[key] = compile(_all, robot, shapes={"target": (4, 4)}, arm=arm, ranges=ranges)
+    angles, off = robot._cache[key](goal.to, threads=threads)
+    q = angles
+    if robot.nq != 6 or list(moved) != list(range(6)):
+        q = np.broadcast_to(robot.neutral(), (*off.shape, robot.nq)).copy()
+        q[..., moved] = angles
+    rough = (off > GOOD**2) & (off < ROUGH**2)
+    if rough.any():
+        poses = np.broadcast_to(goal.to[..., None, :, :], (*off.shape, 4, 4))
+        q[rough], off[rough] = _polished(robot, goal, q[rough], poses[rough], limits)
+    valid = off <= tolerance**2
+    q[~valid] = np.nan
+    return Solutions(robot, q, valid, moved)
+
+
+def _all(robot: Robot, target: Array, arm: Arm, ranges: tuple[np.ndarray, np.ndarray]) -> tuple[Array, Array]:
+    """`solve`, with every angle brought within its range by whole turns; where that cannot be, the solution is off by infinity."""
+    q, off = solve(robot, target, arm)
+    xp = namespace(q)
+    columns = []
+    for k, (lower, upper) in enumerate(zip(*ranges, strict=True)):
+        x = q[..., k]
+        if np.isfinite(lower) and lower > -np.pi - AT_LIMIT:
+            low = xp.less(x, lower - AT_LIMIT)
+            x = xp.where(low, x + 2 * np.pi * xp.ceil((lower - AT_LIMIT - x) / (2 * np.pi)), x)
+        if np.isfinite(upper) and upper < np.pi + AT_LIMIT:
+            high = xp.less(upper + AT_LIMIT, x)
+            x = xp.where(high, x - 2 * np.pi * xp.ceil((x - upper - AT_LIMIT) / (2 * np.pi)), x)
+        if np.isfinite(lower):
+            off = xp.where(xp.less(x, lower - AT_LIMIT), np.inf, off)
+            x = xp.where(xp.less(x, lower), 0.0 * x + lower, x)
+        if np.isfinite(upper):
+            off = xp.where(xp.less(upper + AT_LIMIT, x), np.inf, off)
+            x = xp.where(xp.less(upper, x), 0.0 * x + upper, x)
+        columns.append(x)
+    return stack(columns), off
+
+
+def _polished(robot: Robot, goal: Target, q: np.ndarray, poses: np.ndarray, limits: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Two of Newton's steps for every solution, kept where they help, and how far it is off then."""
+    if "without limits" not in robot._cache:
+        free = robot
+        for link in robot.links:
+            if link.joint.mimic is None:
+                free = free.with_joint(link.joint.name, lower=-np.inf, upper=np.inf)
+        robot._cache["without limits"] = free
+    own = robot if limits else robot._cache["without limits"]
+    flat = poses[:, :3].reshape(-1, 12)
+    step, left = _kernel(own, [goal], search, ("goal",)), _kernel(own, [goal], _left, ("goal",))
+    best, least = q, left(q, flat).max(-1)
+    for _ in range(2):
+        q = step(q, flat)[0]
+        now = left(q, flat).max(-1)
+        best, least = np.where((now < least)[:, None], q, best), np.fmin(now, least)
+    return best, least
+
+
+def _wrapped(x: np.ndarray) -> np.ndarray:
+    """Angles within ±π."""
+    return x - 2 * np.pi * np.round(x / (2 * np.pi))
