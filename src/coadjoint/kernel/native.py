@@ -20,8 +20,8 @@ from .graph import Graph
 from .inputs import Shape, as_rows, check_inputs, check_out, real_array, rows
 from .threads import cores, share
 
-SHARE = 1e6
-"""Work, in instructions, that is worth a thread: about 0.15 ms, twice what sharing out costs."""
+SHARE = 3e6
+"""Work, in instructions, that is worth a thread: about 0.4 ms, several times what sharing out costs."""
 
 
 def available() -> bool:
