@@ -79,34 +79,33 @@ def inverse_kinematics_solutions(
 
     Joints that do not move the frame stay at home.
     """
-    arm = recognise(robot, frame)
+    key = ("closed form", frame)
+    if key not in robot._cache:
+        path, _ = _path(robot, frame)
+        robot._cache[key] = recognise(robot, frame), np.array([robot._q_slices[i].start for i in path if robot.kind(i).nv])
+    arm, moved = robot._cache[key]
     goal = Target(frame, target).checked(robot)
     if goal.size != 12:
         raise CoadjointError(f"the target of frame {frame!r} is a position; closed forms need poses (..., 4, 4).")
-    if not (np.isfinite(tolerance) and tolerance > 0):
-        raise CoadjointError(f"tolerance is {tolerance!r}; expected a positive number of radians and metres.")
-    path, _ = _path(robot, frame)
-    moved = np.array([robot._q_slices[i].start for i in path if robot.kind(i).nv])
+    if not 0 < tolerance <= ROUGH:
+        raise CoadjointError(f"tolerance is {tolerance!r}; expected a positive number of radians and metres, {ROUGH:g} at most.")
     key = ("closed form", frame, bool(limits))
     if key not in robot._cache:
         ranges = (robot.lower[moved], robot.upper[moved]) if limits else (np.full(6, -np.inf), np.full(6, np.inf))
         robot._cache[key] = compile(_all, robot, shapes={"target": (4, 4)}, arm=arm, ranges=ranges)
-    angles, off = robot._cache[key](goal.to, threads=threads)
-    q = angles
+    q, off = robot._cache[key](goal.to, threads=threads)
     if robot.nq != 6 or list(moved) != list(range(6)):
-        q = np.broadcast_to(robot.neutral(), (*off.shape, robot.nq)).copy()
+        angles, q = q, np.broadcast_to(robot.neutral(), (*off.shape, robot.nq)).copy()
         q[..., moved] = angles
-    rough = (off > GOOD**2) & (off < ROUGH**2)
-    if rough.any():
+    if (rough := (off > GOOD**2) & (off <= ROUGH**2)).any():
         poses = np.broadcast_to(goal.to[..., None, :, :], (*off.shape, 4, 4))
         q[rough], off[rough] = _polished(robot, goal, q[rough], poses[rough], limits)
-    valid = off <= tolerance**2
-    q[~valid] = np.nan
-    return Solutions(robot, q, valid, moved)
+        q[off > tolerance**2] = np.nan
+    return Solutions(robot, q, off <= tolerance**2, moved)
 
 
 def _all(robot: Robot, target: Array, arm: Arm, ranges: tuple[np.ndarray, np.ndarray]) -> tuple[Array, Array]:
-    """`solve`, with every angle brought within its range by whole turns; where that cannot be, the solution is off by infinity."""
+    """`solve`, with every angle brought within its range by whole turns; nan where that cannot be or the pose is not reached."""
     q, off = solve(robot, target, arm)
     xp = namespace(q)
     columns = []
@@ -125,7 +124,8 @@ def _all(robot: Robot, target: Array, arm: Arm, ranges: tuple[np.ndarray, np.nda
             off = xp.where(xp.less(upper + AT_LIMIT, x), np.inf, off)
             x = xp.where(xp.less(upper, x), 0.0 * x + upper, x)
         columns.append(x)
-    return stack(columns), off
+    reached = xp.less_equal(off, ROUGH**2)
+    return stack([xp.where(reached, x, np.nan) for x in columns]), off
 
 
 def _polished(robot: Robot, goal: Target, q: np.ndarray, poses: np.ndarray, limits: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -95,13 +95,15 @@ def _numbers(x: Any) -> bool:
 
 def _check_poses(poses: np.ndarray, where: str, tolerance: float = 1e-6) -> None:
     """An error for matrices that are no rigid motions, which says what is wrong with the first of them."""
-    x, y, z = (
-        poses[..., :3, k].reshape(-1, 3).T.copy() for k in range(3)
-    )  # columns: whole rows of numbers are quicker than matrices
-    pairs = ((x, x, 1.0), (y, y, 1.0), (z, z, 1.0), (x, y, 0.0), (y, z, 0.0), (z, x, 0.0))
-    skew = np.max([np.abs(np.einsum("kn,kn->n", a, b) - one) for a, b, one in pairs], axis=0).reshape(poses.shape[:-2])
-    det = np.einsum("kn,kn->n", np.cross(x, y, axis=0), z).reshape(poses.shape[:-2])
-    last = np.abs(poses[..., 3, :] - [0.0, 0.0, 0.0, 1.0]).max(-1)
+    a = poses.reshape(-1, 16).T.copy().reshape(4, 4, -1)  # entry by entry: long rows are quicker than small matrices
+    x, y, z = (a[:3, k] for k in range(3))
+    product = lambda u, v: u[0] * v[0] + u[1] * v[1] + u[2] * v[2]  # noqa: E731
+    skew = abs(product(x, x) - 1.0)
+    for u, v, one in ((y, y, 1.0), (z, z, 1.0), (x, y, 0.0), (y, z, 0.0), (z, x, 0.0)):
+        skew = np.maximum(skew, abs(product(u, v) - one))
+    det = product(x, (y[1] * z[2] - y[2] * z[1], y[2] * z[0] - y[0] * z[2], y[0] * z[1] - y[1] * z[0]))
+    last = abs(a[3, 0]) + abs(a[3, 1]) + abs(a[3, 2]) + abs(a[3, 3] - 1.0)
+    skew, det, last = (each.reshape(poses.shape[:-2]) for each in (skew, det, last))
     wrong = (skew > tolerance) | (last > tolerance) | (det < 0.0)
     if wrong.any():
         index = tuple(int(k) for k in np.argwhere(wrong)[0])
