@@ -5,7 +5,8 @@ Momentum changes only across the surface of impact, M (v⁺ - v⁻) = Aᵀ Λ, (
     bilateral rows     A v⁺ = -e A v⁻,    so that with e = 0    v⁺ = P v⁻, the projection along the metric M     (31)
     unilateral rows    0 ≤ Λ ⊥ A v⁺ - e max(0, -A v⁻) ≥ 0:      they push only, and what separates may do so
 
-All rows at once: of balls that touch, one row each, that is the simultaneous impact.
+Energy is never gained if no row separates before, ΔT = ½ Σ (1 - e) Λ A v⁻, nor by plastic impacts. All rows at once: of balls that
+touch, one row each, that is the simultaneous impact.
 """
 
 from __future__ import annotations
