@@ -29,7 +29,11 @@ class Program:
     """A graph, compiled when it is first run. Two programs of equal graphs are equal."""
 
     def __init__(
-        self, graph: Graph, written: Callable[..., Any], linear: Places = (), origin: tuple[str, Program, Places, Places] | None = None
+        self,
+        graph: Graph,
+        written: Callable[..., Any],
+        linear: Places = (),
+        origin: tuple[str, Program, Places, Places] | None = None,
     ) -> None:
         self.graph = graph
         self.written = written

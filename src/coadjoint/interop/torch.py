@@ -28,6 +28,7 @@ from ._programs import program as program_of
 __all__ = ["function"]
 
 torch = engine("torch")
+_Function: Any = torch.autograd.Function
 DTYPES = {torch.float64: np.float64, torch.float32: np.float32}
 
 
@@ -74,7 +75,7 @@ def _checked(given: Mapping[str, Any]) -> list[Array]:
     return alike(tensors)
 
 
-class _Run(torch.autograd.Function):  # type: ignore[misc]
+class _Run(_Function):
     """A program on tensors that all have the whole batch."""
 
     @staticmethod

@@ -191,7 +191,7 @@ class Rewrite:
         uses.extend([0] * (len(self.table.op) - len(uses)))
         owned: list[int] = []
         for root, new in sorted(zip(roots, built, strict=True), reverse=True):
-            if new in cut and new != root:
+            if new != root and (new in cut or new in self.same):  # a form that was given up before would lead back to the root
                 return None
             stack: list[int] = []
             if new == root or not uses[new]:
@@ -201,7 +201,10 @@ class Rewrite:
                 uses[new] += uses[root]
                 journal.append((new, uses[root]))
             while stack:
-                k = find(stack.pop())
+                j = stack.pop()
+                k = find(j)
+                if k != j and k in cut:
+                    return None
                 if not uses[k] and k not in cut and k not in kept:
                     owned.append(k)
                     stack += args[k]
