@@ -103,12 +103,21 @@ def _snapped(x: np.ndarray) -> np.ndarray:
 
 
 def solve(robot: Robot, target: Array, arm: Arm) -> tuple[Array, Array]:
-    """The angles (..., 8, 6) of the joints on the path, and how far each is off (..., 8): the squares of what three points are apart."""
+    """The angles (..., 8, 6) of the joints on the path, and how far each is off (..., 8).
+
+    That is the sum of the squares of what the subproblems left over, which each solves as nearly as it can: of the difference in one
+    point and two directions, compared where both sides are known already. Zero means that the pose is reached.
+    """
     w, p = like(arm.w, target), like(arm.p, target)
     g = target @ like(se3.inverse(arm.home), target)
     branches = _three_parallel(arm, w, p, g) if arm.kind == "three parallel" else _wrist(arm, w, p, g)
-    q = stack([stack([angle(pair) for pair in pairs]) for pairs in branches], axis=-2)
-    return q, stack([_off(arm, w, p, pairs, g) for pairs in branches])
+    q = stack([stack([angle(pair) for pair in pairs]) for pairs, _ in branches], axis=-2)
+    return q, stack([off for _, off in branches])
+
+
+def _apart(*pairs: tuple[Array, Array]) -> Array:
+    """The sum of the squares of the distances between pairs of vectors."""
+    return sum(dot(x - y, x - y) for x, y in pairs)
 
 
 def _moved(w: Array, p: Array, i: int, pair: Angle, x: Array) -> Array:
@@ -116,18 +125,21 @@ def _moved(w: Array, p: Array, i: int, pair: Angle, x: Array) -> Array:
     return p[i] + turned(w[i], pair, x - p[i])
 
 
-def _wrist(arm: Arm, w: Array, p: Array, g: Array) -> list[list[Angle]]:
-    c, R = like(arm.centre, g), g[..., :3, :3]
+def _wrist(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Array]]:
+    c, R, aside = like(arm.centre, g), g[..., :3, :3], like(_across(arm.w[5]), g)
     k = mv(R, c) + g[..., :3, 3]
     found = []
     for q1, q2, q3 in _POSITION[arm.kind](arm, w, p, c, k):
-        seen = lambda x: turned(w[2], back(q3), turned(w[1], back(q2), turned(w[0], back(q1), x)))  # (R₁R₂R₃)ᵀ x  # noqa: B023, E731
-        end = seen(mv(R, w[5]))  # R₄R₅ ω₆
-        aside = _across(arm.w[5])
+        reached = _moved(w, p, 0, q1, _moved(w, p, 1, q2, _moved(w, p, 2, q3, c)))
+        seen = lambda x, q1=q1, q2=q2, q3=q3: turned(w[2], back(q3), turned(w[1], back(q2), turned(w[0], back(q1), mv(R, x))))  # noqa: E731
+        end, beside = seen(w[5]), seen(aside)  # R₄R₅R₆ of both
         for q5 in subproblem4(w[4], w[3], w[5], dot(w[3], end)):
-            q4 = subproblem1(w[3], turned(w[4], q5, w[5]), end)
-            rest = turned(w[4], back(q5), turned(w[3], back(q4), seen(mv(R, like(aside, g)))))  # R₆ aside
-            found.append([q1, q2, q3, q4, q5, subproblem1(w[5], like(aside, g), rest)])
+            sixth = turned(w[4], q5, w[5])  # R₅ ω₆
+            q4 = subproblem1(w[3], sixth, end)
+            rest = turned(w[4], back(q5), turned(w[3], back(q4), beside))  # R₆ aside
+            q6 = subproblem1(w[5], aside, rest)
+            off = _apart((reached, k), (turned(w[3], q4, sixth), end), (turned(w[5], q6, aside), rest))
+            found.append(([q1, q2, q3, q4, q5, q6], off))
     return found
 
 
@@ -188,35 +200,23 @@ _POSITION: dict[str, Callable[..., list[tuple[Angle, Angle, Angle]]]] = {
 }
 
 
-def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[list[Angle]]:
-    c, R = like(arm.centre, g), g[..., :3, :3]
-    k = mv(R, c) + g[..., :3, 3]
+def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Array]]:
+    c, R, shift, aside = like(arm.centre, g), g[..., :3, :3], g[..., :3, 3], like(_across(arm.w[3]), g)
+    k = mv(R, c) + shift
     found = []
     for minus in subproblem4(w[0], w[1], k - p[0], dot(w[1], c - p[0])):
         q1 = back(minus)
-        up = turned(w[0], q1, w[1])  # R₁ ω₂
-        seen = mv(transpose(R), up)  # ω₂ from the end: (R₅R₆)ᵀ ω₂
+        seen = mv(transpose(R), turned(w[0], q1, w[1]))  # ω₂ from the end, (R₅R₆)ᵀ ω₂
         for q5 in subproblem4(w[4], w[1], w[5], dot(w[5], seen)):
-            q6 = subproblem1(w[5], seen, turned(w[4], back(q5), w[1]))
-            undo = lambda x, q5=q5, q6=q6: _moved(w, p, 5, back(q6), _moved(w, p, 4, back(q5), x))  # noqa: E731
-            at = lambda x, undo=undo, minus=minus: _moved(w, p, 0, minus, mv(R, undo(x)) + g[..., :3, 3])  # e₂e₃e₄ x  # noqa: E731
-            fourth, beside = at(p[3]), at(p[3] + like(_across(arm.w[3]), g))
+            fifth = turned(w[4], back(q5), w[1])
+            q6 = subproblem1(w[5], seen, fifth)
+            undone = lambda x, q5=q5, q6=q6: _moved(w, p, 5, back(q6), _moved(w, p, 4, back(q5), x))  # noqa: E731
+            at = lambda x, minus=minus, undone=undone: _moved(w, p, 0, minus, mv(R, undone(x)) + shift)  # e₂e₃e₄ x  # noqa: E731
+            fourth, beside = at(p[3]), at(p[3] + aside)
             for q2, q3 in _planar(w, p, (1, 2), p[3], fourth):
-                rest = turned(w[2], back(q3), turned(w[1], back(q2), beside - fourth))
-                found.append([q1, q2, q3, subproblem1(w[3], like(_across(arm.w[3]), g), rest), q5, q6])
+                rest = turned(w[2], back(q3), turned(w[1], back(q2), beside - fourth))  # R₄ aside
+                q4 = subproblem1(w[3], aside, rest)
+                reached = _moved(w, p, 1, q2, _moved(w, p, 2, q3, p[3]))
+                off = _apart((reached, fourth), (turned(w[3], q4, aside), rest), (turned(w[5], q6, seen), fifth))
+                found.append(([q1, q2, q3, q4, q5, q6], off))
     return found
-
-
-def _off(arm: Arm, w: Array, p: Array, pairs: list[Angle], g: Array) -> Array:
-    """How far e₁⋯e₆ is from g: the squares of what three points are apart, compared in the middle, where branches share most work."""
-    split = 1 if arm.kind == "three parallel" else 3
-    total = 0.0
-    for x in (np.zeros(3), np.eye(3)[0], np.eye(3)[1]):
-        inner = like(x, g)
-        outer = mv(g[..., :3, :3], inner) + g[..., :3, 3]
-        for i in range(split):
-            outer = _moved(w, p, i, back(pairs[i]), outer)
-        for i in reversed(range(split, 6)):
-            inner = _moved(w, p, i, pairs[i], inner)
-        total = total + dot(inner - outer, inner - outer)
-    return total

@@ -100,7 +100,7 @@ def inverse_kinematics_solutions(
     if (rough := (off > GOOD**2) & (off <= ROUGH**2)).any():
         poses = np.broadcast_to(goal.to[..., None, :, :], (*off.shape, 4, 4))
         q[rough], off[rough] = _polished(robot, goal, q[rough], poses[rough], limits)
-        q[off > tolerance**2] = np.nan
+        q[rough & (off > tolerance**2)] = np.nan
     return Solutions(robot, q, off <= tolerance**2, moved)
 
 
