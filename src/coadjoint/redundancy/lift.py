@@ -67,10 +67,10 @@ def split_of(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None,
 
 def nan_where_singular_task(A: Array, inverse: Array) -> Array:
     """A⁻¹ (..., m, m), or nan where a row of A is determined by the others but for `SINGULAR`: 1/(A_kk A⁻¹_kk) is what is free of it."""
-    free = None
+    free: Array = None
     for k in range(A.shape[-1]):
         share = A[..., k, k] * inverse[..., k, k] < 1.0 / SINGULAR  # false for nan too
-        free = share if free is None else free & share
+        free = share if k == 0 else free & share
     return namespace(inverse).where(free[..., None, None], inverse, np.nan)
 
 
@@ -117,13 +117,21 @@ def weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | None
     return split_of(robot, q, task, weight, damping).L
 
 
-def horizontal_lift(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, **options: Any) -> Array:
+def horizontal_lift(
+    robot: Robot,
+    q: Array,
+    frame: str | AnyTask,
+    rows: Sequence[int] | None = None,
+    *,
+    out: Array = None,
+    threads: int | None = None,
+) -> Array:
     """L (..., nv, 6 or len(rows)): the joint velocity L X is the one of least kinetic energy with the body twist X, or those rows of it.
 
     L = M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹; J L = 1, and (L X)ᵀ M v = 0 for all v with J v = 0. Altafini (2004), (14), (23) corrected. `frame` may be a
     `Task` or `MapTask`. Where J has lost rank there is none: an error for NumPy arrays, nan for traced ones.
     """
-    return told(weighted_inverse, robot, q, task_of(frame, rows), **options)
+    return told(weighted_inverse, robot, q, task_of(frame, rows), out=out, threads=threads)
 
 
 def moore_penrose(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
@@ -137,12 +145,20 @@ def _effective_inertia(robot: Robot, q: Array, task: AnyTask) -> Array:
     return split_of(robot, q, task).inertia
 
 
-def effective_inertia(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, **options: Any) -> Array:
+def effective_inertia(
+    robot: Robot,
+    q: Array,
+    frame: str | AnyTask,
+    rows: Sequence[int] | None = None,
+    *,
+    out: Array = None,
+    threads: int | None = None,
+) -> Array:
     """Λ = (J M⁻¹ Jᵀ)⁻¹ (..., 6, 6), or of those rows: the inertia that the frame opposes to a wrench, Λ = Lᵀ M L.
 
     ½ Xᵀ Λ X is the least kinetic energy with the twist X. An error for NumPy arrays where J has lost rank.
     """
-    return told(_effective_inertia, robot, q, task_of(frame, rows), **options)
+    return told(_effective_inertia, robot, q, task_of(frame, rows), out=out, threads=threads)
 
 
 @kernel("nv", "nv", q="nq", v="nv", explain=explain_task)

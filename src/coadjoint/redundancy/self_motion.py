@@ -72,9 +72,7 @@ def fibre(
     """
     task = task_of(frame, rows)
     if robot.nv != task.size + 1:
-        raise CoadjointError(
-            f"robot {robot.name!r} has {robot.nv} freedoms; a fibre that is a curve needs {task.size + 1} for task {task}."
-        )
+        raise CoadjointError(f"robot {robot.name!r} has {robot.nv} freedoms; a fibre that is a curve needs {task.size + 1}.")
     q = np.asarray(q, dtype=float)
     target, how = _still(robot, q, task), method(robot)
     found, way, direction = [q], 0.0, np.zeros(0)

@@ -126,11 +126,11 @@ class MapTask:
             from ..compiling import compile
 
             make = (compile, derivative, lambda fn, robot: derivative(differential(fn), robot))[order]
-            robot._cache[key] = make(self.fn, robot)  # type: ignore[operator]
+            robot._cache[key] = make(self.fn, robot)
         found = robot._cache[key](np.asarray(q, dtype=float))
         core = (self.size,) + order * (robot.nv,)
         if tuple(found.shape[found.ndim - len(core) :]) != core:
-            raise ShapeError(f"task {self} gives shape {found.shape[: self.size]}; expected {self.size} numbers.")
+            raise ShapeError(f"task {self} gives {found.shape[found.ndim - 1 - order :][:1]} numbers; expected {self.size}.")
         return found
 
     def jacobian(self, robot: Robot, q: Array) -> Array:

@@ -192,7 +192,7 @@ def follow(
     damping: float = 0.0,
     points: int = 401,
 ) -> Track:
-    """Follow a path of a task from q (..., nq), which must lie over its start, by an inverse of the Jacobian; the lift if not said otherwise.
+    """Follow a path of a task from q (..., nq), which must lie over its start, by an inverse of the Jacobian, the lift by default.
 
     path: a `Path`, or a function of t that gives a pose (..., 4, 4) and its body twist (..., 6) for a frame, a value and its rate for a
     `MapTask`, with `duration` in seconds. inverse: see `method`. The result says how far it was off at `points` times, and where it came

@@ -121,11 +121,9 @@ def redundancy(
 def _circle(task: Task, T: np.ndarray, radius: float) -> Path:
     """A circle through the frame's origin in a plane that the task can move in."""
     moving = [k - 3 for k in task.rows if k > 2]
-    if not moving:  # a task of orientation: a cone about the z axis of space, as a turn about a slanted axis and back is no loop
-        raise CoadjointError(f"task {task} does not move the frame's origin; choose rows with some of 3, 4, 5.")
-    first, second = (T[:3, moving[0]], T[:3, moving[1]]) if len(moving) > 1 else (None, None)
-    if first is None or second is None:
-        raise CoadjointError(f"task {task} moves along a line; a closed path needs two of the rows 3, 4, 5.")
+    if len(moving) < 2:
+        raise CoadjointError(f"task {task} does not move the frame's origin in a plane; choose two or three of the rows 3, 4, 5.")
+    first, second = T[:3, moving[0]], T[:3, moving[1]]
     return circle_path(T, T[:3, 3] + radius * first, np.cross(first, second), duration=DURATION)
 
 
@@ -199,7 +197,7 @@ def _drift(axes: Axes, shown: Redundancy) -> None:
     drifts = shown.drifts
     for own, colour, label in zip(drifts, (LIFT, PSEUDO), ("lift", "pseudoinverse"), strict=True):
         axes.plot(np.arange(drifts.shape[1]), own, "o-", color=colour, label=label)
-    axes.set_title("drift along the fibre after each circle, √⟨dq, dq⟩ [√(kg m²)]")
+    axes.set_title("drift along the fibre, √⟨dq, dq⟩ [√(kg m²)]")
     axes.set_xlabel("circles")
     axes.set_xticks(np.arange(drifts.shape[1]))
     axes.legend(fontsize=7.5, frameon=False)
@@ -208,6 +206,7 @@ def _drift(axes: Axes, shown: Redundancy) -> None:
 def _error(axes: Axes, shown: Redundancy) -> None:
     for tracks, colour, label in zip(shown.tracks, (LIFT, PSEUDO), ("lift", "pseudoinverse"), strict=True):
         axes.semilogy(tracks[0].time, np.maximum(tracks[0].error, 1e-17), ".", markersize=3, color=colour, label=label)
+    axes.yaxis.set_major_formatter(lambda y, _: f"{y:.0e}")
     axes.axhline(1e-9, color="0.6", linewidth=0.8, linestyle="--")
     axes.set_title("off the path, first circle")
     axes.set_xlabel("time [s]")
