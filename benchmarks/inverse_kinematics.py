@@ -1,8 +1,9 @@
 """Inverse kinematics of 10,000 random reachable poses, beside the libraries that are installed: `python -m benchmarks.inverse_kinematics`.
 
 Each is asked for what it does best at the same accuracy, 1e-9 in position and rotation, on one core: numerical solvers for one
-configuration within the joint limits, closed forms for all that there are. Ours take the whole batch; Robotics Toolbox' C solver (Levenberg–Marquardt with Chan's damping, its quickest),
-OptIK (Rust) and Pink (QP steps on Pinocchio) pose by pose; EAIK (C++, closed form, all solutions) in its own batches with one thread.
+configuration within the joint limits, closed forms for all that there are. Ours take the whole batch; Robotics Toolbox' C solver
+(Levenberg–Marquardt with Chan's damping, its quickest), OptIK (Rust) and Pink (QP steps on Pinocchio) go pose by pose; EAIK (C++, closed
+form, all solutions) takes its own batches with one thread.
 """
 
 from __future__ import annotations

@@ -89,6 +89,8 @@ def inverse_kinematics(
     of all starts. Limits of planar and free joints are kept, but such a joint that meets one may stop short of the nearest.
     """
     targets = _targets(robot, target, frame, rows)
+    if robot.nv == 0:
+        raise CoadjointError(f"robot {robot.name!r} has no joint that moves; there is nothing to solve for.")
     if isinstance(starts, bool) or not isinstance(starts, int) or starts < 1:
         raise CoadjointError(f"starts is {starts!r}; expected a whole number, 1 or more.")
     if not (np.isfinite(tolerance) and tolerance > 0):
@@ -104,8 +106,6 @@ def inverse_kinematics(
         batch = np.broadcast_shapes(*batches)
     except ValueError:
         raise ShapeError(f"batch axes do not broadcast: {', '.join(map(str, batches))}. Leading axes must be equal or 1.") from None
-    if robot.nv == 0:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves; there is nothing to solve for.")
     goal = np.concatenate([x.flat(batch) for x in targets], axis=-1)
     first = (
         None
@@ -190,7 +190,7 @@ class _Solver:
         index = index[better]
         self.q[index], self.cost[index], self.worst[index] = q[better], cost[better], worst[better]
 
-    def approach(self, most: int = 40) -> None:
+    def approach(self, most: int = 200) -> None:
         """From the best of all starts down to the nearest pose, for what is still open."""
         take = _kernel(self.robot, self.targets, descend, ("trial", "state", "goal"))
         left = self.open

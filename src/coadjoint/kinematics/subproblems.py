@@ -1,6 +1,6 @@
 """The subproblems of Paden and Kahan: angles about given axes that bring points to where they shall be.
 
-B. Paden, Kinematics and control of robot manipulators (1986), as in Murray, Li & Sastry (1994), section 3.2, and with the fourth of
+B. Paden, Kinematics and control of robot manipulators (1986), as in Murray, Li & Sastry (1994), chapter 3, section 3.2; the fourth from
 Elias & Wen, Canonical subproblems for robot inverse kinematics (2022). w is a unit vector, R(q) the rotation by q about it, points are
 seen from a point on the axis:
 
