@@ -11,7 +11,7 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md") if path.name != "getting-started.md")  # that one is in test_readme.py
-OPTIONAL = r"^(?:import|from) (pinocchio|mujoco|jax|torch)\b"
+OPTIONAL = r"^(?:import|from) (pinocchio|mujoco|jax|torch|casadi)\b"
 
 
 def text(page: str) -> str:
@@ -37,11 +37,13 @@ def run(page: str) -> dict:
     return names
 
 
-LONG = pytest.mark.native  # pages that integrate motions take long as written
+LONG = pytest.mark.native  # pages that integrate motions, or are about machine code, take long as written
 SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE)]
 
 
-@pytest.mark.parametrize("page", [pytest.param(page, marks=LONG if "geodesic(" in text(page) else ()) for page in SHOWN])
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=LONG if re.search(r"geodesic\(|interop\.jax", text(page)) else ()) for page in SHOWN]
+)
 def test_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(page)

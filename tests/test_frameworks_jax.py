@@ -82,7 +82,8 @@ def test_first_derivatives_by_complex_step(kind):
     """Both modes, of functions with one, two and no axes; for the free base by the entries of q."""
     robot = ROBOTS[kind](np.random.default_rng(3))
     q, v, a = state(robot, 3)
-    for fn, args in ((cj.inverse_dynamics, (q, v, a)), (cj.forward_dynamics, (q, v, a)), (cj.kinetic_energy, (q, v))):
+    chosen = [(cj.inverse_dynamics, (q, v, a)), (cj.kinetic_energy, (q, v))]
+    for fn, args in [*chosen, (cj.forward_dynamics, (q, v, a))] if kind == "floating" else chosen:
         f, graph = made(fn, robot), cj.trace(fn, robot)
         places = tuple(range(len(args)))
         expected = [complex_step(graph, k, *args)[0] for k in places]
@@ -101,7 +102,7 @@ def test_tangent_vectors_of_a_free_base():
 @pytest.mark.parametrize("joints", [("revolute", "prismatic"), ("free", "revolute")])
 def test_second_derivatives(joints):
     """All ways to take them agree with each other and with JAX's own of the function as written."""
-    robot = random_robot(5, 2, joints, tree=False)
+    robot = random_robot(5, 2 if "free" not in joints else 1, joints, tree=False)
     q, v, a = state(robot, 5)
     f = made(cj.inverse_dynamics, robot)
     weights = np.random.default_rng(5).normal(size=robot.nv)
@@ -115,7 +116,7 @@ def test_second_derivatives(joints):
 
 
 def test_derivatives_twice_are_the_second_derivatives():
-    robot = random_robot(6, 4, ONE_SCREW)
+    robot = random_robot(6, 3, ONE_SCREW)
     q, v, a = state(robot, 6)
     f = made(cj.inverse_dynamics, robot)
     second = cj.inverse_dynamics_second_derivatives(robot, q, v, a)
@@ -157,7 +158,7 @@ def test_what_all_states_share_has_the_sum_of_gradients():
 
 def test_scan_and_loops_inside_jit():
     """The gradient of where a motion ends, by its start and its torques, through the steps of a scan."""
-    robot = random_robot(9, 3, ONE_SCREW, damping=True)
+    robot = random_robot(9, 2, ONE_SCREW, damping=True)
     q, v, _ = state(robot, 9)
     torques = np.random.default_rng(9).normal(size=(6, robot.nv))
 
