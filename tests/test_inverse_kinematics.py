@@ -115,7 +115,7 @@ def test_steps_run_in_the_kernel(monkeypatch):
     robot = cj.load("ur5e")
     cj.inverse_kinematics(robot, cj.pose(robot, robot.random(6, 3000), "tip"), "tip", starts=1)
     assert calls[:3] == [8, 4, 4]
-    assert len(calls) <= 3 * 3 + 200
+    assert len(calls) <= 3 * 3 + 10
 
 
 # Chosen rows, weights, several targets
@@ -207,7 +207,7 @@ def test_out_of_reach_a_planar_arm_points_at_the_target(native):
 def test_out_of_reach_the_nearest_pose_is_stationary(native):
     """On free joints the gradient is zero; at a limit it presses against it."""
     robot = cj.load("panda")
-    T = cj.pose(robot, robot.random(11, 12), "tip")[: None if native else 3]
+    T = cj.pose(robot, robot.random(11, 12), "tip")[: None if native else 5]
     T[:, :3, 3] *= 2.5
     found = cj.inverse_kinematics(robot, T, "tip", starts=3)
     assert within(robot, found.q)

@@ -152,7 +152,7 @@ def test_a_stretched_arm(native):
 @both_ways
 def test_the_wrist_over_the_shoulder(native):
     """An arm without an offset whose wrist is on the first axis: the first angle may be any."""
-    x, y, z = np.eye(3)
+    _, y, z = np.eye(3)
     robot = arm([z, y, y, z, y, z], [0 * z, z, 2 * z, 3 * z, 3 * z, 3 * z], tip=se3.exp(np.array([0, 0, 0, 0, 0, 3.2])))
     q = np.array([0.5, 0.7, -1.4, 0.3, 0.9, 0.1])
     q[2] = -2 * q[1]  # an isosceles triangle: the wrist is over the shoulder

@@ -18,11 +18,10 @@ from ..compiling import compile
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from .levenberg import clamped, descend, search
+from .nearest import settled, slope
 from .poses import pose
+from .starts import closest, features, table
 from .targets import Target, residual
-
-TABLE = 256
-"""Configurations of which a start is the nearest: as many as cost about one step to look through."""
 
 ROUNDS = (8, 4, 4)
 """Steps of a start between which targets that have arrived are taken out: nearly all that arrive at all do so within these."""
@@ -30,8 +29,8 @@ ROUNDS = (8, 4, 4)
 TOGETHER = 1024
 """Targets whose steps are run together: few enough for the cache, many enough that Python costs little."""
 
-DESCENT = 20
-"""Steps of the descent to the nearest pose between which it is seen whether it still moves."""
+DESCENT, DESCENTS = 30, 10
+"""Steps of a descent to the nearest pose, and how often, each with Newton's steps behind, it is tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,10 +152,10 @@ class _Solver:
 
     def nearest(self, k: int, seed: int) -> Callable[[np.ndarray], np.ndarray]:
         """For targets of these numbers the nearest of the configurations of table k."""
-        table, features = _table(self.robot, self.targets, k, seed)
+        configurations, there = table(self.robot, self.targets, k, seed)
 
         def starting(index: np.ndarray) -> np.ndarray:
-            q = table[_closest(_features(self.targets, self.goal[index]), features)]
+            q = configurations[closest(features(self.targets, self.goal[index]), there)]
             if not self.moving.all():
                 q[:, ~self.moving] = self.rest[index]
             return q
@@ -190,29 +189,25 @@ class _Solver:
         index = index[better]
         self.q[index], self.cost[index], self.worst[index] = q[better], cost[better], worst[better]
 
-    def approach(self, most: int = 200) -> None:
-        """From the best of all starts down to the nearest pose, for what is still open."""
-        take = _kernel(self.robot, self.targets, descend, ("trial", "state", "goal"))
+    def approach(self) -> None:
+        """From the best of all starts down to the nearest pose, for what is still open: some steps of the descent, then Newton's."""
+        down = _kernel(self.robot, self.targets, descend, ("trial", "state", "goal"))
+        newton = _kernel(self.robot, self.targets, slope, ("goal",))
         left = self.open
-        mu = np.full(len(left), 1.0)
-        for _ in range(most):
+        for _ in range(DESCENTS):
             if not len(left):
                 break
-            shape = (len(left), DESCENT + 1)
+            goal, shape = self.goal[left], (len(left), DESCENT + 1)
             qs, trials, states = (np.empty((*shape, n)) for n in (self.robot.nq, self.robot.nq, 4))
             qs[:, 0] = trials[:, 0] = self.q[left]
-            states[:, 0, 0], states[:, 0, 1:] = mu, np.inf
-            _run(
-                take,
-                [qs[:, :-1], trials[:, :-1], states[:, :-1], self.goal[left]],
-                [qs[:, 1:], trials[:, 1:], states[:, 1:]],
-                self.threads,
-            )
-            q = qs[:, -1]
-            moved = np.abs(q - self.q[left]).max(-1)
-            self.q[left], self.cost[left], self.worst[left] = q, states[:, -1, 1], states[:, -1, 2]
-            on = (moved > 1e-12) & (self.worst[left] > self.tolerance**2)
-            left, mu = left[on], states[on, -1, 0]
+            states[:, 0, 0], states[:, 0, 1:] = 1.0, np.inf
+            _run(down, [qs[:, :-1], trials[:, :-1], states[:, :-1], goal], [qs[:, 1:], trials[:, 1:], states[:, 1:]], self.threads)
+            self.q[left], self.cost[left], self.worst[left] = qs[:, -1], states[:, -1, 1], states[:, -1, 2]
+            on = self.worst[left] > self.tolerance**2
+            left, goal = left[on], goal[on]
+            q, state, flat = settled(self.robot, self.q[left], goal, newton)
+            self.q[left], self.cost[left], self.worst[left] = q, state[:, 0], state[:, 1]
+            left = left[~flat & (state[:, 1] > self.tolerance**2)]
 
     def result(self, batch: tuple[int, ...]) -> InverseKinematics:
         left = np.sqrt(_kernel(self.robot, self.targets, _left, ("goal",))(self.q, self.goal)).reshape(*batch, len(self.targets), 2)
@@ -264,43 +259,3 @@ def _moving(robot: Robot, targets: list[Target]) -> np.ndarray:
             moving[robot._q_slices[link]] = True
             link = robot.parents[link]
     return moving
-
-
-# Starts
-
-
-def _table(robot: Robot, targets: list[Target], k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Configurations (TABLE, nq) drawn at random, and the features of the poses there."""
-    key = ("starts", k, seed, *(x.key for x in targets))
-    if key not in robot._cache:
-        q = robot.random(np.random.default_rng([seed, k]), TABLE)
-        to = [pose(robot, q, x.frame) for x in targets]
-        flat = [T[..., :3, :].reshape(-1, 12) if x.size == 12 else T[..., :3, 3] for x, T in zip(targets, to, strict=True)]
-        robot._cache[key] = q, _features(targets, np.concatenate(flat, axis=-1))
-    return robot._cache[key]
-
-
-def _features(targets: list[Target], goal: np.ndarray) -> np.ndarray:
-    """Numbers (N, f) whose distance tells how far apart poses are, roughly: entries of R, and p three times as heavy."""
-    parts = []
-    offset = 0
-    for target in targets:
-        x, offset = goal[:, offset : offset + target.size], offset + target.size
-        rows = target.rows or ()
-        if target.size == 12 and min(rows) < 3:
-            parts.append(x.reshape(-1, 3, 4)[..., :3].reshape(-1, 9) / np.sqrt(2.0))
-        if max(rows) >= 3:
-            parts.append(3.0 * (x[:, 3::4] if target.size == 12 else x))
-    return np.concatenate(parts, axis=-1).astype(np.float32)
-
-
-def _closest(wanted: np.ndarray, features: np.ndarray, block: int = 128) -> np.ndarray:
-    """For every row of `wanted` the number of the nearest row of `features`: the largest ⟨a, b⟩ - ½ |b|²."""
-    columns = np.ascontiguousarray(np.concatenate([features, -0.5 * (features * features).sum(-1, keepdims=True)], axis=-1).T)
-    rows = np.concatenate([wanted, np.ones((len(wanted), 1), dtype=np.float32)], axis=-1)
-    found = np.empty(len(wanted), dtype=np.intp)
-    score = np.empty((min(block, len(wanted)), len(features)), dtype=np.float32)
-    for i in range(0, len(wanted), block):
-        part = rows[i : i + block]
-        found[i : i + block] = np.matmul(part, columns, out=score[: len(part)]).argmax(-1)
-    return found

@@ -1,0 +1,49 @@
+"""Where to start from: the nearest of some configurations drawn at random, by where they bring the frames."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..robot.robot import Robot
+from .poses import pose
+from .targets import Target
+
+TABLE = 256
+"""Configurations of which a start is the nearest: as many as cost about one step to look through."""
+
+
+def table(robot: Robot, targets: list[Target], k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Configurations (TABLE, nq) drawn at random, and the features of the poses there."""
+    key = ("starts", k, seed, *(x.key for x in targets))
+    if key not in robot._cache:
+        q = robot.random(np.random.default_rng([seed, k]), TABLE)
+        to = [pose(robot, q, x.frame) for x in targets]
+        flat = [T[..., :3, :].reshape(-1, 12) if x.size == 12 else T[..., :3, 3] for x, T in zip(targets, to, strict=True)]
+        robot._cache[key] = q, features(targets, np.concatenate(flat, axis=-1))
+    return robot._cache[key]
+
+
+def features(targets: list[Target], goal: np.ndarray) -> np.ndarray:
+    """Numbers (N, f) whose distance tells how far apart poses are, roughly: entries of R, and p three times as heavy."""
+    parts = []
+    offset = 0
+    for target in targets:
+        x, offset = goal[:, offset : offset + target.size], offset + target.size
+        rows = target.rows or ()
+        if target.size == 12 and min(rows) < 3:
+            parts.append(x.reshape(-1, 3, 4)[..., :3].reshape(-1, 9) / np.sqrt(2.0))
+        if max(rows) >= 3:
+            parts.append(3.0 * (x[:, 3::4] if target.size == 12 else x))
+    return np.concatenate(parts, axis=-1).astype(np.float32)
+
+
+def closest(wanted: np.ndarray, known: np.ndarray, block: int = 128) -> np.ndarray:
+    """For every row of `wanted` the number of the nearest row of `known`: the largest ⟨a, b⟩ - ½ |b|²."""
+    columns = np.ascontiguousarray(np.concatenate([known, -0.5 * (known * known).sum(-1, keepdims=True)], axis=-1).T)
+    rows = np.concatenate([wanted, np.ones((len(wanted), 1), dtype=np.float32)], axis=-1)
+    found = np.empty(len(wanted), dtype=np.intp)
+    score = np.empty((min(block, len(wanted)), len(known)), dtype=np.float32)
+    for i in range(0, len(wanted), block):
+        part = rows[i : i + block]
+        found[i : i + block] = np.matmul(part, columns, out=score[: len(part)]).argmax(-1)
+    return found
