@@ -77,7 +77,7 @@ def test_a_users_function_names_and_broadcasting():
             assert closest((energy[i, j], twist[i, j]), own(robot, q[i], v[j])) < 1e-13
 
 
-@pytest.mark.parametrize("kind", ["chain", "floating", "mimic"])
+@pytest.mark.parametrize("kind", ["universal", "floating"])
 def test_first_derivatives_by_complex_step(kind):
     """Both modes, of functions with one, two and no axes; for the free base by the entries of q."""
     robot = ROBOTS[kind](np.random.default_rng(3))
@@ -92,27 +92,24 @@ def test_first_derivatives_by_complex_step(kind):
 
 
 def test_tangent_vectors_of_a_free_base():
-    robot = random_robot(4, 3, ("free", "revolute"), tree=False)
+    robot = random_robot(4, 2, ("free", "revolute"), tree=False)
     q, v, a = state(robot, 4)
     by_q, by_v, by_a = jax.jacfwd(made(cj.inverse_dynamics, robot), (0, 1, 2))(q, v, a)
     along = robot.rate(q, np.eye(robot.nv)).T
     assert closest((by_q @ along, by_v, by_a), cj.inverse_dynamics_derivatives(robot, q, v, a)) < 1e-11
 
 
-@pytest.mark.parametrize("joints", [("revolute", "prismatic"), ("free", "revolute")])
-def test_second_derivatives(joints):
-    """All ways to take them agree with each other and with JAX's own of the function as written."""
-    robot = random_robot(5, 2 if "free" not in joints else 1, joints, tree=False)
+def test_second_derivatives_of_a_free_base():
+    """All ways to take them agree with JAX's own of the function as written, by the entries of the quaternion too."""
+    robot = random_robot(5, 1, ("free",))
     q, v, a = state(robot, 5)
     f = made(cj.inverse_dynamics, robot)
     weights = np.random.default_rng(5).normal(size=robot.nv)
-    cost = lambda f: lambda q, v, a: weights @ f(q, v, a) ** 3  # noqa: E731
-    places = (0, 1, 2)
-    ours = cost(f)
-    expected = jax.jit(jax.hessian(cost(lambda *x: cj.inverse_dynamics(robot, *x)), places))(q, v, a)
+    cost = lambda f: lambda q: weights @ f(q, v, a) ** 3  # noqa: E731
+    expected = jax.jit(jax.hessian(cost(lambda *x: cj.inverse_dynamics(robot, *x))))(q)
     for outer in (jax.jacfwd, jax.jacrev):
         for inner in (jax.jacfwd, jax.jacrev):
-            assert closest(jax.jit(outer(inner(ours, places), places))(q, v, a), expected) < 1e-10
+            assert closest(jax.jit(outer(inner(cost(f))))(q), expected) < 1e-10
 
 
 def test_derivatives_twice_are_the_second_derivatives():
@@ -188,15 +185,16 @@ def test_one_of_several_results_and_linear_functions():
     q, v, _ = state(robot, 10)
     f = made(own, robot)
     w = np.random.default_rng(10).normal(size=6)
-    assert closest(jax.grad(lambda v: f(q, v)[0])(v), cj.momentum(robot, q, v)) < 1e-12
+    assert closest(jax.grad(lambda v: f(q, v)[0])(v), cj.mass_matrix(robot, q) @ v) < 1e-12
     assert closest(jax.grad(lambda v: w @ f(q, v)[1])(v), w @ cj.jacobian(robot, q, "tip")) < 1e-12
     (energy, twist), along = jax.linearize(lambda v: f(q, v), v)
     assert closest(along(v), (2 * energy, twist)) < 1e-12
     (back,) = jax.linear_transpose(along, v)((0.0, w))
     assert closest(back, w @ cj.jacobian(robot, q, "tip")) < 1e-12
     twice = jax.grad(lambda v: (jax.jvp(lambda q: f(q, v)[1], (q,), (v,))[1] ** 2).sum())
-    written = jax.grad(lambda v: (jax.jvp(lambda q: own(robot, q, v)[1], (q,), (v,))[1] ** 2).sum())
-    assert closest(twice(v), written(v)) < 1e-11
+    square = lambda v: ((cj.jacobian_rate(robot, q, v, "tip") @ v) ** 2).sum()  # noqa: E731
+    differences = [(square(v + 1e-6 * e) - square(v - 1e-6 * e)) / 2e-6 for e in np.eye(robot.nv)]
+    assert closest(twice(v), np.array(differences)) < 1e-7
 
 
 def test_parameters_as_inputs():
@@ -294,7 +292,7 @@ def test_other_devices_run_the_function_as_written():
     from coadjoint.interop._programs import program
     from coadjoint.interop.jax import _as_written, primitive
 
-    robot = random_robot(17, 2, ("free", "revolute"), tree=False)
+    robot = random_robot(17, 1, ("free",))
     q, v, a = (jnp.asarray(x) for x in state(robot, 17, (2,)))
     f = made(cj.inverse_dynamics, robot)
     gradient = jax.jit(jax.grad(lambda q: (f(q, v, a) ** 2).sum()))
@@ -355,6 +353,6 @@ def test_without_native_code(monkeypatch):
     assert os.environ["COADJOINT_NATIVE"] == "0"
     robot = random_robot(19, 2, ONE_SCREW)
     q, v, a = state(robot, 19, (3,))
-    f = made(cj.inverse_dynamics, robot)
+    f = jax.jit(made(cj.inverse_dynamics, robot))
     assert closest(f(q, v, a), cj.inverse_dynamics(robot, q, v, a)) < 1e-12
-    assert closest(jax.vmap(jax.jacrev(f, 2))(q, v, a), cj.mass_matrix(robot, q)) < 1e-12
+    assert closest(jax.jit(jax.vmap(jax.jacrev(f, 2)))(q, v, a), cj.mass_matrix(robot, q)) < 1e-12
