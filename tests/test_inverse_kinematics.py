@@ -77,6 +77,17 @@ def test_planar_arm_by_the_textbook(native):
 
 
 @both_ways
+def test_a_target_far_away(native):
+    """A body that floats freely goes a hundred metres from any start."""
+    robot = cj.load("floating_body")
+    T = se3.exp(np.random.default_rng(0).normal(size=(10, 6)) * [1, 1, 1, 100, 100, 100])
+    found = cj.inverse_kinematics(robot, T, robot.link_names[-1], tolerance=1e-8)
+    assert found.success.all()
+    assert found.starts.max() <= 3
+    assert np.abs(found.pose - T).max() < 2e-8
+
+
+@both_ways
 def test_a_start_near_the_solution_leads_to_it(native):
     robot = cj.load("ur5e")
     q = robot.random(3, 20) / 2

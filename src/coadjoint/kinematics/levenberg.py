@@ -5,7 +5,8 @@ From a configuration q, with e the weighted differences from the targets and ė 
     v = (JᵀJ + λ)⁻¹ Jᵀ e,    q ← q ⊕ v, kept within the limits
 
 and where JJᵀ is the smaller matrix v = Jᵀ(JJᵀ + λ)⁻¹ e, which is the same. A joint that stands at a limit and that the gradient Jᵀe
-drives out of it is held there. λ = μ |e|², so that the last steps to a target that is reached are Newton's.
+drives out of it is held there. λ = μ |e|², so that the last steps to a target that is reached are Newton's (the search lets it grow no
+farther than 10 μ: a target may be far away).
 
     search     takes every step: the quickest way to a solution where there is one near
     descend    takes back a step that does not reduce |e|², and raises μ: the way to the nearest pose where there is none
@@ -36,7 +37,7 @@ def search(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tu
     e, J, left = residual(robot, q, goal, targets)
     J = J * _free(robot, q, mv(transpose(J), e))[..., None, :]
     cost = (e * e).sum(-1)
-    return _moved(robot, q, e, J, DAMPING * cost), stack([cost, _largest(left)])
+    return _moved(robot, q, e, J, DAMPING * cost / (1.0 + 0.1 * cost)), stack([cost, _largest(left)])
 
 
 def descend(
