@@ -76,15 +76,15 @@ def _manipulability_gradient(robot: Robot, q: Array, task: AnyTask, metric: str 
     dJ = task.jacobian_rate(robot, at, along + 0.0 * at[..., :1])  # (..., l, m, nv)
     change = (dJ * transpose(parts.L)[..., None, :, :]).sum((-2, -1))
     if W is None:
-        LL = parts.L @ transpose(parts.L)
-        change = change - 0.5 * (mass_matrix_derivative(robot, q) * LL[..., None]).sum((-3, -2))
+        spread = parts.L @ transpose(solve_spd(parts.weight, transpose(parts.J)))  # L Λ⁻¹ Lᵀ
+        change = change - 0.5 * (mass_matrix_derivative(robot, q) * spread[..., None]).sum((-3, -2))
     return w[..., None] * change
 
 
 def manipulability_gradient(
     robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, metric: str = "euclidean"
 ) -> Array:
-    """∂w/∂q (..., nv) of `manipulability`: w (tr(∂_l J L) - ½ tr(Lᵀ ∂_l W L)) with the weighted inverse L; an error where it is singular.
+    """∂w/∂q (..., nv) of `manipulability`: w (tr(∂_l J L) - ½ tr(Λ⁻¹ Lᵀ ∂_l W L)) with the weighted inverse L; an error where it is singular.
 
     `coadjoint.derivative(manipulability, robot, frame="tip")` is the same by tracing.
     """

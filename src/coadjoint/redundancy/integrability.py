@@ -5,7 +5,7 @@ brackets of the task's own directions do: for all of a frame's body twist J [L_a
 
     [L_a, L_b]ᵛ = (1 - L J) [L_a, L_b],
 
-and it is what a small closed path of the task leaves behind: the motion L X repeats itself exactly where it vanishes for all a, b
+and times its area it is what a small closed path of the task leaves behind: the motion L X repeats itself exactly where it vanishes for all a, b
 (Shamir & Yomdin 1988). That is a tensor: it does not depend on how the fields go on elsewhere. For a weight W (the mass matrix for the
 lift) the derivative of L = W⁻¹ Jᵀ Λ along x is
 
@@ -148,7 +148,7 @@ def inverse_brackets(robot: Robot, q: Any, inverse: Inverse, frame: str | AnyTas
             L, D = inverse(robot, q), differential(inverse)(robot, q)  # D (nv, b, nv)
             along = stack([mv(D, L[..., None, :, a]) for a in range(task.size)], axis=-3)
             B = _antisymmetric(robot, L, along)
-            flat = B.reshape((robot.nv, task.size**2))
+            flat = B.reshape((*B.shape[:-2], task.size**2))
             return (flat - L @ (task.jacobian(robot, q) @ flat)).reshape(B.shape)
 
         robot._cache[key] = compile(found, robot)

@@ -24,8 +24,9 @@ from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from .task import AnyTask, Task, task_of
 
-SINGULAR = 1e-13
-"""A row of J that others determine but for this part of its square, in the metric M⁻¹, is not free."""
+SINGULAR = 1e-10
+"""A row of J that others determine but for this part of its square, in the metric M⁻¹, is not free: rounding and the condition of M leave
+about 1e-12 of what is zero."""
 
 
 class SingularTaskError(CoadjointError):

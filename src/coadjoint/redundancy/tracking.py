@@ -25,6 +25,8 @@ from .task import AnyTask, Task, task_of
 
 LOCAL = 1e-12
 """Local error of a step, relative and absolute."""
+DAMPED = 1e-7
+"""The same where damping makes an error of its own, and the equation stiff."""
 GAIN = 5.0
 """k, in 1/s times 10 s over the duration of the path: the error left by the steps fades within a fifth of a tenth of it."""
 NEAR = 0.02
@@ -235,7 +237,7 @@ def _integrate(robot: Robot, task: AnyTask, how: Method, start: np.ndarray, path
         target, twist = path(t)
         return rate(q, *_spread(np.asarray(target), np.asarray(twist), q, task))[0].ravel()
 
-    tolerance = max(LOCAL / np.sqrt(states), flow.SMALLEST)
+    tolerance = max((DAMPED if how.damping else LOCAL) / np.sqrt(states), flow.SMALLEST)
     with np.errstate(over="ignore", invalid="ignore"):
         found = solve_ivp(derivative, (0.0, span), start.ravel(), "DOP853", dense_output=True, rtol=tolerance, atol=tolerance)
     if not found.success or not np.all(np.isfinite(found.y)):
