@@ -16,7 +16,7 @@ from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import _check_rows
-from .rank import DEPENDENT, ConstraintError
+from .rank import DEPENDENT, ConstraintError, pseudo_inverse
 
 
 def actuated_rows(robot: Robot, actuated: Sequence[str] | None) -> np.ndarray:
@@ -53,7 +53,8 @@ def constrained_inverse_dynamics(
     driven = actuated_rows(robot, actuated)
     # First what the passive joints ask of λ, then among those λ the one that spares the drives.
     passive, active = (np.swapaxes(A[..., :, rows], -1, -2) for rows in (~driven, driven))
-    inverse = np.linalg.pinv(passive, rcond=DEPENDENT)
+    scale = np.abs(A).max((-2, -1))
+    inverse = pseudo_inverse(passive, scale)
     needed = np.einsum("...ij,...j->...i", inverse, force[..., ~driven])
     missing = force[..., ~driven] - np.einsum("...ij,...j->...i", passive, needed)
     bad = np.abs(missing) > 1e-7 * (1.0 + np.abs(force).max(-1, keepdims=True))
@@ -65,7 +66,7 @@ def constrained_inverse_dynamics(
             "Name more joints in `actuated`, or ask for another motion."
         )
     open_ = np.eye(A.shape[-2]) - inverse @ passive
-    spare = np.linalg.pinv(active @ open_, rcond=DEPENDENT)
+    spare = pseudo_inverse(active @ open_, scale)
     rest = force[..., driven] - np.einsum("...ij,...j->...i", active, needed)
     multipliers = needed + np.einsum("...ij,...jk,...k->...i", open_, spare, rest)
     tau = np.zeros_like(force)

@@ -160,5 +160,5 @@ def _check_rows(values: np.ndarray, names: np.ndarray, tolerance: Any, what: str
         *state, k = np.argwhere(wrong)[0]
         where = f" in state {', '.join(map(str, state))}" if state else ""
         raise ConstraintError(
-            f"{what}{where}: row {names[k]!r} is {values[(*state, k)]:.6g}, expected 0. Bring it there with {remedy}."
+            f"{what}{where}: row {str(names[k])!r} is {values[(*state, k)]:.6g}, expected 0. Bring it there with {remedy}."
         )

@@ -72,18 +72,17 @@ def multipliers_for(d: Decomposition, right: np.ndarray) -> tuple[np.ndarray, np
 
 
 def check_consistent(
-    robot: Robot, constraint: Constraint, right: np.ndarray, rest: np.ndarray, length: np.ndarray, what: str
+    robot: Robot, constraint: Constraint, right: np.ndarray, rest: np.ndarray, length: np.ndarray, places: np.ndarray
 ) -> None:
-    """An error that names the rows where a right side asks of dependent rows what they cannot all do."""
+    """An error that names the rows where accelerations (k, m) asked of dependent rows are not all possible; places: of the k states."""
     size = np.linalg.norm(right / length, axis=-1, keepdims=True)
     bad = np.abs(rest) > CONTRADICTION * size + 1e-10
     if bad.any():
-        state = np.argwhere(bad.any(-1))[0]
-        names = constraint.names(robot)
-        rows = [f"{names[k]} (by {rest[(*state, k)] * length[(*state, k)]:.3g})" for k in np.flatnonzero(bad[tuple(state)])]
-        where = f" in state {', '.join(map(str, state))}" if state.size else ""
+        state, names = int(np.flatnonzero(bad.any(-1))[0]), constraint.names(robot)
+        rows = [f"{names[k]} (by {rest[state, k] * length[state, k]:.3g})" for k in np.flatnonzero(bad[state])]
+        where = f" in state {', '.join(map(str, places[state]))}" if places.shape[-1] else ""
         raise ConstraintError(
-            f"rows of the constraint depend on each other and contradict{where}: {what} cannot hold in {', '.join(rows)}. "
+            f"rows of the constraint depend on each other and contradict{where}: the acceleration that velocities ask for cannot hold in {', '.join(rows)}. "
             "Leave rows out, or bring q and v onto the constraint first: see `project`."
         )
 
@@ -122,11 +121,19 @@ def solve_irregular(
     back = lambda x: np.linalg.solve(np.swapaxes(d.L, -1, -2), np.linalg.solve(d.L, x[..., None]))[..., 0]  # noqa: E731
     free = back(force)
     _, rest = multipliers_for(d, bias)
-    check_consistent(robot, constraint, bias, rest, d.length, "the acceleration that velocities ask for")
+    check_consistent(robot, constraint, bias, rest, d.length, np.argwhere(states))
     right = np.einsum("...ij,...j->...i", A, free) + bias
     found = -multipliers_for(d, right)[0]
     a[states] = free + back(np.einsum("...ji,...j->...i", A, found))
     multipliers[states] = found
+
+
+def pseudo_inverse(a: np.ndarray, scale: np.ndarray | float) -> np.ndarray:
+    """The pseudo-inverse of matrices (..., m, n) where singular values below DEPENDENT of a scale (...) are nothing."""
+    U, s, Vt = np.linalg.svd(a, full_matrices=False)
+    kept = s > DEPENDENT * np.asarray(scale)[..., None]
+    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+    return np.swapaxes(Vt, -1, -2) * inverse[..., None, :] @ np.swapaxes(U, -1, -2)
 
 
 class Rank(NamedTuple):

@@ -20,7 +20,7 @@ from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import assemble
-from .rank import DEPENDENT, ConstraintError, decompose
+from .rank import ConstraintError, decompose, pseudo_inverse
 
 
 class Reduced:
@@ -76,7 +76,7 @@ class Reduced:
 
     def _solve(self, A: np.ndarray, right: np.ndarray) -> np.ndarray:
         """A_d⁻¹ right, also with redundant rows."""
-        return np.linalg.pinv(A[..., self.d], rcond=DEPENDENT) @ right
+        return pseudo_inverse(A[..., self.d], np.abs(A).max((-2, -1))) @ right
 
     def basis(self, q: Any) -> np.ndarray:
         """S (..., nv, freedoms)."""
