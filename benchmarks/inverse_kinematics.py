@@ -2,8 +2,8 @@
 
 Each is asked for what it does best at the same accuracy, 1e-9 in position and rotation, on one core: numerical solvers for one
 configuration within the joint limits, closed forms for all that there are. Ours take the whole batch; Robotics Toolbox' C solver
-(Levenberg–Marquardt with Chan's damping, its quickest), OptIK (Rust) and Pink (QP steps on Pinocchio) go pose by pose; EAIK (C++, closed
-form, all solutions) takes its own batches with one thread.
+(Levenberg–Marquardt with Chan's damping, its quickest), OptIK (Rust), Pink (QP steps on Pinocchio) and ssik (C++, closed form, for the
+Panda one solution) go pose by pose; EAIK (C++, closed form, all solutions) takes its own batches with one thread.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def run(rounds: int = 7) -> list[dict]:
             call = lambda r=robot, T=poses: cj.inverse_kinematics_solutions(r, T, "tip", limits=False, threads=1)  # noqa: E731
             contenders["coadjoint, all solutions"] = (call, POSES)
             answers["coadjoint, all solutions"] = [x[v] for x, v in zip(every.q, every.valid, strict=True)]
-        for peer in (roboticstoolbox, optik, pink, eaik):
+        for peer in (roboticstoolbox, optik, pink, ssik, eaik):
             with contextlib.suppress(ImportError):
                 for title, ask in peer(robot, poses[:SAMPLE]).items():
                     answers[title] = ask()
@@ -146,6 +146,22 @@ def pink(robot: cj.Robot, poses: np.ndarray) -> dict[str, Answers]:
     import quadprog  # noqa: F401  the quickest of the solvers that Pink takes
 
     return {"Pink, one start": ask}
+
+
+def ssik(robot: cj.Robot, poses: np.ndarray) -> dict[str, Answers]:
+    from importlib import import_module
+
+    own = {"panda": ("franka_panda_ik", {"max_solutions": 1}), "puma560": ("puma560_ik", {"respect_limits": False})}
+    if robot.name not in own:
+        return {}  # its UR5e has the base elsewhere, and not to the last digit
+    module, options = own[robot.name]
+    solve = getattr(import_module("ssik.prebuilt"), module).solve
+    listed = [np.ascontiguousarray(T) for T in poses]
+
+    def ask() -> list[np.ndarray]:
+        return [np.array([x.q for x in solve(T, **options)]).reshape(-1, robot.nq) for T in listed]
+
+    return {"ssik, one solution" if robot.name == "panda" else "ssik, all solutions": ask}
 
 
 def eaik(robot: cj.Robot, poses: np.ndarray) -> dict[str, Answers]:

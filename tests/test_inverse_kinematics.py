@@ -270,6 +270,7 @@ def test_errors():
         ((np.stack([T, T]), "tip"), {"q0": np.zeros((3, 6))}, "do not broadcast"),
         ((T, "tip"), {"starts": 0}, "starts is 0"),
         ((T, "tip"), {"tolerance": -1.0}, "tolerance is -1.0"),
+        ((T, "tip"), {"seed": -1}, "seed is -1"),
         ((cj.Target("tip", T), "tip"), {}, "has its own frame"),
         ((cj.Target("tip", T, weight=-1.0),), {}, "weight -1.0; expected a positive number, or 6"),
         ((cj.Target("tip", T, rows=(3, 4), weight=(1.0, 1.0, 1.0)),), {}, "expected a positive number, or 2"),

@@ -94,6 +94,8 @@ def inverse_kinematics(
         raise CoadjointError(f"starts is {starts!r}; expected a whole number, 1 or more.")
     if not (np.isfinite(tolerance) and tolerance > 0):
         raise CoadjointError(f"tolerance is {tolerance!r}; expected a positive number of radians and metres.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise CoadjointError(f"seed is {seed!r}; expected a whole number, 0 or more.")
     batches = [x.to.shape[: -2 if x.size == 12 else -1] for x in targets]
     rest = clamped(robot, robot.neutral())
     if q0 is not None:
