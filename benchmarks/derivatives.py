@@ -27,6 +27,19 @@ PEERS = {
 """Our functions, and Pinocchio's."""
 
 
+SMALLER: dict[str, tuple[Callable[[cj.Robot], Callable[..., object]], int, str]] = {
+    "mass matrix": (lambda r: cj.compile(cj.mass_matrix, r), 1, "crba"),
+    "mass matrix, triangle": (lambda r: cj.compile(mass_triangle, r), 1, "crba"),
+    "∂τ dx (jvp)": (lambda r: cj.jvp(cj.inverse_dynamics, r, ["q", "v", "a"]), 6, "computeRNEADerivatives"),
+    "wᵀ∂τ (vjp)": (lambda r: cj.vjp(cj.inverse_dynamics, r, ["q", "v", "a"]), 4, "computeRNEADerivatives"),
+}
+"""What writes fewer numbers than the derivatives: how it is made, of how many arrays, and Pinocchio's function."""
+
+
+def mass_triangle(robot: cj.Robot, q: np.ndarray) -> np.ndarray:
+    return cj.triangle(cj.mass_matrix(robot, q))
+
+
 def pinocchio(robot: cj.Robot) -> Callable[[str], Callable[[], object]]:
     """Calls of Pinocchio's functions by name, at one state."""
     import pinocchio as pin
@@ -35,7 +48,7 @@ def pinocchio(robot: cj.Robot) -> Callable[[str], Callable[[], object]]:
     data, rng = model.createData(), np.random.default_rng(0)
     q = cj.interop.pinocchio.q_to_pinocchio(robot, model, robot.random(rng))
     v, a = rng.normal(size=(2, model.nv))
-    return lambda name: lambda: getattr(pin, name)(model, data, q, v, a)
+    return lambda name: lambda: getattr(pin, name)(model, data, q, *(() if name == "crba" else (v, a)))
 
 
 def main() -> None:
@@ -54,14 +67,24 @@ def main() -> None:
             fn(robot, q[0], v[0], a[0])
             first = time.perf_counter() - start
             out = fn(robot, q, v, a)
-            call = lambda fn=fn, out=out: fn(robot, q, v, a, out=out, threads=1)  # noqa: E731
-            timings = measure({"ours": (call, STATES), "theirs": (peers(peer), 1)}, 25)
-            ratio, low, high = timings["theirs"].ratio_to(timings["ours"])
-            ours, theirs = (timings[x].best * 1e6 for x in ("ours", "theirs"))
-            print(
-                f"| {name} | {function} | {first:.1f} s | {ours:.3f} µs | {theirs:.2f} µs | **{ratio:.1f}** ({low:.1f} … {high:.1f}) |",
-                flush=True,
-            )
+            row(name, function, first, lambda fn=fn, out=out: fn(robot, q, v, a, out=out, threads=1), peers(peer))
+        for label, (make, count, peer) in SMALLER.items():
+            start = time.perf_counter()
+            fn = make(robot)
+            arrays = [q, v, a, *rng.normal(size=(3, STATES, robot.nv))][:count]
+            out = fn(*arrays)
+            row(name, label, time.perf_counter() - start, lambda fn=fn, x=arrays, out=out: fn(*x, out=out, threads=1), peers(peer))
+
+
+def row(robot: str, function: str, first: float, ours: Callable[[], object], theirs: Callable[[], object]) -> None:
+    """One line of the table, measured."""
+    timings = measure({"ours": (ours, STATES), "theirs": (theirs, 1)}, 25)
+    ratio, low, high = timings["theirs"].ratio_to(timings["ours"])
+    here, there = (timings[x].best * 1e6 for x in ("ours", "theirs"))
+    print(
+        f"| {robot} | {function} | {first:.1f} s | {here:.3f} µs | {there:.2f} µs | **{ratio:.1f}** ({low:.1f} … {high:.1f}) |",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

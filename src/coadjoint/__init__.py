@@ -19,6 +19,7 @@ from .dynamics import (
     forward_dynamics,
     forward_dynamics_derivatives,
     forward_dynamics_second_derivatives,
+    from_triangle,
     generalized_force,
     gravity_force,
     inverse_dynamics,
@@ -37,6 +38,7 @@ from .dynamics import (
     potential_energy_regressor,
     regressor,
     total_mass,
+    triangle,
 )
 from .errors import CoadjointError
 from .kinematics import (
@@ -153,6 +155,7 @@ __all__ = [
     "forward_dynamics_second_derivatives",
     "forward_kinematics",
     "from_dh",
+    "from_triangle",
     "generalized_force",
     "geodesic",
     "geodesic_path",
@@ -206,6 +209,7 @@ __all__ = [
     "to_dh",
     "total_mass",
     "trace",
+    "triangle",
     "vjp",
     "where",
 ]

@@ -4,7 +4,7 @@ from .articulated import forward_dynamics, mass_matrix_inverse
 from .christoffel import christoffel, mass_matrix_derivative
 from .composite import mass_matrix
 from .coriolis import coriolis_matrix
-from .derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from .derivatives import forward_dynamics_derivatives, from_triangle, inverse_dynamics_derivatives, triangle
 from .energy import kinetic_energy, potential_energy
 from .momentum import center_of_mass, centroidal_momentum, centroidal_momentum_matrix, momentum, total_mass
 from .newton_euler import bias_force, generalized_force, gravity_force, inverse_dynamics, joint_reactions, link_velocities
@@ -22,6 +22,7 @@ __all__ = [
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "forward_dynamics_second_derivatives",
+    "from_triangle",
     "generalized_force",
     "gravity_force",
     "inverse_dynamics",
@@ -40,4 +41,5 @@ __all__ = [
     "potential_energy_regressor",
     "regressor",
     "total_mass",
+    "triangle",
 ]

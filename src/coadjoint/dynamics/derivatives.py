@@ -19,11 +19,13 @@ free joint τ(T exp(δ)) by δ at 0, in the frame of the link. Wrenches on the l
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
+from ..errors import ShapeError
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
@@ -132,6 +134,25 @@ def tree_derivatives(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array
             below[robot.parents[i]] += outer + own
             passed[robot.parents[i]].append(carried)
     return by_q.array(), by_v.array(), by_a.array()
+
+
+def triangle(a: Array) -> Array:
+    """The upper triangle, row by row (..., n(n+1)/2), of a symmetric matrix (..., n, n), such as M, M⁻¹ or ∂τ/∂a.
+
+    In a compiled function (`compile`) the other half is neither computed nor written, which for humanoids is what takes the time.
+    """
+    i, j = np.triu_indices(a.shape[-1])
+    return a[..., i, j]
+
+
+def from_triangle(x: Array) -> Array:
+    """The symmetric matrix (..., n, n) whose `triangle` is x (..., n(n+1)/2)."""
+    n = math.isqrt(2 * x.shape[-1])
+    if n * (n + 1) // 2 != x.shape[-1]:
+        raise ShapeError(f"the triangle has shape {tuple(x.shape)}; expected (..., n(n+1)/2) for some n: 1, 3, 6, 10, …")
+    place = np.zeros((n, n), dtype=int)
+    place[np.triu_indices(n)] = np.arange(x.shape[-1])
+    return x[..., np.maximum(place, place.T)]
 
 
 def _diagonal(x: Array) -> Array:
