@@ -138,7 +138,7 @@ def test_world_axes_turn_the_lift():
 @settings(max_examples=12, deadline=None)
 @given(seeds)
 def test_brackets_of_lifts_do_what_the_twists_do(seed):
-    """J [L_a, L_b] = [e_a, e_b], with spherical, planar and free joints too; the vertical part is twice the skew part of O'Neill's tensor."""
+    """J [L_a, L_b] = [e_a, e_b], with spherical, planar and free joints too; its vertical part is that of O'Neill's tensor, twice."""
     robot, q = redundant(seed, kinds=("revolute", "prismatic", "universal", "spherical", "planar", "free", "helical"), n=5)
     if robot.nv < 6 or rd.dexterity(robot, q, "tip") < 3e-3:
         return
@@ -221,7 +221,7 @@ def test_singular_tasks_are_named(way):
         cj.horizontal_lift(planar, [[0.1, 0.2, 0.3], [0.1, 0.0, 0.0]], "tip", (3, 4))
     stretched = np.array([0.3, 0.0, 0.5, 0.0, 0.2, 0.4, 0.1])
     for function in (cj.horizontal_lift, cj.effective_inertia, rd.vertical_projector, rd.vertical_brackets, rd.moore_penrose):
-        with pytest.raises(rd.SingularTaskError, match="cannot be done|do not move"):
+        with pytest.raises(rd.SingularTaskError, match=r"cannot be done|do not move"):
             function(planar, [0.1, 0.0, 0.0], "tip", (3, 4)) if function is not cj.horizontal_lift else function(
                 panda, stretched, "tip"
             )

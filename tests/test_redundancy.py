@@ -316,7 +316,7 @@ def test_singularities_are_reported_and_damped_at_a_price():
     near = rd.follow(robot, bent, cj.geodesic_path(*_shift(robot, bent), 2.0), "tip", (3, 4))
     assert near.near_singular
     assert "near a singularity" in str(near)
-    with pytest.raises(rd.TrackingError, match="starts 0.*away"):
+    with pytest.raises(rd.TrackingError, match=r"starts 0.*away"):
         rd.follow(robot, q + 0.1, path, "tip", (3, 4))
     with pytest.raises(CoadjointError, match="damping is -1"):
         rd.follow(robot, q, path, "tip", (3, 4), damping=-1)
