@@ -53,7 +53,7 @@ def test_equality_elements_are_those_of_mujoco(name):
     q = 0.3 * rng.normal(size=robot.nq)
     if "weld" not in name:
         np.testing.assert_allclose(np.linalg.norm(constraint.residual(robot, q)), np.linalg.norm(theirs(q)[0]), rtol=1e-12)
-    q = assemble(robot, constraint, q, tries=256)
+    q = assemble(robot, constraint, q)
     value, J = theirs(q)
     A = constraint.jacobian(robot, q)
     assert A.shape == J.shape

@@ -17,6 +17,8 @@ from .constraint import Constraint, checked
 from .projection import project_velocity
 from .rank import ConstraintError, decompose
 
+STEPS = 60
+"""Most steps of Newton's method from one start; ten are usual."""
 CLOSED = 1e-12
 """Gap, in metres or radians, that counts as closed; Newton's method goes on to rounding below it."""
 
@@ -45,7 +47,7 @@ class _Only(Constraint):
         return self.whole.jacobian(robot, q)[..., self.chosen, :]
 
 
-def project(robot: Robot, constraint: Constraint, q: Any, v: Any = None, *, steps: int = 50) -> Any:
+def project(robot: Robot, constraint: Constraint, q: Any, v: Any = None, *, steps: int = STEPS) -> Any:
     """The configurations q (..., nq) brought onto φ(q) = 0 by the shortest steps in the metric; with v (..., nv) also P v there.
 
     For what is nearly closed, such as drift of a simulation. An error names the widest gap where one stays open; `assemble` searches
@@ -87,8 +89,8 @@ def assemble(
 ) -> np.ndarray:
     """A configuration (nq,) that closes φ(q) = 0, near a rough guess (neutral without one).
 
-    `fixed` names joints that keep the coordinates of the guess. First from the guess itself, then from configurations around it,
-    ever farther. An error has the smallest gap that was found where none closes, row by row.
+    `fixed` names joints that keep the coordinates of the guess. First from the guess itself; else from configurations around it, near
+    and far, and the closed one nearest to the guess. An error has the smallest gap that was found where none closes, row by row.
     """
     start = robot.neutral() if guess is None else np.asarray(robot._checked(guess, "guess", robot.nq), dtype=float)
     (start,) = states(robot, q=(start, robot.nq))
@@ -99,24 +101,19 @@ def assemble(
     kept = [fixed] if isinstance(fixed, str) else list(fixed)
     for joint in kept:
         constraint = constraint & _kept(robot, joint, start)
-    rng = np.random.default_rng(seed)
-    q, open_ = _newton(robot, constraint, start, 200, 0.0)
-    best, gap = q, _gap(robot, constraint, q)
-    scale = np.geomspace(0.1, np.pi, tries)
+    q, open_ = _newton(robot, constraint, start, STEPS, 0.0)
+    if not open_:
+        return q
     still = [k for joint in kept for k in range(*robot.v_slice(joint).indices(robot.nv))]
-    for k in range(tries if open_ else 0):
-        away = rng.normal(size=robot.nv) * scale[k]
-        away[still] = 0.0
-        q, open_ = _newton(robot, constraint, robot.integrate(start, away), 200, 1e-4 if k % 2 else 0.0)
-        if open_:
-            q, open_ = _newton(robot, constraint, q, 200, 0.0)
-        if (width := _gap(robot, constraint, q)) < gap:
-            best, gap = q, width
-        if not open_:
-            break
-    if open_:
-        raise _not_closed(robot, constraint, best, "assemble", "Lengths may not reach, or rows contradict each other.")
-    return q
+    away = np.random.default_rng(seed).normal(size=(tries, robot.nv)) * np.geomspace(0.1, np.pi, tries)[:, None]
+    away[:, still] = 0.0
+    # Damped, every start comes as near as it can, also where lengths do not reach; then Newton's method closes what closes.
+    found, _ = _newton(robot, constraint, robot.integrate(np.broadcast_to(start, (tries, robot.nq)), away), STEPS, 1e-3)
+    found, open_ = _newton(robot, constraint, np.concatenate([found, q[None]]), STEPS, 0.0)
+    if open_.all():
+        nearest = min(found, key=lambda x: _gap(robot, constraint, x))
+        raise _not_closed(robot, constraint, nearest, "assemble", "Lengths may not reach, or rows contradict each other.")
+    return min(found[~open_], key=lambda x: float(np.abs(robot.difference(start, x)).max()))
 
 
 def _kept(robot: Robot, joint: str, q: np.ndarray) -> Constraint:
