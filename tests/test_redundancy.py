@@ -12,7 +12,7 @@ from coadjoint import redundancy as rd
 from coadjoint.cli import main
 from coadjoint.errors import CoadjointError
 from coadjoint.geometry import inner_product
-from coadjoint.redundancy.submersion import regular_configurations
+from coadjoint.redundancy.conditions import regular_configurations
 from redundant_robots import PLANAR, balanced_3r, case_24, panda_circle, ppr_with_rotor, pprr, with_wheels
 from test_lift import close, redundant
 

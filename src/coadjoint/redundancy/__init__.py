@@ -1,6 +1,8 @@
 """Redundant robots as geometry: tasks as submersions, horizontal lifts, operational space. See docs/redundancy.md."""
 
+from .conditions import Repeatability, Submersion, pseudoinverse_defect, repeatability, submersion
 from .ellipsoids import Ellipsoid, ellipsoid, manipulability, manipulability_gradient
+from .fibres import Optimum, fibre, optimize_self_motion, self_motion
 from .integrability import inverse_brackets, lift_brackets, oneill_tensor, vertical_brackets
 from .lift import (
     SingularTaskError,
@@ -26,8 +28,6 @@ from .operational import (
     task_coriolis_matrix,
     task_torque,
 )
-from .self_motion import Optimum, fibre, optimize_self_motion, self_motion
-from .submersion import Repeatability, Submersion, pseudoinverse_defect, repeatability, submersion
 from .task import MapTask, Task
 from .tracking import Track, TrackingError, follow
 
