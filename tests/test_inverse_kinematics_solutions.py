@@ -123,6 +123,26 @@ def test_native_is_as_written(monkeypatch):
 # Where solutions fall together, or are too many
 
 
+@pytest.mark.native
+@pytest.mark.parametrize("name", ["ur5e", "puma560"])
+def test_nowhere_near_a_singularity_a_pose_is_missed(name):
+    """Stretched, straight and folded arms, exactly, nearly and all at once: every pose has a solution, and all reach it."""
+    robot = cj.load(name)
+    rng = np.random.default_rng(2)
+    q = rng.uniform(-np.pi, np.pi, (20_000, 6))
+    special = rng.random(q.shape) < 0.4
+    near = [0.0, np.pi / 2, -np.pi / 2, np.pi, 1e-12, 1e-9, 1e-7, 1e-6, -1e-5, 1e-3, np.pi - 1e-7, np.pi / 2 + 1e-8]
+    q[special] = rng.choice(near, special.sum())
+    T = cj.pose(robot, q, "tip")
+    found = cj.inverse_kinematics_solutions(robot, T, "tip", limits=False)
+    assert found.count.min() >= 1
+    wanted = np.broadcast_to(T[:, None], (*found.valid.shape, 4, 4))[found.valid]
+    assert np.abs(cj.pose(robot, found.q[found.valid], "tip") - wanted).max() <= 1.01e-9
+    regular = np.linalg.svd(cj.jacobian(robot, q, "tip"), compute_uv=False)[:, -1] > 1e-6
+    assert 0.3 < regular.mean() < 0.9
+    assert np.nanmin(apart(found.q[regular], q[regular][:, None]), axis=-1).max() < 1e-3
+
+
 @both_ways
 def test_a_straight_wrist(native):
     """q₄ and q₆ turn about one axis: of the line of solutions one is given, and it reaches the pose."""

@@ -15,7 +15,8 @@ at most:
                        and q₄ by 1
 
 So there are up to eight. Where two of them fall together (arm stretched, wrist straight, wrist over the shoulder) they are found twice,
-and where a whole line of configurations has the same pose, one of them: the angle that may be any is 0.
+and where a whole line of configurations has the same pose, one of them: the angle that may be any is 0 (of a straight wrist of an
+arm with three parallel axes, it makes the elbow as near to a right angle as can be).
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..arrays import Array, dot, like, mv, stack, transpose
+from ..arrays import Array, cross, dot, like, mv, namespace, stack, transpose
 from ..errors import CoadjointError
 from ..lie import se3
 from ..robot.robot import Robot
 from .exponentials import _path, space_screws
 from .subproblems import Angle, angle, back, subproblem1, subproblem2, subproblem3, subproblem4, turned
+
+STRAIGHT = 1e-10
+"""The sine of the angle between parallel axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +137,7 @@ def _wrist(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Ar
         reached = _moved(w, p, 0, q1, _moved(w, p, 1, q2, _moved(w, p, 2, q3, c)))
         seen = lambda x, q1=q1, q2=q2, q3=q3: turned(w[2], back(q3), turned(w[1], back(q2), turned(w[0], back(q1), mv(R, x))))  # noqa: E731
         end, beside = seen(w[5]), seen(aside)  # R₄R₅R₆ of both
-        for q5 in subproblem4(w[4], w[3], w[5], dot(w[3], end)):
+        for q5 in _tilts(arm, w, 3, w[3], end):
             sixth = turned(w[4], q5, w[5])  # R₅ ω₆
             q4 = subproblem1(w[3], sixth, end)
             rest = turned(w[4], back(q5), turned(w[3], back(q4), beside))  # R₆ aside
@@ -141,6 +145,19 @@ def _wrist(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Ar
             off = _apart((reached, k), (turned(w[3], q4, sixth), end), (turned(w[5], q6, aside), rest))
             found.append(([q1, q2, q3, q4, q5, q6], off))
     return found
+
+
+def _tilts(arm: Arm, w: Array, i: int, x: Array, y: Array) -> tuple[Angle, Angle]:
+    """Both q₅ with ωᵢ · R₅ω₆ = x · y, for unit vectors x, y: subproblem 4.
+
+    Where ω₅ is across ωᵢ and ω₆, x and y are q₅ apart but for a constant, and its sine is |x × y|, which is exact where the height x · y,
+    near 1, does not tell the angle: by a wrist that is nearly straight.
+    """
+    if arm.w[4] @ arm.w[i] != 0.0 or arm.w[4] @ arm.w[5] != 0.0:
+        return subproblem4(w[4], w[i], w[5], dot(x, y))
+    a, b, r = dot(w[i], w[5]), dot(w[i], cross(w[4], w[5])), dot(x, y)
+    s = namespace(x, y).sqrt(dot(cross(x, y), cross(x, y)))
+    return (b * r + a * s, a * r - b * s), (b * r - a * s, a * r + b * s)
 
 
 def _across(w: np.ndarray) -> np.ndarray:
@@ -203,13 +220,16 @@ _POSITION: dict[str, Callable[..., list[tuple[Angle, Angle, Angle]]]] = {
 def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Array]]:
     c, R, shift, aside = like(arm.centre, g), g[..., :3, :3], g[..., :3, 3], like(_across(arm.w[3]), g)
     k = mv(R, c) + shift
+    xp = namespace(g)
     found = []
     for minus in subproblem4(w[0], w[1], k - p[0], dot(w[1], c - p[0])):
         q1 = back(minus)
         seen = mv(transpose(R), turned(w[0], q1, w[1]))  # ω₂ from the end, (R₅R₆)ᵀ ω₂
-        for q5 in subproblem4(w[4], w[1], w[5], dot(w[5], seen)):
+        for q5 in _tilts(arm, w, 1, w[5], seen):
             fifth = turned(w[4], back(q5), w[1])
-            q6 = subproblem1(w[5], seen, fifth)
+            straight = _least_bent(w, p, g, q1, q5)
+            free = xp.less(dot(cross(w[5], seen), cross(w[5], seen)), STRAIGHT**2)
+            q6 = tuple(xp.where(free, x, y) for x, y in zip(straight, subproblem1(w[5], seen, fifth), strict=True))
             undone = lambda x, q5=q5, q6=q6: _moved(w, p, 5, back(q6), _moved(w, p, 4, back(q5), x))  # noqa: E731
             at = lambda x, minus=minus, undone=undone: _moved(w, p, 0, minus, mv(R, undone(x)) + shift)  # e₂e₃e₄ x  # noqa: E731
             fourth, beside = at(p[3]), at(p[3] + aside)
@@ -220,3 +240,16 @@ def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[A
                 off = _apart((reached, fourth), (turned(w[3], q4, aside), rest), (turned(w[5], q6, seen), fifth))
                 found.append(([q1, q2, q3, q4, q5, q6], off))
     return found
+
+
+def _least_bent(w: Array, p: Array, g: Array, q1: Angle, q5: Angle) -> Angle:
+    """q₆ for a straight wrist, where axis 6 is the fourth parallel one and its angle free: the elbow is brought nearest to a right angle.
+
+    So the rest can be reached if it can be at all: |g e₆⁻¹e₅⁻¹p₄ - e₁p₂|² in the plane across ω₆ is to be |p₃ - p₂|² + |p₄ - p₃|².
+    """
+    flat = lambda i, x: x - dot(w[i], x)[..., None] * w[i]  # noqa: E731
+    hub = mv(transpose(g[..., :3, :3]), _moved(w, p, 0, q1, p[1]) - g[..., :3, 3])  # g⁻¹ e₁ p₂
+    upper, fore = flat(1, p[2] - p[1]), flat(1, p[3] - p[2])
+    arm = _moved(w, p, 4, back(q5), p[3])
+    first, _ = subproblem3(w[5], flat(5, arm - p[5]), flat(5, hub - p[5]), dot(upper, upper) + dot(fore, fore))
+    return back(first)

@@ -20,8 +20,8 @@ from ..arrays import Array, cross, dot, namespace
 Angle = tuple[Array, Array]
 """(sin q, cos q)."""
 
-TINY = 1e-28
-"""Squares of lengths below which a direction is none."""
+TINY = 1e-60
+"""The fourth power of a length below which a direction is none."""
 
 
 def angle(pair: Angle) -> Array:
@@ -43,7 +43,11 @@ def back(pair: Angle) -> Angle:
 
 def subproblem1(w: Array, p: Array, k: Array) -> Angle:
     """q with R(q) p = k: the angle between what of p and of k is across the axis."""
-    return _unit(dot(w, cross(p, k)), dot(p, k) - dot(w, p) * dot(w, k))
+    u, v = (
+        cross(w, p),
+        cross(w, k),
+    )  # turned by a right angle, and without what is along the axis, whose rounding would drown the rest
+    return _unit(dot(w, cross(u, v)), dot(u, v))
 
 
 def subproblem2(w1: Array, w2: Array, p: Array, k: Array) -> tuple[tuple[Angle, Angle], tuple[Angle, Angle]]:
@@ -60,7 +64,7 @@ def subproblem3(w: Array, p: Array, k: Array, square: Array) -> tuple[Angle, Ang
 def subproblem4(w: Array, h: Array, p: Array, d: Array) -> tuple[Angle, Angle]:
     """Both q with h · R(q) p = d: a cos q + b sin q = r, with a and b from what of h and of p is across the axis."""
     axial = dot(w, h) * dot(w, p)
-    a, b, r = dot(h, p) - axial, dot(h, cross(w, p)), d - axial
+    a, b, r = dot(cross(w, h), cross(w, p)), dot(h, cross(w, p)), d - axial
     xp = namespace(a, b, r)
     square = a * a + b * b
     some = xp.less(TINY, square)
