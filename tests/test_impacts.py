@@ -200,3 +200,19 @@ def test_accounts_are_told():
     assert "impulse" in text
     assert "J" in text
     assert "2 impacts" in str(cj.impact_account(robot, floor, [[0.3, -0.9]] * 2, [-1.0, -0.5], 0.5, True))
+
+
+@pytest.mark.parametrize("e", [0.0, 0.6, 1.0])
+def test_jump_is_a_sum_of_gradients(e):
+    """Žefran & Bullo (29)-(31): (p⁻ - p⁺) δq = 0 along the surface, p⁻ - p⁺ ∈ span dφ, v⁻ - v⁺ = Σ λ grad φ with λ = -Λ."""
+    rng = np.random.default_rng(7)
+    robot = random_robot(rng, 4, ("revolute", "prismatic"), tree=False)
+    surface = Constraint.point(robot, "tip", "xz")
+    q, v = robot.random(rng), rng.normal(size=robot.nv)
+    after, impulse = cj.impact(robot, surface, q, v, e)
+    M, A = cj.mass_matrix(robot, q), surface.jacobian(robot, q)
+    along = np.linalg.svd(A)[2][2:]
+    assert np.abs(along @ (M @ (v - after))).max() < 1e-10
+    gradients = np.array([cj.geometry.gradient(robot, q, row) for row in A])
+    np.testing.assert_allclose(v - after, -impulse @ gradients, atol=1e-10)
+    assert np.abs(v - after).max() > 1e-3

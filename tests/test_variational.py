@@ -78,6 +78,27 @@ def test_the_step_is_stationary_for_the_discrete_action(kinds):
     assert np.abs(slope).max() < 1e-5 * np.abs(each).max()
 
 
+def test_motions_obey_the_principle_of_lagrange_and_dalembert():
+    """Žefran & Bullo (28): d/ds ∫ L dt + ∫ ⟨Y, δq⟩ dt = 0 for variations that vanish at both ends."""
+    robot, force, end = cj.load("planar2r"), np.array([1.5, -0.7]), 0.5
+    motion = cj.simulate(robot, [0.3, 0.2], [0.5, -1.0], [0.0, end], force, tolerance=1e-12)
+    x, weights = np.polynomial.legendre.leggauss(40)
+    t, weights = end / 2 * (x + 1), end / 2 * weights
+    q, v = motion(t)
+    shape, slope = np.sin(np.pi * t / end) * t, np.pi / end * np.cos(np.pi * t / end) * t + np.sin(np.pi * t / end)
+    for e in (np.array([1.0, 0.0]), np.array([0.3, -1.0])):
+
+        def action(s, e=e):
+            a, b = q + s * shape[:, None] * e, v + s * slope[:, None] * e
+            return weights @ (cj.kinetic_energy(robot, a, b) - cj.potential_energy(robot, a))
+
+        d = 1e-4
+        change = (8 * (action(d) - action(-d)) - action(2 * d) + action(-2 * d)) / (12 * d)
+        work = weights @ (shape * (force @ e))
+        assert abs(work) > 0.01
+        assert change + work == pytest.approx(0.0, abs=1e-9)
+
+
 def test_the_map_is_symplectic():
     """Jᵀ Ω J = Ω for the derivative J of (q, p) -> (q⁺, p⁺), by differences of fourth order."""
     rng = np.random.default_rng(2)
