@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from random_robots import random_robot, random_velocity
 
 import coadjoint as cj
 from coadjoint import Constraint, constraints
+from random_robots import random_robot, random_velocity
 
 
 def motion():

@@ -16,7 +16,10 @@ import numpy as np
 from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.composite import mass_matrix
+from ..dynamics.newton_euler import bias_force, friction_force
+from ..dynamics.singular import SINGULAR, inertia_scale
 from ..kernel.dispatch import as_written, kernel
+from ..lie import inertia
 from ..robot.robot import Robot
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 
@@ -38,10 +41,27 @@ def zero_rows(robot: Robot, constraint: Constraint) -> list[int]:
     return kept[constraint]
 
 
+def always_regular(robot: Robot) -> bool:
+    """Whether the mass matrix is positive definite at every q: each joint moves a link that has inertia of its own about it."""
+    robot = robot._cache.get("original", robot)
+    if not robot.has_plain_numbers:
+        return False
+    if "always regular" not in robot._cache:
+        least = 1e4 * SINGULAR * inertia_scale(robot).max(initial=0.0)
+        own = [
+            np.linalg.eigvalsh(S @ inertia.spatial(robot.inertias[i]) @ S.T + np.diag(robot.armature[robot.tree_v_slices[i]])).min()
+            for i in range(robot.n_links)
+            if len(S := robot.joint_screws(i)) and robot.links[i].joint.kind != "universal"
+        ]
+        plain = all(link.joint.kind != "universal" for link in robot.links)
+        robot._cache["always regular"] = plain and all(x > least for x in own)
+    return robot._cache["always regular"]
+
+
 class Rows:
     """The rows of a constraint at q that are not nothing, and what solves with them in the metric; all (..., m', ·)."""
 
-    def __init__(self, robot: Robot, constraint: Constraint, q: Array, v: Array | None = None) -> None:
+    def __init__(self, robot: Robot, constraint: Constraint, q: Array, v: Array | None = None, force: Array | None = None) -> None:
         A = constraint_jacobian(robot, constraint, q)
         self.size = A.shape[-2]
         gone = zero_rows(robot, constraint)
@@ -57,10 +77,13 @@ class Rows:
                 self.regular = self.regular & (xp.abs(bias[..., gone]).sum(-1) <= 1e3 * ZERO * (1.0 + xp.abs(bias).sum(-1)))
         if not self.kept:
             return
-        self.inverse_A = solve_spd(mass_matrix(robot, q), transpose(self.A))
-        """M⁻¹ Aᵀ (..., nv, m')"""
+        m, right = len(self.kept), transpose(self.A)
+        solution = solve_spd(mass_matrix(robot, q), right if force is None else concat([right, force[..., None]]))
+        self.inverse_A, self.free = solution[..., :m], solution[..., m:]
+        """M⁻¹ Aᵀ (..., nv, m'), and M⁻¹ force (..., nv, 1) where that is given"""
         G = self.A @ self.inverse_A
-        self.length = xp.sqrt(xp.einsum("...kk->...k", G))
+        square = xp.einsum("...kk->...k", G)
+        self.length = xp.sqrt(xp.where(square > 0.0, square, 1.0 + 0.0 * square))
         self.G = mirror(G / (self.length[..., :, None] * self.length[..., None, :]))
 
     def solve(self, b: Array) -> Array:
@@ -89,10 +112,17 @@ def regular_dynamics(
     robot: Robot, constraint: Constraint, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array]:
     """a and λ where the rows are independent, else nan."""
-    rows = Rows(robot, checked(constraint), q, v)
-    a = forward_dynamics(robot, q, v, tau, wrenches, friction)
+    force = None
+    if always_regular(
+        robot
+    ):  # then solving with M serves for the free motion as well; else articulated bodies find where M is singular
+        force = tau - bias_force(robot, q, v, wrenches)
+        if friction:
+            force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
+    rows = Rows(robot, checked(constraint), q, v, force)
     if not rows.kept:
-        return a, like(np.zeros(rows.size), q)
+        return forward_dynamics(robot, q, v, tau, wrenches, friction), like(np.zeros(rows.size), q)
+    a = forward_dynamics(robot, q, v, tau, wrenches, friction) if force is None else rows.free[..., 0]
     multipliers = -rows.solve((mv(rows.A, a) + rows.bias)[..., None])
     return a + (rows.inverse_A @ multipliers)[..., 0], rows.spread(multipliers)[..., 0]
 

@@ -82,8 +82,8 @@ def check_consistent(
         rows = [f"{names[k]} (by {rest[state, k] * length[state, k]:.3g})" for k in np.flatnonzero(bad[state])]
         where = f" in state {', '.join(map(str, places[state]))}" if places.shape[-1] else ""
         raise ConstraintError(
-            f"rows of the constraint depend on each other and contradict{where}: the acceleration that velocities ask for cannot hold in {', '.join(rows)}. "
-            "Leave rows out, or bring q and v onto the constraint first: see `project`."
+            f"rows of the constraint depend on each other and contradict{where}: the acceleration that velocities ask for cannot hold "
+            f"in {', '.join(rows)}. Leave rows out, or bring q and v onto the constraint first: see `project`."
         )
 
 
