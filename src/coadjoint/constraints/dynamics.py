@@ -18,7 +18,7 @@ from ..dynamics.articulated import forward_dynamics
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import SINGULAR, inertia_scale
-from ..kernel.dispatch import as_written, kernel
+from ..kernel.dispatch import _written_to, as_written, kernel
 from ..lie import inertia
 from ..robot.robot import Robot
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
@@ -127,6 +127,11 @@ def regular_dynamics(
     return a + (rows.inverse_A @ multipliers)[..., 0], rows.spread(multipliers)[..., 0]
 
 
+def single_precision(*arrays: Array) -> bool:
+    """Whether all are NumPy arrays of single precision."""
+    return all(type(x) is np.ndarray and x.dtype == np.float32 for x in arrays)
+
+
 def constrained_dynamics(
     robot: Robot,
     constraint: Constraint,
@@ -145,6 +150,10 @@ def constrained_dynamics(
     the same length in the metric M⁻¹); rows that contradict each other are an error. For arrays of other libraries than NumPy both
     are nan there. Other arguments are those of `forward_dynamics`.
     """
+    if single_precision(q, v, tau):  # double decides whether rows depend on each other
+        given = [x.astype(np.float64) for x in (q, v, tau)]
+        found = constrained_dynamics(robot, constraint, *given, wrenches=wrenches, friction=friction, threads=threads)
+        return _written_to(out, tuple(x.astype(np.float32) for x in found))
     solve: Any = regular_dynamics
     a, multipliers = found = solve(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
     if type(a) is np.ndarray and a.dtype != object and np.isnan(multipliers).any():

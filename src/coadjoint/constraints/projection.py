@@ -21,7 +21,7 @@ from ..geometry.metric import connection
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from .constraint import Constraint, checked, constraint_jacobian
-from .dynamics import Rows
+from .dynamics import Rows, single_precision
 from .functions import evaluated, graph_of
 from .rank import decompose
 
@@ -42,6 +42,8 @@ def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     Where rows depend on each other, the one of least |y| as well; A A♯ A = A always. For arrays of other libraries than NumPy it
     is nan there.
     """
+    if single_precision(q):
+        return constraint_inverse(robot, constraint, q.astype(np.float64)).astype(np.float32)
     found = _regular_inverse(robot, constraint, q)
     if type(found) is np.ndarray and found.dtype != object and np.isnan(found).any():
         states = np.isnan(found).any((-2, -1))
