@@ -96,6 +96,7 @@ def test_events_may_change_the_state():
     assert before == pytest.approx(after, abs=1e-12)
 
 
+@native
 @pytest.mark.parametrize("e", [0.2, 0.5, 0.8])
 def test_bounces_without_end_come_to_rest(e):
     """Zeno: the bounces of a ball end at t₁ + 2 v e / (g (1 - e))."""
@@ -113,6 +114,7 @@ def test_bounces_without_end_come_to_rest(e):
     assert found.q.min() >= 0
 
 
+@native
 def test_plastic_contact_holds_until_it_would_pull():
     """Rest on the floor until the lifting force passes the weight; then uniform acceleration with it."""
     robot, floor = ball()
@@ -126,6 +128,7 @@ def test_plastic_contact_holds_until_it_would_pull():
     np.testing.assert_allclose(found.tau[:, 0], 9.81 * found.time)
 
 
+@native
 def test_a_contact_closed_at_the_start_stays_so():
     robot, floor = ball()
     found = cj.simulate(robot, [0.0], [0.0], 1.0, events=Contact(floor, 0.5))
@@ -329,3 +332,20 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     ):
         assert main(["simulate", "planar2r", *wrong]) == 1
         assert message in capsys.readouterr().err
+
+
+@native
+def test_the_command_closes_the_loops_of_mjcf(tmp_path, capsys, monkeypatch):
+    """A pendulum pair joined at their ends by `connect`."""
+    pytest.importorskip("mujoco")
+    rod = '<geom type="capsule" fromto="0 0 0 0 0 -1" size=".02" mass="1"/>'
+    text = f"""<mujoco><worldbody>
+    <body name="a"><joint name="ja" type="hinge" axis="0 1 0"/>{rod}
+      <body name="b" pos="0 0 -1"><joint name="jb" type="hinge" axis="0 1 0"/>{rod}</body></body>
+    <body name="c" pos="1 0 0"><joint name="jc" type="hinge" axis="0 1 0"/>{rod}</body></worldbody>
+    <equality><connect name="pin" body1="b" body2="c" anchor="0 0 -1"/></equality></mujoco>"""
+    (tmp_path / "loop.xml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", "loop.xml", "--duration", "0.5", "--samples", "11", "--out", "a.npz"]) == 0
+    said = capsys.readouterr().out
+    assert float(said.split("loops open by")[1].split()[0]) < 1e-12

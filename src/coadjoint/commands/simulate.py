@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..constraints.constraint import Constraint
+from ..constraints.manifold import assemble
 from ..errors import CoadjointError
 from ..files import check_output
 from ..motion.simulate import simulate
@@ -22,17 +24,20 @@ def run(args: argparse.Namespace) -> None:
     _check_files(args)
     if not (np.isfinite(args.duration) and args.duration > 0):
         raise CoadjointError(f"--duration is {args.duration:g}; expected a positive number of seconds.")
-    robot = read_robot(args.robot, args.base, args.fixed_joints)
+    if args.samples < 2:
+        raise CoadjointError(f"--samples is {args.samples}; expected 2 or more.")
+    robot, loops = _robot(args)
     tell((*robot.notes, *impossible_inertias(robot)))
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     q = _numbers("--q", args.q, robot.nq, robot.neutral())
     v = _numbers("--v", args.v, robot.nv, np.zeros(robot.nv))
-    times = np.linspace(0.0, args.duration, args.samples) if args.samples >= 2 else None
-    if times is None:
-        raise CoadjointError(f"--samples is {args.samples}; expected 2 or more.")
+    if loops is not None and args.q is None:
+        q = assemble(robot, loops, q)
+    times = np.linspace(0.0, args.duration, args.samples)
     with Progress("simulating") as report:
-        trajectory = simulate(robot, q, v, times, method=args.method, step=args.step, friction=args.friction, report=report)
+        options = {"method": args.method, "step": args.step, "friction": args.friction}
+        trajectory = simulate(robot, q, v, times, constraints=loops, report=report, **options)
     print(trajectory)
     print()
     print(summary(robot, trajectory))
@@ -45,6 +50,15 @@ def run(args: argparse.Namespace) -> None:
     if args.animate:
         trajectory.animate(args.animate)
         print(f"filmed {args.animate}")
+
+
+def _robot(args: argparse.Namespace) -> tuple[Robot, Constraint | None]:
+    """The robot, and the loops that an MJCF file closes."""
+    if Path(args.robot).suffix.lower() == ".xml" and Path(args.robot).is_file():
+        from ..constraints.mjcf import read_mjcf
+
+        return read_mjcf(args.robot, args.base, args.fixed_joints)
+    return read_robot(args.robot, args.base, args.fixed_joints), None
 
 
 def _check_files(args: argparse.Namespace) -> None:
@@ -79,6 +93,8 @@ def summary(robot: Robot, trajectory: Trajectory) -> str:
     for k, name in enumerate(robot.v_names):
         fastest, limit = np.max(np.abs(trajectory.v[:, k])), robot.velocity_limit[k]
         rows.append((name, number(fastest), number(limit), "exceeded" if fastest > limit else "kept" if np.isfinite(limit) else ""))
+    if trajectory.constraints is not None:
+        rows.append(("loops open by", f"{trajectory.drift()[0]:.1e}", "", ""))
     e = trajectory.energy
     scale = np.ptp(trajectory.potential_energy) + trajectory.kinetic_energy.max()
     return "\n".join(

@@ -163,7 +163,6 @@ def _run_variational(
     constraint: Constraint | None,
     threads: int | None,
 ) -> None:
-    steps = qs.shape[-2] - 1
     ps, ws, left = np.empty(vs.shape), np.empty(vs.shape), np.empty((*vs.shape[:-1], 1))
     ps[..., 0, :], ws[..., 0, :] = mv(mass_matrix(robot, qs[..., 0, :]), vs[..., 0, :]), vs[..., 0, :]
     left[..., 0, :] = 0.0
@@ -171,22 +170,22 @@ def _run_variational(
     length = np.broadcast_to(float(dt), (*third.shape[:-1], 1))
     take = variational_step(robot, policy, friction, constraint, tau is not None)
     _run(take, [qs, ps, ws, left], [third, length], threads, inputs=3)
-    check_converged(left[..., 1:, 0], dt, steps)
+    check_converged(left[..., 1:, 0], dt)
     vs[..., 1:, :] = mv(mass_matrix_inverse(robot, qs[..., 1:, :]), ps[..., 1:, :])
 
 
 def check_converged(left: np.ndarray, dt: float, first: int = 0) -> None:
-    """An error where the implicit equation of a variational step was not solved."""
+    """An error where the implicit equation of a variational step was not solved; `left` (..., steps), the first step of number `first`."""
     bad = ~(left < CONVERGED)
     if np.any(bad):
         k = int(np.argmax(bad.reshape(-1, bad.shape[-1]).any(0)))
         raise CoadjointError(
-            f"the variational step of {dt:g} s did not converge at step {k} (relative change {left[..., k].max():.2g}): the motion is too "
+            f"the variational step of {dt:g} s did not converge at step {first + k} (relative change {left[..., k].max():.2g}): the motion is too "
             f"fast for it, or the state is singular. Take shorter steps, such as {dt / 4:g} s."
         )
 
 
-CONVERGED = 1e-6
+CONVERGED = 1e-8
 """Largest relative change in the last turn of a step that passes: what is left is smaller by another factor O(h)."""
 
 

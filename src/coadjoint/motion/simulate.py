@@ -51,6 +51,8 @@ def simulate(
     long as you like; a control for them is written with array operations, and they take no events. `report` is called with the part
     that is done. Interrupted (Ctrl-C), the motion so far is returned, `stopped` being "interrupted".
     """
+    if not robot.nv:
+        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     q, v = _state(robot, q, v)
     times = _times(t)
     if method not in METHODS:
@@ -139,7 +141,7 @@ def _variational(
                 begin = times[k] + first * h + np.concatenate([[0.0], np.cumsum(lengths)[:-1]])
                 third = np.tile(control, (len(lengths), 1)) if constant else (begin + lengths / 2)[:, None]
                 q, p, w, left = _steps(take, repeat, (q, p, w), [third, lengths[:, None]])
-                check_converged(left[None], h, first)
+                check_converged(left.reshape(some, -1).max(1), h, int(counts[:k].sum()) + first)
                 report((times[k] + (first + some) * h - times[0]) / (times[-1] - times[0]))
             qs.append(q)
             ps.append(p)

@@ -32,6 +32,8 @@ from .holding import Bound, inverse, row_rates
 
 ITERATIONS = 12
 """Turns of the chord iteration."""
+REST = 1e-4
+"""Velocity below which the last correction is measured by this and not by the velocity."""
 SUZUKI = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))
 COMPOSITIONS = {2: (1.0,), 4: (SUZUKI, SUZUKI, 1.0 - 4.0 * SUZUKI, SUZUKI, SUZUKI)}
 """Lengths of the steps, as parts of a whole one, that together are of the order. Suzuki (1990)."""
@@ -77,7 +79,7 @@ def step(
     q = robot.integrate(q, h * v)
     if constraint is not None:
         p = Bound(robot, constraint, q, inverse(mass_matrix(robot, q))).tangent(p)
-    return q, p, v, namespace(v).sqrt(dot(change, change) / dot(v, v))[..., None]
+    return q, p, v, namespace(v).sqrt(dot(change, change) / (dot(v, v) + REST**2))[..., None]
 
 
 def _rates(robot: Robot, constraint: Constraint, q: Array, m: Array, v: Array, h: Array) -> Array:
