@@ -170,7 +170,7 @@ def test_repeatability_of_any_inverse():
     assert "held: repeatable" in str(report)
     q = np.array([0.2, 0.8, 0.9])
     T = cj.pose(robot, q, "tip")
-    path = cj.circle_path(T, T[:3, 3] + [0.1, 0.1, 0], [0, 0, 1], duration=3.0)
+    path = cj.circle_path(T, T[:3, 3] - [0.1, 0.1, 0], [0, 0, 1], duration=3.0)
     close(rd.follow(robot, q, path, world, inverse=held).drift, np.zeros(3), 1e-9)
     assert np.max(np.abs(rd.follow(robot, q, path, world).drift)) > 1e-3
     with pytest.raises(CoadjointError, match="is no inverse of the Jacobian"):

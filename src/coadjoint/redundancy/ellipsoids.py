@@ -84,7 +84,7 @@ def _manipulability_gradient(robot: Robot, q: Array, task: AnyTask, metric: str 
 def manipulability_gradient(
     robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, metric: str = "euclidean"
 ) -> Array:
-    """∂w/∂q (..., nv) of `manipulability`: w (tr(∂_l J L) - ½ tr(Λ⁻¹ Lᵀ ∂_l W L)) with the weighted inverse L; an error where it is singular.
+    """∂w/∂q (..., nv) of `manipulability`: w (tr(∂_l J L) - ½ tr(Λ⁻¹ Lᵀ ∂_l W L)) with the weighted inverse L.
 
     `coadjoint.derivative(manipulability, robot, frame="tip")` is the same by tracing.
     """

@@ -5,8 +5,8 @@ brackets of the task's own directions do: for all of a frame's body twist J [L_a
 
     [L_a, L_b]ᵛ = (1 - L J) [L_a, L_b],
 
-and times its area it is what a small closed path of the task leaves behind: the motion L X repeats itself exactly where it vanishes for all a, b
-(Shamir & Yomdin 1988). That is a tensor: it does not depend on how the fields go on elsewhere. For a weight W (the mass matrix for the
+and times its area it is what a small closed path of the task leaves behind: the motion L X repeats itself exactly where it vanishes
+for all a, b (Shamir & Yomdin 1988). That is a tensor: it does not depend on how the fields go on elsewhere. For a weight W (the mass matrix for the
 lift) the derivative of L = W⁻¹ Jᵀ Λ along x is
 
     ∂_x L = (1 - L J) W⁻¹ (∂_x Jᵀ Λ - ∂_x W L) - L ∂_x J L.
@@ -85,7 +85,12 @@ def _antisymmetric(robot: Robot, L: Array, D: Array) -> Array:
 @kernel("nv task task", q="nq", weight="nv nv", explain=explain_task, largest=10)
 def _brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None) -> Array:
     parts, D, _ = _lift_derivatives(robot, q, task, weight)
-    return _antisymmetric(robot, parts.L, D)
+    return _nan_where_none(parts, _antisymmetric(robot, parts.L, D))
+
+
+def _nan_where_none(parts: Split, found: Array) -> Array:
+    """All of it nan where the task is singular, also what is zero by symmetry."""
+    return namespace(found).where(parts.inertia[..., :1, :1, None] > 0.0, found, np.nan)
 
 
 def lift_brackets(
@@ -100,7 +105,7 @@ def _vertical_brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | No
     parts, D, _ = _lift_derivatives(robot, q, task, weight)
     found = _antisymmetric(robot, parts.L, D)
     flat = found.reshape((*found.shape[:-2], task.size**2))
-    return parts.vertical(flat).reshape(found.shape)
+    return _nan_where_none(parts, parts.vertical(flat).reshape(found.shape))
 
 
 def vertical_brackets(

@@ -25,8 +25,8 @@ from ..robot.robot import Robot
 from .task import AnyTask, Task, task_of
 
 SINGULAR = 1e-10
-"""A row of J that others determine but for this part of its square, in the metric M⁻¹, is not free: rounding and the condition of M leave
-about 1e-12 of what is zero."""
+"""A row of J that others determine but for this part of the mean square of rows, in the metric M⁻¹, is not free: rounding and the condition
+of M leave about 1e-12 of what is zero."""
 
 
 class SingularTaskError(CoadjointError):
@@ -62,16 +62,21 @@ def split_of(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None,
     one = like(np.eye(task.size), A)
     inverse = mirror(solve_spd(A + damping**2 * one, one))
     if not damping:
-        inverse = nan_where_singular_task(A, inverse)
+        inverse = nan_where_singular_task(task, A, inverse)
     return Split(J, Y @ inverse, inverse, W)
 
 
-def nan_where_singular_task(A: Array, inverse: Array) -> Array:
-    """A⁻¹ (..., m, m), or nan where a row of A is determined by the others but for `SINGULAR`: 1/(A_kk A⁻¹_kk) is what is free of it."""
+def nan_where_singular_task(task: AnyTask, A: Array, inverse: Array) -> Array:
+    """The inverse (..., m, m), or nan where a row has no freedom but for `SINGULAR` of the mean of A = J W⁻¹ Jᵀ over rows of its unit.
+
+    1/inverse_kk is what the other rows leave free of row k.
+    """
     free: Array = None
-    for k in range(A.shape[-1]):
-        share = A[..., k, k] * inverse[..., k, k] < 1.0 / SINGULAR  # false for nan too
-        free = share if k == 0 else free & share
+    for group in task.groups:
+        mean = sum(A[..., k, k] for k in group) / len(group)
+        for k in group:
+            share = mean * inverse[..., k, k] < 1.0 / SINGULAR  # false for nan too
+            free = share if free is None else free & share
     return namespace(inverse).where(free[..., None, None], inverse, np.nan)
 
 
@@ -222,9 +227,10 @@ def horizontal_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[
 
 
 def dexterity(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
-    """How far from singular a task is (...), from 0 to 1: the root of the least eigenvalue of J M⁻¹ Jᵀ scaled to unit diagonal.
+    """How far from singular a task is (...), from 0 to 1: the root of the least eigenvalue of J M⁻¹ Jᵀ, its rows scaled.
 
-    Free of the units of the rows; 0 where J has lost rank.
+    Rows of one unit (of ω, of v, of a `MapTask`) are divided by their root mean square, so it is free of units and, with all rows of ω or v,
+    of the frame's axes; 0 where J has lost rank, 1 where all directions are equal.
     """
     return np.sqrt(np.maximum(np.linalg.eigvalsh(_scaled(robot, q, task_of(frame, rows)))[..., 0], 0.0))
 
@@ -239,6 +245,8 @@ def _scaled(robot: Robot, q: Any, task: AnyTask) -> np.ndarray:
     q = np.asarray(q, dtype=float)
     J = task.jacobian(robot, q)
     A = J @ np.linalg.solve(mass_matrix(robot, q), transpose(J))
-    size = np.sqrt(np.einsum("...kk->...k", A))
-    size = np.where(size > 0, size, 1.0)
+    size = np.einsum("...kk->...k", A).copy()
+    for group in task.groups:
+        size[..., group] = np.mean(size[..., group], axis=-1, keepdims=True)
+    size = np.sqrt(np.where(size > 0, size, 1.0))
     return A / (size[..., :, None] * size[..., None, :])

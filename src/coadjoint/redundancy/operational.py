@@ -119,7 +119,7 @@ def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damp
         A = mirror(free @ Y)
         inverse = mirror(solve_spd(A + damping**2 * unit, unit))
         if not damping:
-            inverse = nan_where_singular_task(A, inverse)
+            inverse = nan_where_singular_task(one, J @ solve_spd(M, transpose(J)), inverse)
         L = Y @ inverse
         G = L if G is None else concat([G - L @ (J @ G), L])
         null = null - L @ free

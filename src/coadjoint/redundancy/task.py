@@ -55,6 +55,12 @@ class Task:
         """How many rows."""
         return len(self.rows)
 
+    @property
+    def groups(self) -> list[list[int]]:
+        """The rows of one unit: those of ω, those of v."""
+        parts = [[k for k, row in enumerate(self.rows) if (row < 3) == turning] for turning in (True, False)]
+        return [part for part in parts if part]
+
     def __str__(self) -> str:
         which = "" if self.rows == ALL else f", rows {self.rows}"
         return f"{self.frame!r}{which}{'' if self.reference == 'body' else f' ({self.reference})'}"
@@ -108,6 +114,11 @@ class MapTask:
             raise CoadjointError(f"size is {size}; expected how many numbers the task has, 1 or more.")
         self.fn, self.size = fn, size
         self.name = name or getattr(fn, "__name__", "map")
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """All rows, which count as of one unit."""
+        return [list(range(self.size))]
 
     def __str__(self) -> str:
         return f"{self.name!r}"

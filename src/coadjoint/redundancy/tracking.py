@@ -239,7 +239,8 @@ def _integrate(robot: Robot, task: AnyTask, how: Method, start: np.ndarray, path
 
     tolerance = max((DAMPED if how.damping else LOCAL) / np.sqrt(states), flow.SMALLEST)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = solve_ivp(derivative, (0.0, span), start.ravel(), "DOP853", dense_output=True, rtol=tolerance, atol=tolerance)
+        scheme = "LSODA" if how.damping else "DOP853"
+        found = solve_ivp(derivative, (0.0, span), start.ravel(), scheme, dense_output=True, rtol=tolerance, atol=tolerance)
     if not found.success or not np.all(np.isfinite(found.y)):
         good = int(np.sum(np.all(np.isfinite(found.y), axis=0))) - 1
         last = found.y[:, max(good, 0)].reshape(-1, robot.nq)
