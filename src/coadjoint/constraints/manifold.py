@@ -43,6 +43,9 @@ class _Only(Constraint):
         super().__init__(whole.parts)
         self.whole, self.chosen = whole, chosen
 
+    def names(self, robot: Robot) -> tuple[str, ...]:
+        return tuple(self.whole.names(robot)[k] for k in self.chosen)
+
     def jacobian(self, robot: Robot, q: Any) -> Any:
         return self.whole.jacobian(robot, q)[..., self.chosen, :]
 

@@ -48,6 +48,13 @@ class Decomposition(NamedTuple):
 def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposition:
     """The decomposition at q (..., nq)."""
     M, A = mass_matrix(robot, q), checked(constraint).jacobian(robot, q)
+    unknown = ~np.isfinite(A).all(-1)
+    if unknown.any():
+        *state, row = np.argwhere(unknown)[0]
+        raise ConstraintError(
+            f"row {constraint.names(robot)[row]!r} is not a number at q = {np.asarray(q)[tuple(state)].tolist()}: the constraint is not "
+            "defined there, as a cable without length or a wheel that lies flat."
+        )
     try:
         L = np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
