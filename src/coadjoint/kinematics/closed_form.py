@@ -32,7 +32,7 @@ from ..errors import CoadjointError
 from ..lie import se3
 from ..robot.robot import Robot
 from .exponentials import _path, space_screws
-from .subproblems import Angle, angle, back, subproblem1, subproblem2, subproblem3, subproblem4, turned
+from .subproblems import Angle, angle, azimuth, back, subproblem1, subproblem2, subproblem3, subproblem4, turned
 
 STRAIGHT = 1e-10
 """The sine of the angle between parallel axes."""
@@ -110,7 +110,8 @@ def solve(robot: Robot, target: Array, arm: Arm) -> tuple[Array, Array]:
     """The angles (..., 8, 6) of the joints on the path, and how far each is off (..., 8).
 
     That is the sum of the squares of what the subproblems left over, which each solves as nearly as it can: of the difference in one
-    point and two directions, compared where both sides are known already. Zero means that the pose is reached.
+    point and two directions, compared where both sides are known already (of a vector that the last angle turns to where it shall
+    be, only what is along its axis can be left). Zero means that the pose is reached.
     """
     w, p = like(arm.w, target), like(arm.p, target)
     g = target @ like(se3.inverse(arm.home), target)
@@ -141,8 +142,8 @@ def _wrist(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Ar
             sixth = turned(w[4], q5, w[5])  # R₅ ω₆
             q4 = subproblem1(w[3], sixth, end)
             rest = turned(w[4], back(q5), turned(w[3], back(q4), beside))  # R₆ aside
-            q6 = subproblem1(w[5], aside, rest)
-            off = _apart((reached, k), (turned(w[3], q4, sixth), end), (turned(w[5], q6, aside), rest))
+            q6 = azimuth(w[5], aside, rest)
+            off = _apart((reached, k), (turned(w[3], q4, sixth), end)) + dot(w[5], rest) ** 2
             found.append(([q1, q2, q3, q4, q5, q6], off))
     return found
 
@@ -235,9 +236,9 @@ def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[A
             fourth, beside = at(p[3]), at(p[3] + aside)
             for q2, q3 in _planar(w, p, (1, 2), p[3], fourth):
                 rest = turned(w[2], back(q3), turned(w[1], back(q2), beside - fourth))  # R₄ aside
-                q4 = subproblem1(w[3], aside, rest)
+                q4 = azimuth(w[3], aside, rest)
                 reached = _moved(w, p, 1, q2, _moved(w, p, 2, q3, p[3]))
-                off = _apart((reached, fourth), (turned(w[3], q4, aside), rest), (turned(w[5], q6, seen), fifth))
+                off = _apart((reached, fourth), (turned(w[5], q6, seen), fifth)) + dot(w[3], rest) ** 2
                 found.append(([q1, q2, q3, q4, q5, q6], off))
     return found
 

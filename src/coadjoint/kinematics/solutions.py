@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, namespace, stack
+from ..arrays import Array, cross, dot, like, namespace, stack
 from ..compiling import compile
 from ..errors import CoadjointError
 from ..robot.robot import Robot
@@ -16,7 +16,7 @@ from .closed_form import Arm, recognise, solve
 from .exponentials import _path
 from .inverse import _kernel, _left
 from .levenberg import search
-from .targets import Target
+from .targets import RIGID, Target
 
 ROUGH, GOOD = 1e-5, 1e-12
 """Solutions that are off by more than the one are none; those off by more than the other are polished."""
@@ -84,16 +84,18 @@ def inverse_kinematics_solutions(
         path, _ = _path(robot, frame)
         robot._cache[key] = recognise(robot, frame), np.array([robot._q_slices[i].start for i in path if robot.kind(i).nv])
     arm, moved = robot._cache[key]
-    goal = Target(frame, target).checked(robot)
+    goal = Target(frame, target).checked(robot, values=False)
     if goal.size != 12:
         raise CoadjointError(f"the target of frame {frame!r} is a position; closed forms need poses (..., 4, 4).")
     if not 0 < tolerance <= ROUGH:
         raise CoadjointError(f"tolerance is {tolerance!r}; expected a positive number of radians and metres, {ROUGH:g} at most.")
-    key = ("closed form", frame, bool(limits))
-    if key not in robot._cache:
+    made = ("closed form", frame, bool(limits))
+    if made not in robot._cache:
         ranges = (robot.lower[moved], robot.upper[moved]) if limits else (np.full(6, -np.inf), np.full(6, np.inf))
-        robot._cache[key] = compile(_all, robot, shapes={"target": (4, 4)}, arm=arm, ranges=ranges)
-    q, off = robot._cache[key](goal.to, threads=threads)
+        robot._cache[made] = compile(_all, robot, shapes={"target": (4, 4)}, arm=arm, ranges=ranges)
+    q, off, rigid = robot._cache[made](goal.to, threads=threads)
+    if not np.all(rigid <= RIGID):
+        goal.checked(robot)  # which says what is wrong
     if robot.nq != 6 or list(moved) != list(range(6)):
         angles, q = q, np.broadcast_to(robot.neutral(), (*off.shape, robot.nq)).copy()
         q[..., moved] = angles
@@ -104,7 +106,7 @@ def inverse_kinematics_solutions(
     return Solutions(robot, q, off <= tolerance**2, moved)
 
 
-def _all(robot: Robot, target: Array, arm: Arm, ranges: tuple[np.ndarray, np.ndarray]) -> tuple[Array, Array]:
+def _all(robot: Robot, target: Array, arm: Arm, ranges: tuple[np.ndarray, np.ndarray]) -> tuple[Array, Array, Array]:
     """`solve`, with every angle brought within its range by whole turns; nan where that cannot be or the pose is not reached."""
     q, off = solve(robot, target, arm)
     xp = namespace(q)
@@ -125,7 +127,17 @@ def _all(robot: Robot, target: Array, arm: Arm, ranges: tuple[np.ndarray, np.nda
             x = xp.where(xp.less(upper, x), 0.0 * x + upper, x)
         columns.append(x)
     reached = xp.less_equal(off, ROUGH**2)
-    return stack([xp.where(reached, x, np.nan) for x in columns]), off
+    return stack([xp.where(reached, x, np.nan) for x in columns]), off, _rigid(target)
+
+
+def _rigid(target: Array) -> Array:
+    """How far (..., 1) matrices are from rigid motions, roughly: what `Target.checked` looks at, without leaving the kernel."""
+    xp = namespace(target)
+    x, y, z = (target[..., :3, k] for k in range(3))
+    right = cross(x, y) - z  # x × y = z has everything in it but the lengths of x and y
+    last = target[..., 3, :] - like(np.array([0.0, 0.0, 0.0, 1.0]), target)
+    parts = [dot(x, x) - 1.0, dot(y, y) - 1.0, dot(x, y), *(right[..., k] for k in range(3)), *(last[..., k] for k in range(4))]
+    return sum(xp.abs(part) for part in parts)[..., None]
 
 
 def _polished(robot: Robot, goal: Target, q: np.ndarray, poses: np.ndarray, limits: bool) -> tuple[np.ndarray, np.ndarray]:

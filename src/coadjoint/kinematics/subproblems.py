@@ -25,7 +25,7 @@ TINY = 1e-60
 
 
 def angle(pair: Angle) -> Array:
-    """q in [-π, π] of (sin q, cos q)."""
+    """q in [-π, π] of (sin q, cos q), or of a multiple of it."""
     return namespace(*pair).atan2(*pair)
 
 
@@ -43,11 +43,14 @@ def back(pair: Angle) -> Angle:
 
 def subproblem1(w: Array, p: Array, k: Array) -> Angle:
     """q with R(q) p = k: the angle between what of p and of k is across the axis."""
-    u, v = (
-        cross(w, p),
-        cross(w, k),
-    )  # turned by a right angle, and without what is along the axis, whose rounding would drown the rest
-    return _unit(dot(w, cross(u, v)), dot(u, v))
+    return _unit(*azimuth(w, p, k))
+
+
+def azimuth(w: Array, p: Array, k: Array) -> Angle:
+    """`subproblem1` as a pair of any length, which is enough for `angle`."""
+    # Both turned by a right angle, and without what is along the axis, whose rounding would drown the rest.
+    u, v = cross(w, p), cross(w, k)
+    return dot(w, cross(u, v)), dot(u, v)
 
 
 def subproblem2(w1: Array, w2: Array, p: Array, k: Array) -> tuple[tuple[Angle, Angle], tuple[Angle, Angle]]:

@@ -42,8 +42,11 @@ class Target:
     rows: Sequence[int] | None = None
     weight: Any = 1.0
 
-    def checked(self, robot: Robot) -> Target:
-        """This target with arrays of numbers, its rows named and its weights one for each; an error says what is wrong."""
+    def checked(self, robot: Robot, values: bool = True) -> Target:
+        """This target with arrays of numbers, its rows named and its weights one for each; an error says what is wrong.
+
+        values: look also whether the poses are rigid motions.
+        """
         robot.frame(self.frame)
         where = f"the target of frame {self.frame!r}"
         to = np.asarray(self.to, dtype=float) if _numbers(self.to) else None
@@ -51,9 +54,9 @@ class Target:
             shape = "no array of numbers" if to is None else f"of shape {to.shape}"
             raise ShapeError(f"{where} is {shape}; expected a pose (..., 4, 4) or a position (..., 3).")
         whole = to.shape[-2:] == (4, 4)
-        if not np.all(np.isfinite(to)):
+        if values and not np.all(np.isfinite(to)):
             raise CoadjointError(f"{where} has entries that are not finite.")
-        if whole:
+        if values and whole:
             _check_poses(to, where)
         possible = range(6) if whole else range(3, 6)
         rows = tuple(possible) if self.rows is None else tuple(self.rows)
@@ -93,7 +96,11 @@ def _numbers(x: Any) -> bool:
         return False
 
 
-def _check_poses(poses: np.ndarray, where: str, tolerance: float = 1e-6) -> None:
+RIGID = 1e-6
+"""How far RᵀR and the last row of a pose may be from what they shall be."""
+
+
+def _check_poses(poses: np.ndarray, where: str) -> None:
     """An error for matrices that are no rigid motions, which says what is wrong with the first of them."""
     a = poses.reshape(-1, 16).T.copy().reshape(4, 4, -1)  # entry by entry: long rows are quicker than small matrices
     x, y, z = (a[:3, k] for k in range(3))
@@ -104,13 +111,13 @@ def _check_poses(poses: np.ndarray, where: str, tolerance: float = 1e-6) -> None
     det = product(x, (y[1] * z[2] - y[2] * z[1], y[2] * z[0] - y[0] * z[2], y[0] * z[1] - y[1] * z[0]))
     last = abs(a[3, 0]) + abs(a[3, 1]) + abs(a[3, 2]) + abs(a[3, 3] - 1.0)
     skew, det, last = (each.reshape(poses.shape[:-2]) for each in (skew, det, last))
-    wrong = (skew > tolerance) | (last > tolerance) | (det < 0.0)
+    wrong = (skew > RIGID) | (last > RIGID) | (det < 0.0)
     if wrong.any():
         index = tuple(int(k) for k in np.argwhere(wrong)[0])
         which = f"{where}{list(index) if index else ''} is no rigid motion"
-        if last[index] > tolerance:
+        if last[index] > RIGID:
             raise CoadjointError(f"{which}: its last row is {poses[index][3].tolist()}, expected 0, 0, 0, 1.")
-        if skew[index] > tolerance:
+        if skew[index] > RIGID:
             raise CoadjointError(
                 f"{which}: RᵀR differs from 1 by {skew[index]:.2g}; make R orthogonal, as by its singular vectors."
             )
