@@ -340,6 +340,21 @@ def test_a_state_that_loses_rank_does_not_disturb_the_others_of_its_batch():
             np.testing.assert_allclose(x, y[k], rtol=1e-12, atol=1e-12)
 
 
+def test_rows_that_vanish_almost_everywhere_are_not_forgotten():
+    """A stop that sets in at an angle which none of the configurations reaches that were tried beforehand."""
+    robot = four_bar()
+    stop = Constraint.from_jacobian(lambda q: np.array([[cj.where(q[0] > 20.0, 1.0, 0.0), 0.0, 0.0]]))
+    q = np.array([[0.3, 0.2, 0.1], [21.0, 0.2, 0.1]])
+    a, multipliers = cj.constrained_dynamics(robot, stop, q, np.zeros(3), np.zeros(3))
+    free = cj.forward_dynamics(robot, q, np.zeros(3), np.zeros(3))
+    np.testing.assert_allclose(a[0], free[0], rtol=1e-12)
+    assert abs(a[1, 0]) < 1e-12 < abs(free[1, 0])
+    assert multipliers[0] == 0 != multipliers[1]
+    P = cj.constraint_projector(robot, stop, q)
+    np.testing.assert_array_equal(P[0], np.eye(3))
+    np.testing.assert_allclose(P[1][0], 0, atol=1e-15)
+
+
 def test_contradicting_rows_are_named():
     robot = four_bar()
     tip = Constraint.point(robot, "tip", "x")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
-from ..dynamics.articulated import forward_dynamics
+from ..dynamics.articulated import forward_dynamics, mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import SINGULAR, inertia_scale
@@ -78,7 +78,9 @@ class Rows:
         if not self.kept:
             return
         m, right = len(self.kept), transpose(self.A)
-        solution = solve_spd(mass_matrix(robot, q), right if force is None else concat([right, force[..., None]]))
+        right = right if force is None else concat([right, force[..., None]])
+        # Where M may be singular, its inverse tells.
+        solution = solve_spd(mass_matrix(robot, q), right) if always_regular(robot) else mass_matrix_inverse(robot, q) @ right
         self.inverse_A, self.free = solution[..., :m], solution[..., m:]
         """M⁻¹ Aᵀ (..., nv, m'), and M⁻¹ force (..., nv, 1) where that is given"""
         G = self.A @ self.inverse_A
@@ -98,6 +100,10 @@ class Rows:
             regular = good if regular is None else regular & good
         return xp.where(regular[..., None, None], found[..., m:] / length, np.nan)
 
+    def nothing(self, x: Array) -> Array:
+        """x (..., k) where rows that are to be nothing are nothing, else nan."""
+        return x if self.regular is None else namespace(x).where(self.regular[..., None], x, np.nan)
+
     def spread(self, x: Array) -> Array:
         """(..., m', k) as rows of the whole constraint, zero for those that are nothing."""
         if len(self.kept) == self.size:
@@ -112,17 +118,14 @@ def regular_dynamics(
     robot: Robot, constraint: Constraint, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array]:
     """a and λ where the rows are independent, else nan."""
-    force = None
-    if always_regular(
-        robot
-    ):  # then solving with M serves for the free motion as well; else articulated bodies find where M is singular
-        force = tau - bias_force(robot, q, v, wrenches)
-        if friction:
-            force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
+    force = tau - bias_force(robot, q, v, wrenches)
+    if friction:
+        force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
     rows = Rows(robot, checked(constraint), q, v, force)
     if not rows.kept:
-        return forward_dynamics(robot, q, v, tau, wrenches, friction), like(np.zeros(rows.size), q)
-    a = forward_dynamics(robot, q, v, tau, wrenches, friction) if force is None else rows.free[..., 0]
+        a = forward_dynamics(robot, q, v, tau, wrenches, friction)
+        return a, rows.nothing(0.0 * a[..., :1] + like(np.zeros(rows.size), q))
+    a = rows.free[..., 0]
     multipliers = -rows.solve((mv(rows.A, a) + rows.bias)[..., None])
     return a + (rows.inverse_A @ multipliers)[..., 0], rows.spread(multipliers)[..., 0]
 
@@ -151,8 +154,8 @@ def constrained_dynamics(
     are nan there. Other arguments are those of `forward_dynamics`.
     """
     if single_precision(q, v, tau):  # double decides whether rows depend on each other
-        given = [x.astype(np.float64) for x in (q, v, tau)]
-        found = constrained_dynamics(robot, constraint, *given, wrenches=wrenches, friction=friction, threads=threads)
+        q, v, tau = (x.astype(np.float64) for x in (q, v, tau))
+        found = constrained_dynamics(robot, constraint, q, v, tau, wrenches, friction, threads=threads)
         return _written_to(out, tuple(x.astype(np.float32) for x in found))
     solve: Any = regular_dynamics
     a, multipliers = found = solve(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)

@@ -31,7 +31,8 @@ def _regular_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     """A♯ where the rows are independent, else nan."""
     rows = Rows(robot, checked(constraint), q)
     if not rows.kept:
-        return like(np.zeros((robot.nv, rows.size)), q)
+        none = rows.nothing(0.0 * q[..., :1] + like(np.zeros(robot.nv * rows.size), q))
+        return none.reshape((*none.shape[:-1], robot.nv, rows.size))
     inverse = rows.inverse_A @ rows.solve(like(np.eye(len(rows.kept)), q))
     return transpose(rows.spread(transpose(inverse)))
 
