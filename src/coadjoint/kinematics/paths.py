@@ -62,23 +62,50 @@ class Path:
         return bool(np.max(np.abs(ends[1] - ends[0])) < 1e-9)
 
 
+class _Screws:
+    """exp(s ξ) of constant twists ξ (..., 6), quickly: 1 + s Ξ + (1 - cos θ)/w² Ξ² + (θ - sin θ)/w³ Ξ³ with w = |ω|, θ = s w."""
+
+    def __init__(self, xi: np.ndarray) -> None:
+        self.w = np.linalg.norm(xi[..., :3], axis=-1)
+        self.slow = self.w < 1e-8  # then the first terms of the series
+        self.safe = np.where(self.slow, 1.0, self.w)
+        first = se3.hat(xi)
+        self.powers = (first, first @ first, first @ first @ first)
+
+    def __call__(self, s: np.ndarray, k: Any = ...) -> np.ndarray:
+        """(..., 4, 4) for s (...), of the twists number k."""
+        w, angle = self.safe[k], s * self.w[k]
+        second = np.where(self.slow[k], s * s / 2, 2 * (np.sin(angle / 2) / w) ** 2)
+        third = np.where(self.slow[k], s**3 / 6, (angle - np.sin(angle)) / w**3)
+        found = np.eye(4)
+        for factor, power in zip((s, second, third), self.powers, strict=True):
+            found = found + factor[..., None, None] * power[k]
+        return found
+
+
 def geodesic_path(start: Any, goal: Any, duration: float = 1.0, rest: bool = False, kind: str = "screw") -> Path:
     """From one pose (4, 4) to another by one screw motion, or by `kind="double"`: rotation and straight line apart."""
     T0, T1 = as_pose(start, "start"), as_pose(goal, "goal")
     if kind not in ("screw", "double"):
         raise CoadjointError(f"kind is {kind!r}; choose 'screw' or 'double'.")
-    xi = se3.log(se3.inverse(T0) @ T1)
+    if kind == "screw":
+        return Path(_screw(T0, se3.log(se3.inverse(T0) @ T1)), duration, rest, "geodesic")
     turn, way = so3.log(T0[:3, :3].T @ T1[:3, :3]), T1[:3, 3] - T0[:3, 3]
-
-    def screw(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return T0 @ se3.exp(s[..., None] * xi), np.broadcast_to(xi, (*s.shape, 6))
+    motion = _Screws(np.concatenate([turn, np.zeros(3)]))
 
     def double(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        R = T0[:3, :3] @ so3.exp(s[..., None] * turn)
-        v = (np.swapaxes(R, -1, -2) @ way[:, None])[..., 0]
-        return se3.pose(R, T0[:3, 3] + s[..., None] * way), np.concatenate([np.broadcast_to(turn, v.shape), v], -1)
+        T = T0 @ motion(s)
+        T[..., :3, 3] = T0[:3, 3] + s[..., None] * way
+        v = way @ T[..., :3, :3]
+        return T, np.concatenate([np.broadcast_to(turn, v.shape), v], -1)
 
-    return Path(screw if kind == "screw" else double, duration, rest, "geodesic")
+    return Path(double, duration, rest, "geodesic")
+
+
+def _screw(T0: np.ndarray, xi: np.ndarray) -> Curve:
+    """T₀ exp(s ξ)."""
+    motion = _Screws(xi)
+    return lambda s: (T0 @ motion(s), np.broadcast_to(xi, (*s.shape, 6)))
 
 
 def circle_path(
@@ -92,16 +119,19 @@ def circle_path(
             f"center is {center!r} and axis {axis!r}; expected a point and a direction in space, three numbers each."
         )
     w = w / np.linalg.norm(w)
+    if turn:
+        return Path(_screw(T0, se3.Ad_inv_act(T0, angle * np.concatenate([w, np.cross(c, w)]))), duration, rest, "circle")
     arm = T0[:3, 3] - c
+    side = np.cross(w, arm)
+    across = arm - (arm @ w) * w
 
     def curve(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        R = so3.exp(s[..., None] * (angle * w))
-        p = c + R @ arm
-        rate = angle * np.cross(w, R @ arm)
-        axes = R @ T0[:3, :3] if turn else np.broadcast_to(T0[:3, :3], (*s.shape, 3, 3))
-        spin = angle * w * float(turn)
-        back = np.swapaxes(axes, -1, -2)
-        return se3.pose(axes, p), np.concatenate([back @ spin, (back @ rate[..., None])[..., 0]], -1)
+        sin, cos = np.sin(angle * s)[..., None], np.cos(angle * s)[..., None]
+        T, X = np.empty((*s.shape, 4, 4)), np.zeros((*s.shape, 6))
+        T[...] = T0
+        T[..., :3, 3] = c + (arm @ w) * w + cos * across + sin * side
+        X[..., 3:] = angle * (cos * side - sin * across) @ T0[:3, :3]
+        return T, X
 
     return Path(curve, duration, rest, "circle")
 
@@ -119,6 +149,7 @@ def spline_path(poses: Any, duration: float = 1.0, rest: bool = False, closed: b
     pieces = len(poses) if closed else len(poses) - 1
     control = _controls(poses, closed)
     steps = se3.log(se3.inverse(control[:-1]) @ control[1:])  # Ω_k from control k to k + 1
+    motions = _Screws(steps)
 
     def curve(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         k = np.minimum((s * pieces).astype(int), pieces - 1)
@@ -126,7 +157,7 @@ def spline_path(poses: Any, duration: float = 1.0, rest: bool = False, closed: b
         T, X = control[k], np.zeros((*s.shape, 6))
         for j, (weight, rate) in enumerate(_cumulative(u)):
             step = steps[k + j]
-            factor = se3.exp(weight[..., None] * step)
+            factor = motions(weight, k + j)
             T, X = T @ factor, se3.Ad_inv_act(factor, X) + (pieces * rate)[..., None] * step
         return T, X
 
