@@ -249,8 +249,8 @@ class _Chunk:
             packs.append(self._join(few + [few[-1]] * (n - len(few)), 1))
         found = elementary.sincos(wide, packs)
         body.block = wide.block
-        pick = [(sine, cosine, [lane]) for sine, cosine in found for lane in range(n)]
-        return [tuple(body.shuffle(self.angles.type, x, "poison", lane) for x in pair) for *pair, lane in pick[: len(angles)]]
+        pick = lambda x, k: body.shuffle(self.angles.type, x, "poison", [k % n])  # noqa: E731
+        return [(pick(found[k // n][0], k), pick(found[k // n][1], k)) for k in range(len(angles))]
 
     def _block(self, step: Step) -> None:
         graph, block = self.graph, step.what
