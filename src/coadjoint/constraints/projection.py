@@ -21,7 +21,7 @@ from ..geometry.metric import connection
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from .constraint import Constraint, checked, constraint_jacobian
-from .dynamics import Rows, single_precision
+from .dynamics import Rows, has_nan, single_precision
 from .functions import evaluated, graph_of
 from .rank import decompose
 
@@ -46,7 +46,7 @@ def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     if single_precision(q):
         return constraint_inverse(robot, constraint, q.astype(np.float64)).astype(np.float32)
     found = _regular_inverse(robot, constraint, q)
-    if type(found) is np.ndarray and found.dtype != object and np.isnan(found).any():
+    if type(found) is np.ndarray and found.dtype != object and has_nan(found):
         states = np.isnan(found).any((-2, -1))
         q = np.broadcast_to(np.asarray(q, dtype=float), (*states.shape, robot.nq))
         states = states & np.isfinite(q).all(-1)
