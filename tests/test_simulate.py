@@ -137,6 +137,17 @@ def test_a_contact_closed_at_the_start_stays_so():
 
 
 @native
+def test_bodies_that_touch_and_rest_without_a_force_are_left_alone():
+    """Nothing presses them together: no impact, and no step that rounding makes short."""
+    slide = lambda k: cj.Link.solid(f"ball{k}", "base", cj.Joint.prismatic((1, 0, 0), name=f"slide{k}"), mass=1.0)  # noqa: E731
+    robot = cj.Robot("balls", [slide(0), slide(1), slide(2)], gravity=(0, 0, 0))
+    gaps = Contact(Constraint.holonomic(lambda q: np.stack([q[1] - q[0] - 0.1, q[2] - q[1] - 0.3])), 1.0)
+    found = cj.simulate(robot, [0.1, 0.2, 1.0], [0.7, 0.7, 0.0], 3.0, events=gaps)
+    assert [x.time for x in found.happenings] == pytest.approx([0.5 / 0.7])  # the third ball is hit by both at once
+    np.testing.assert_allclose(found.v[-1], np.array([1, 1, 4]) * 0.7 / 3, atol=1e-12)
+
+
+@native
 def test_contact_beside_a_constraint():
     """A chain hung by its tip falls until its middle meets a bar: the loop is kept through the impact and afterwards."""
     robot = planar_nr(3).with_frame("knee", "link2", at(0.5))

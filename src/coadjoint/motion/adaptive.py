@@ -22,8 +22,10 @@ SAMPLES = 8
 """Points of a step between which events are looked for."""
 TOUCHING = 1e-9
 """Gaps, in metres, that count as closed at an impact of another row."""
-ZENO = 1e-7
-"""Bounces whose limit is nearer than this, in seconds, are over."""
+NOISE = 1e-14
+"""Gaps, and forces of closed contacts, below zero by less than this are rounding."""
+ZENO = 1e-6
+"""Bounces that last shorter than this, in seconds, and become ever shorter are over: they rise no more than a picometre."""
 
 
 class SimulationError(CoadjointError):
@@ -81,13 +83,13 @@ class Flow:
         rate, e = contacts.jacobian(self.q) @ self.v, contacts.restitution
         # Bounces end at their limit: each lasts 2 u / |curve|, the next is e times as long.
         falling = touching & (rate > 0) & (curve < 0) & (e < 1)
-        left = np.full(len(contacts), np.inf)
-        left[falling] = 2 * rate[falling] / (-curve[falling] * (1 - e[falling]))
-        over = left < ZENO
+        bounce = np.full(len(contacts), np.inf)
+        bounce[falling] = 2 * rate[falling] / -curve[falling]
+        over = bounce < ZENO
         if over.any():
             self.q, self.v = mechanics.settle(self.q, self.v, mechanics.closed | over)
             for k in np.flatnonzero(over):
-                self._happened("rest", contacts.names[k], time=self.t + float(left[k]))
+                self._happened("rest", contacts.names[k], time=self.t + float(bounce[k] / (1 - e[k])))
         self._settle_contacts(touching)
 
     # --- on to the next
@@ -176,9 +178,8 @@ class Flow:
         times = np.linspace(start, stop, SAMPLES + 1)
         for left, right in pairwise(times):
             after = at(right)
-            crossed = np.array(
-                [self.events[i].crossed(before[i], after[i]) if i < k else before[i] > 0 >= after[i] for i in range(len(before))]
-            )
+            crossed = (before > -NOISE) & (after <= -NOISE)
+            crossed[:k] = [event.crossed(x, y) for event, x, y in zip(self.events, before[:k], after[:k], strict=True)]
             if crossed.any():
                 found: dict[int, float] = {}
                 for i in map(int, np.flatnonzero(crossed)):

@@ -22,9 +22,15 @@ REGULARIZATION = 1e-8
 TURNS = 3
 
 
-def check_start(robot: Robot, constraint: Any, q: np.ndarray, v: np.ndarray) -> Constraint:
-    """The constraint with what it leaves open as it is at the first of the states; an error where a state q, v does not satisfy it."""
-    constraint = checked(constraint).at(robot, q.reshape(-1, robot.nq)[0])
+def check_start(robot: Robot, constraints: Any, q: np.ndarray, v: np.ndarray) -> Constraint | None:
+    """All constraints, one or several, as one, with what they leave open as it is at the first of the states; None without any.
+
+    An error where a state q, v does not satisfy them.
+    """
+    several = list(constraints) if isinstance(constraints, list | tuple) else [] if constraints is None else [checked(constraints)]
+    if not several or not q.size:
+        return None
+    constraint = Constraint.all(several).at(robot, q.reshape(-1, robot.nq)[0])
     check_state(robot, constraint, q, v)
     return constraint
 

@@ -10,7 +10,7 @@ return to them, and the third keeps them by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ def rollout(
     policy: Policy | None = None,
     method: str = "euler",
     friction: bool = False,
-    constraints: Constraint | None = None,
+    constraints: Constraint | Sequence[Constraint] | None = None,
     threads: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Trajectories q (..., steps + 1, nq) and v (..., steps + 1, nv) from the states q (..., nq), v (..., nv).
@@ -92,12 +92,11 @@ def rollout(
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], () if tau is None else tau.shape[:-2])
     qs, vs = np.empty((*batch, steps + 1, robot.nq)), np.empty((*batch, steps + 1, robot.nv))
     qs[..., 0, :], vs[..., 0, :] = q, v
-    if constraints is not None and qs.size:
-        constraints = check_start(robot, constraints, qs[..., 0, :], vs[..., 0, :])
+    constraint = check_start(robot, constraints, qs[..., 0, :], vs[..., 0, :])
     if steps and method == "variational":
-        _run_variational(robot, qs, vs, tau, dt, policy, friction, constraints, threads)
+        _run_variational(robot, qs, vs, tau, dt, policy, friction, constraint, threads)
     elif steps:
-        take = _step(robot, dt, policy, method, friction, constraints, with_tau=tau is not None)
+        take = _step(robot, dt, policy, method, friction, constraint, with_tau=tau is not None)
         _run(take, [qs, vs], [_third(qs, tau, dt)], threads)
     return qs, vs
 
@@ -180,8 +179,8 @@ def check_converged(left: np.ndarray, dt: float, first: int = 0) -> None:
     if np.any(bad):
         k = int(np.argmax(bad.reshape(-1, bad.shape[-1]).any(0)))
         raise CoadjointError(
-            f"the variational step of {dt:g} s did not converge at step {first + k} (relative change {left[..., k].max():.2g}): the motion is too "
-            f"fast for it, or the state is singular. Take shorter steps, such as {dt / 4:g} s."
+            f"the variational step of {dt:g} s did not converge at step {first + k} (relative change {left[..., k].max():.2g}): the motion "
+            f"is too fast for it, or the state is singular. Take shorter steps, such as {dt / 4:g} s."
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ def simulate(
     v: Any,
     t: Any,
     control: Control | Any = None,
-    constraints: Constraint | Iterable[Constraint] | None = None,
+    constraints: Constraint | Sequence[Constraint] | None = None,
     events: Iterable[Event | Contact] | Event | Contact = (),
     *,
     method: str = "adaptive",
@@ -70,9 +70,8 @@ def simulate(
     for other in happening:
         if not isinstance(other, Event | Contact):
             raise CoadjointError(f"events have {other!r}; expected Event or Contact.")
-    constraint = _together(constraints)
+    constraint = check_start(robot, constraints, q, v)
     if constraint is not None:
-        constraint = check_start(robot, constraint, q, v)
         q, v = settled(robot, constraint, q, v)
     contacts = Contacts(robot, [x for x in happening if isinstance(x, Contact)])
     mechanics = Mechanics(robot, control, constraint, contacts, friction)
@@ -208,16 +207,6 @@ def _times(t: Any) -> np.ndarray:
     if times.ndim and len(times) < 2:
         raise CoadjointError(f"t has {len(times)} times; expected two or more, the first the start.")
     return times if times.ndim else np.linspace(0.0, float(times), 201)
-
-
-def _together(constraints: Any) -> Constraint | None:
-    if constraints is None or isinstance(constraints, Constraint):
-        return constraints
-    try:
-        several = list(constraints)
-    except TypeError:
-        several = [constraints]
-    return Constraint.all(several) if several else None
 
 
 def _check_contacts(mechanics: Mechanics, q: np.ndarray, v: np.ndarray) -> None:
