@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coadjoint.kinematics.subproblems import angle, back, subproblem1, subproblem2, subproblem3, subproblem4, turned
+from coadjoint.kinematics.subproblems import Angle, angle, back, subproblem1, subproblem2, subproblem3, subproblem4, turned
 from coadjoint.lie import so3
 
 seeds = st.integers(0, 2**32 - 1)
@@ -36,7 +36,7 @@ def dot(x, y):
 def test_turned_is_the_rotation_about_the_axis(seed):
     rng = np.random.default_rng(seed)
     w, p, q = unit(rng, 5), rng.normal(size=(5, 3)), rng.uniform(-4, 4, 5)
-    pair = np.sin(q), np.cos(q)
+    pair = Angle(np.sin(q), np.cos(q))
     assert np.abs(turned(w, pair, p) - (rotation(w, q) @ p[..., None])[..., 0]).max() < 1e-14
     assert np.abs(turned(w, back(pair), turned(w, pair, p)) - p).max() < 1e-14
     assert apart(angle(pair), q).max() < 1e-14
@@ -55,10 +55,14 @@ def test_each_finds_the_angle_that_made_the_problem(seed):
     one = subproblem1(w, p, there)
     assert apart(angle(one), q).max() < 1e-6
     assert np.abs(turned(w, one, p) - there).max() < 1e-7
+    assert np.abs(one.sin**2 + one.cos**2 - 1.0).max() < 1e-14
 
     d = dot(h, there)
     found = subproblem4(w, h, p, d)
     assert max(np.abs(dot(h, turned(w, x, p)) - d).max() for x in found) < 1e-13
+    for x in found:  # the angle itself is that of its sine and cosine
+        assert apart(angle(x), np.arctan2(x.sin, x.cos)).max() < 1e-14
+        assert np.abs(angle(x)).max() <= np.pi
     assert np.minimum(*(apart(angle(x), q) for x in found)).max() < 1e-6
 
     square = dot(there - k, there - k)
@@ -79,7 +83,7 @@ def test_without_a_solution_the_nearest_is_given_twice(seed):
     rng = np.random.default_rng(seed)
     w, p, h, k = unit(rng), *rng.normal(size=(3, 3))
     all_angles = np.linspace(-np.pi, np.pi, 20001)
-    everywhere = turned(w, (np.sin(all_angles), np.cos(all_angles)), p)
+    everywhere = turned(w, Angle(np.sin(all_angles), np.cos(all_angles)), p)
     for d in (10.0, -10.0):
         first, second = subproblem4(w, h, p, np.array(d))
         assert apart(angle(first), angle(second)) < 1e-7
@@ -91,7 +95,7 @@ def test_without_a_solution_the_nearest_is_given_twice(seed):
 
 def test_where_every_angle_solves_it_is_zero():
     z = np.array([0.0, 0.0, 1.0])
-    assert subproblem1(z, 2 * z, 2 * z) == (0.0, 1.0)
+    assert subproblem1(z, 2 * z, 2 * z)[:2] == (0.0, 1.0)
     for pair in subproblem4(z, np.array([1.0, 2.0, 3.0]), 2 * z, np.array(6.0)):
         assert angle(pair) == 0.0
 

@@ -12,7 +12,7 @@ at most:
           2 meets 3    |e₁⁻¹gc - p| is known: q₁ by subproblem 3, then q₂, q₃ by 2
     three parallel     axes 2 ∥ 3 ∥ 4, and 5 meets 6 in c (UR): along ω₂ only e₁ moves c: q₁ by subproblem 4; the height of ω₆ on ω₂ gives
                        q₅ by 4, the direction of ω₂ seen from the end q₆ by 1; the rest is a planar arm of three links: q₃ by 3, q₂
-                       and q₄ by 1
+                       by 1, and q₄ is what they leave of the whole turn
 
 So there are up to eight. Where two of them fall together (arm stretched, wrist straight, wrist over the shoulder) they are found twice,
 and where a whole line of configurations has the same pose, one of them: the angle that may be any is 0 (of a straight wrist of an
@@ -32,7 +32,7 @@ from ..errors import CoadjointError
 from ..lie import se3
 from ..robot.robot import Robot
 from .exponentials import _path, space_screws
-from .subproblems import Angle, angle, azimuth, back, subproblem1, subproblem2, subproblem3, subproblem4, turned
+from .subproblems import Angle, angle, azimuth, back, both, subproblem1, subproblem2, subproblem3, subproblem4, turned, wrapped
 
 STRAIGHT = 1e-10
 """The sine of the angle between parallel axes."""
@@ -158,7 +158,7 @@ def _tilts(arm: Arm, w: Array, i: int, x: Array, y: Array) -> tuple[Angle, Angle
         return subproblem4(w[4], w[i], w[5], dot(x, y))
     a, b, r = dot(w[i], w[5]), dot(w[i], cross(w[4], w[5])), dot(x, y)
     s = namespace(x, y).sqrt(dot(cross(x, y), cross(x, y)))
-    return (b * r + a * s, a * r - b * s), (b * r - a * s, a * r + b * s)
+    return both(a, b, r, s)
 
 
 def _across(w: np.ndarray) -> np.ndarray:
@@ -221,6 +221,7 @@ _POSITION: dict[str, Callable[..., list[tuple[Angle, Angle, Angle]]]] = {
 def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Array]]:
     c, R, shift, aside = like(arm.centre, g), g[..., :3, :3], g[..., :3, 3], like(_across(arm.w[3]), g)
     k = mv(R, c) + shift
+    sign3, sign4 = (float(np.sign(arm.w[1] @ arm.w[i])) for i in (2, 3))
     xp = namespace(g)
     found = []
     for minus in subproblem4(w[0], w[1], k - p[0], dot(w[1], c - p[0])):
@@ -230,16 +231,17 @@ def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[A
             fifth = turned(w[4], back(q5), w[1])
             straight = _least_bent(w, p, g, q1, q5)
             free = xp.less(dot(cross(w[5], seen), cross(w[5], seen)), STRAIGHT**2)
-            q6 = tuple(xp.where(free, x, y) for x, y in zip(straight, subproblem1(w[5], seen, fifth), strict=True))
+            bent = subproblem1(w[5], seen, fifth)
+            q6 = Angle(xp.where(free, straight.sin, bent.sin), xp.where(free, straight.cos, bent.cos))
             undone = lambda x, q5=q5, q6=q6: _moved(w, p, 5, back(q6), _moved(w, p, 4, back(q5), x))  # noqa: E731
             at = lambda x, minus=minus, undone=undone: _moved(w, p, 0, minus, mv(R, undone(x)) + shift)  # e₂e₃e₄ x  # noqa: E731
             fourth, beside = at(p[3]), at(p[3] + aside)
+            total = angle(azimuth(w[1], aside, beside - fourth))  # of the three parallel joints together
+            off = _apart((turned(w[5], q6, seen), fifth)) + dot(w[3], beside - fourth) ** 2
             for q2, q3 in _planar(w, p, (1, 2), p[3], fourth):
-                rest = turned(w[2], back(q3), turned(w[1], back(q2), beside - fourth))  # R₄ aside
-                q4 = azimuth(w[3], aside, rest)
+                q4 = Angle(None, None, wrapped(sign4 * wrapped(total - angle(q2) - sign3 * angle(q3))))
                 reached = _moved(w, p, 1, q2, _moved(w, p, 2, q3, p[3]))
-                off = _apart((reached, fourth), (turned(w[5], q6, seen), fifth)) + dot(w[3], rest) ** 2
-                found.append(([q1, q2, q3, q4, q5, q6], off))
+                found.append(([q1, q2, q3, q4, q5, q6], off + _apart((reached, fourth))))
     return found
 
 

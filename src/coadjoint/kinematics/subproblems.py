@@ -15,42 +15,58 @@ solution the pair is that of the nearest: both solutions are then the same. Wher
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from ..arrays import Array, cross, dot, namespace
 
-Angle = tuple[Array, Array]
-"""(sin q, cos q)."""
+
+class Angle(NamedTuple):
+    """(sin q, cos q), and q itself where it is known more cheaply than by the arctangent of these."""
+
+    sin: Array
+    cos: Array
+    number: Array | None = None
+
 
 TINY = 1e-60
 """The fourth power of a length below which a direction is none."""
 
 
-def angle(pair: Angle) -> Array:
-    """q in [-π, π] of (sin q, cos q), or of a multiple of it."""
-    return namespace(*pair).atan2(*pair)
+def angle(q: Angle) -> Array:
+    """q in [-π, π] as a number; sin and cos may also be multiples of it."""
+    return namespace(q.sin, q.cos).atan2(q.sin, q.cos) if q.number is None else q.number
 
 
-def turned(w: Array, pair: Angle, p: Array) -> Array:
+def wrapped(x: Array) -> Array:
+    """An angle within ±3π as the same angle within ±π."""
+    xp = namespace(x)
+    x = xp.where(xp.less(np.pi, x), x - 2 * np.pi, x)
+    return xp.where(xp.less(x, -np.pi), x + 2 * np.pi, x)
+
+
+def turned(w: Array, q: Angle, p: Array) -> Array:
     """R(q) p = p + sin q w×p + (1 - cos q) w×(w×p)."""
-    sin, cos = pair
     across = cross(w, p)
-    return p + sin[..., None] * across + (1.0 - cos)[..., None] * cross(w, across)
+    return p + q.sin[..., None] * across + (1.0 - q.cos)[..., None] * cross(w, across)
 
 
-def back(pair: Angle) -> Angle:
+def back(q: Angle) -> Angle:
     """The angle -q."""
-    return -pair[0], pair[1]
+    return Angle(-q.sin, q.cos, None if q.number is None else -q.number)
 
 
 def subproblem1(w: Array, p: Array, k: Array) -> Angle:
     """q with R(q) p = k: the angle between what of p and of k is across the axis."""
-    return _unit(*azimuth(w, p, k))
+    return _unit(azimuth(w, p, k))
 
 
 def azimuth(w: Array, p: Array, k: Array) -> Angle:
     """`subproblem1` as a pair of any length, which is enough for `angle`."""
     # Both turned by a right angle, and without what is along the axis, whose rounding would drown the rest.
     u, v = cross(w, p), cross(w, k)
-    return dot(w, cross(u, v)), dot(u, v)
+    return Angle(dot(w, cross(u, v)), dot(u, v))
 
 
 def subproblem2(w1: Array, w2: Array, p: Array, k: Array) -> tuple[tuple[Angle, Angle], tuple[Angle, Angle]]:
@@ -76,13 +92,20 @@ def subproblem4(w: Array, h: Array, p: Array, d: Array) -> tuple[Angle, Angle]:
     a, b = xp.where(some, a, 1.0) / n, xp.where(some, b, 0.0) / n
     r = r / n
     s = xp.sqrt((1.0 - r) * (1.0 + r))
-    return (b * r + a * s, a * r - b * s), (b * r - a * s, a * r + b * s)
+    return both(a, b, r, s)
 
 
-def _unit(sin: Array, cos: Array) -> Angle:
+def both(a: Array, b: Array, r: Array, s: Array) -> tuple[Angle, Angle]:
+    """The angles φ ± β with (cos φ, sin φ) = (a, b) and (cos β, sin β) = (r, s): one arctangent for two where a and b are constants."""
+    xp = namespace(a, b, r, s)
+    phi, beta = xp.atan2(b, a), xp.atan2(s, r)
+    return Angle(b * r + a * s, a * r - b * s, wrapped(phi + beta)), Angle(b * r - a * s, a * r + b * s, wrapped(phi - beta))
+
+
+def _unit(q: Angle) -> Angle:
     """The pair of length 1 in that direction; (0, 1) where there is none."""
-    xp = namespace(sin, cos)
-    square = sin * sin + cos * cos
+    xp = namespace(q.sin, q.cos)
+    square = q.sin * q.sin + q.cos * q.cos
     some = xp.less(TINY, square)
     scale = 1.0 / xp.sqrt(xp.where(some, square, 1.0))
-    return xp.where(some, sin * scale, 0.0), xp.where(some, cos * scale, 1.0)
+    return Angle(xp.where(some, q.sin * scale, 0.0), xp.where(some, q.cos * scale, 1.0))
