@@ -446,6 +446,8 @@ def test_constrained_motion_compiles_in_functions_of_users():
 
     q, v = np.array([0.9, -0.6, -2.0]), np.array([1.0, 0.3, 0.2])
     np.testing.assert_allclose(cj.compile(step, robot)(q, v), step(robot, q, v), rtol=1e-12)
+    varied = cj.compile(step, robot, parameters=["gravity"])
+    np.testing.assert_allclose(varied(q, v, robot.gravity), step(robot, q, v), rtol=1e-12)
 
 
 @pytest.mark.usefixtures("_way")

@@ -29,11 +29,16 @@ ZERO = 1e-13
 """Rows with entries below this are nothing but rounding."""
 
 
-def zero_rows(robot: Robot, constraint: Constraint) -> list[int]:
-    """The rows that vanish at configurations drawn at random, such as those of a planar loop across its plane."""
+def zero_rows(robot: Robot, constraint: Constraint, A: Array) -> list[int]:
+    """The rows that vanish at configurations drawn at random, such as those of a planar loop across its plane.
+
+    Where the robot's own numbers are variables: the rows of A (m, nv), traced, that are zero whatever these are.
+    """
     robot = robot._cache.get("original", robot)
     if not robot.has_plain_numbers:
-        return []
+        return (
+            [k for k, row in enumerate(A.tolist()) if all(type(x) is float and x == 0.0 for x in row)] if A.dtype == object else []
+        )
     kept = robot._cache.setdefault("zero rows", {})
     if constraint not in kept:
         A = as_written(constraint_jacobian)(robot, constraint, robot.random(np.random.default_rng(0), 8))
@@ -64,7 +69,7 @@ class Rows:
     def __init__(self, robot: Robot, constraint: Constraint, q: Array, v: Array | None = None, force: Array | None = None) -> None:
         A = constraint_jacobian(robot, constraint, q)
         self.size = A.shape[-2]
-        gone = zero_rows(robot, constraint)
+        gone = zero_rows(robot, constraint, A)
         self.kept = [k for k in range(self.size) if k not in gone]
         xp = namespace(A)
         self.regular: Array = xp.abs(A[..., gone, :]).sum((-2, -1)) <= ZERO * len(gone) * robot.nv if gone else None
