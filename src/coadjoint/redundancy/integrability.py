@@ -6,8 +6,8 @@ brackets of the task's own directions do: for all of a frame's body twist J [L_a
     [L_a, L_b]ᵛ = (1 - L J) [L_a, L_b],
 
 and times its area it is what a small closed path of the task leaves behind: the motion L X repeats itself exactly where it vanishes
-for all a, b (Shamir & Yomdin 1988). That is a tensor: it does not depend on how the fields go on elsewhere. For a weight W (the mass matrix for the
-lift) the derivative of L = W⁻¹ Jᵀ Λ along x is
+for all a, b (Shamir & Yomdin 1988). That is a tensor: it does not depend on how the fields go on elsewhere. For a weight W (the mass
+matrix for the lift) the derivative of L = W⁻¹ Jᵀ Λ along x is
 
     ∂_x L = (1 - L J) W⁻¹ (∂_x Jᵀ Λ - ∂_x W L) - L ∂_x J L.
 """

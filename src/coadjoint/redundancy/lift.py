@@ -229,8 +229,8 @@ def horizontal_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[
 def dexterity(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """How far from singular a task is (...), from 0 to 1: the root of the least eigenvalue of J M⁻¹ Jᵀ, its rows scaled.
 
-    Rows of one unit (of ω, of v, of a `MapTask`) are divided by their root mean square, so it is free of units and, with all rows of ω or v,
-    of the frame's axes; 0 where J has lost rank, 1 where all directions are equal.
+    Rows of one unit (of ω, of v, of a `MapTask`) are divided by their root mean square, so it is free of units and, with all of ω or v, of
+    the frame's axes; 0 where J has lost rank, 1 where all directions are equal.
     """
     return np.sqrt(np.maximum(np.linalg.eigvalsh(_scaled(robot, q, task_of(frame, rows)))[..., 0], 0.0))
 
