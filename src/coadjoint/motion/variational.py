@@ -4,7 +4,7 @@ The discrete Lagrangian of a step from q to q⁺ = q exp(ξ) is that of the midd
 
     L_d = h (T(m, v) - U(m)),
 
-and p = -D₁ L_d, p⁺ = D₂ L_d (Marsden & West 2001, (1.4.2)), forces τ acting half at either end of the middle. Written at m, with
+and p = -D₁ L_d, p⁺ = D₂ L_d (Marsden & West 2001), forces τ acting half at either end of the middle. Written at m, with
 the momenta seen from there, μ = Ad*_{exp ξ/2} p and p⁺ = Ad*_{exp ξ/2} μ⁺, and f = ∂(T - U)/∂q:
 
     μ⁺ = μ + h (f + τ),    M(m) v = ½ (dexp(ξ/2) + dexp(-ξ/2))ᵀ μ + h/2 dexp(ξ/2)ᵀ (f + τ).
