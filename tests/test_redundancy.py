@@ -286,6 +286,9 @@ def test_a_path_of_ones_own_task():
     track = rd.follow(robot, q, line, own, duration=2.0)
     same = rd.follow(robot, q, lambda t: _pose_line(robot, q, t), rd.Task("tip", (3, 4), "world"), duration=2.0)
     np.testing.assert_allclose(track.q, same.q, atol=1e-9)
+    other = rd.MapTask(lambda robot, q: 2.0 * cj.pose(robot, q, "tip")[..., :2, 3], 2, "xy")  # of the same name
+    twice = lambda t: tuple(2 * x for x in line(t))  # noqa: E731
+    np.testing.assert_allclose(rd.follow(robot, q, twice, other, duration=2.0).q, track.q, atol=1e-9)
     with pytest.raises(CoadjointError, match="duration is None"):
         rd.follow(robot, q, line, own)
 

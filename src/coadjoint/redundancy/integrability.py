@@ -146,7 +146,7 @@ def inverse_brackets(robot: Robot, q: Any, inverse: Inverse, frame: str | AnyTas
     from ..differentiating import differential
 
     task = task_of(frame, rows)
-    key = ("inverse brackets", inverse, str(task))
+    key = ("inverse brackets", inverse, task.key)
     if key not in robot._cache:
 
         def found(robot: Robot, q: Array) -> Array:

@@ -56,6 +56,11 @@ class Task:
         return len(self.rows)
 
     @property
+    def key(self) -> Any:
+        """What tells this task from others while the program runs."""
+        return self
+
+    @property
     def groups(self) -> list[list[int]]:
         """The rows of one unit: those of ω, those of v."""
         parts = [[k for k, row in enumerate(self.rows) if (row < 3) == turning] for turning in (True, False)]
@@ -114,6 +119,11 @@ class MapTask:
             raise CoadjointError(f"size is {size}; expected how many numbers the task has, 1 or more.")
         self.fn, self.size = fn, size
         self.name = name or getattr(fn, "__name__", "map")
+
+    @property
+    def key(self) -> Any:
+        """What tells this task from others while the program runs: the function itself, not its name."""
+        return self.fn, self.size
 
     @property
     def groups(self) -> list[list[int]]:

@@ -21,7 +21,7 @@ from ..kinematics.paths import Path
 from ..robot.robot import Robot
 from .integrability import Inverse, constant_weight
 from .lift import SingularTaskError, dexterity, singular, split_of
-from .task import AnyTask, Task, task_of
+from .task import AnyTask, task_of
 
 LOCAL = 1e-12
 """Local error of a step, relative and absolute."""
@@ -144,8 +144,7 @@ def _rate(robot: Robot, task: AnyTask, how: Method, gain: float) -> Callable[...
         return robot.rate(q, v), v
 
     shapes = dict(zip(("target", "twist"), task.target_shapes, strict=True))
-    identity = task if isinstance(task, Task) else ("map", id(task))
-    return _cached(robot, ("track", identity, how.key, gain), lambda: compile(rate, robot, shapes=shapes))
+    return _cached(robot, ("track", task.key, how.key, gain), lambda: compile(rate, robot, shapes=shapes))
 
 
 def _step(robot: Robot, task: AnyTask, how: Method) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
@@ -155,9 +154,8 @@ def _step(robot: Robot, task: AnyTask, how: Method) -> Callable[..., tuple[np.nd
         gap = task.gap(robot, q, target)
         return mv(how.inverse(robot, q, task), gap), gap
 
-    identity = task if isinstance(task, Task) else ("map", id(task))
     shapes = {"target": task.target_shapes[0]}
-    return _cached(robot, ("onto", identity, how.key), lambda: compile(step, robot, shapes=shapes))
+    return _cached(robot, ("onto", task.key, how.key), lambda: compile(step, robot, shapes=shapes))
 
 
 def _spread(target: np.ndarray, rate: np.ndarray, q: np.ndarray, task: AnyTask) -> tuple[np.ndarray, np.ndarray]:
