@@ -183,6 +183,30 @@ def test_weights_say_what_is_nearest(native):
     assert found.distances == pytest.approx([0.2, 0.8], abs=1e-9)
 
 
+@both_ways
+def test_frames_that_nothing_moves(native):
+    """A frame on the base, and a point on the axis of the only joint before it: J = 0, and the target is met or it is not."""
+    robot = cj.load("ur5e")
+    found = cj.inverse_kinematics(robot, np.eye(4), "base")
+    assert found.success
+    assert np.all(found.q == 0.0)
+    far = cj.inverse_kinematics(robot, [0.0, 0.0, 1.0], "base", starts=2)
+    assert not far.success
+    assert far.distances == pytest.approx([1.0])
+    on_axis = cj.inverse_kinematics(robot, cj.pose(robot, robot.neutral(), "link1")[:3, 3], "link1")
+    assert on_axis.success
+    assert on_axis.starts == 1
+
+
+def test_what_arrives_is_kept_whatever_the_weights_say():
+    """By weights of 1e-8 a metre seems a nanometre: a start that failed may cost less than the one that arrived."""
+    robot = cj.load("ur5e")
+    T = cj.pose(robot, robot.random(20, 20), "tip")
+    found = cj.inverse_kinematics(robot, [cj.Target("tip", T, weight=(1e-8, 1e-8, 1e-8, 1, 1, 1))], starts=30)
+    tried = found.starts < 30  # closed before the starts ran out, so it had arrived
+    assert np.all(found.success[tried])
+
+
 # Targets out of reach
 
 
@@ -264,6 +288,8 @@ def test_errors():
         ((nan, "tip"), {}, "not finite"),
         ((T, "tip"), {"rows": (3, 3)}, r"rows \(3, 3\); choose each once"),
         ((T, "tip"), {"rows": ()}, "choose each once"),
+        ((T, "tip"), {"rows": 3}, "has rows 3; choose each once"),
+        ((T, "tip"), {"rows": (3.0, 4.0)}, "choose each once"),
         ((T[:3, 3], "tip"), {"rows": (0,)}, "from 3 x, 4 y, 5 z"),
         ((T, "tip"), {"q0": np.zeros(5)}, r"q0 has shape \(5,\)"),
         ((T, "tip"), {"q0": np.full(6, np.inf)}, "q0 has entries that are not finite"),

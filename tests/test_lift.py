@@ -263,7 +263,7 @@ def test_native_is_as_written():
     from coadjoint.redundancy import integrability, lift
 
     panda, planar = (cj.load("panda"), rd.Task("tip")), (cj.load("planar_nr"), rd.Task("tip", (3, 4)))
-    kernels = [(lift.weighted_inverse, *panda), (lift._split_velocity, *planar), (lift._vertical_projector, *planar)]
+    kernels = [(lift._weighted_inverse, *panda), (lift._split_velocity, *planar), (lift._vertical_projector, *planar)]
     kernels += [(integrability._vertical_brackets, *planar), (integrability._oneill, *planar)]
     for fn, robot, task in kernels:
         q = robot.random(0, 50)
@@ -274,3 +274,31 @@ def test_native_is_as_written():
         written = as_written(fn)(robot, q, task)
         scale = np.max(np.abs(written), axis=tuple(range(1, written.ndim)), keepdims=True)
         assert np.max(np.abs(fn(robot, q, task) - written) / scale) < 1e-10
+
+
+def test_single_precision_knows_what_is_singular(way):
+    """Rounding of 1e-7 hides that J has lost rank; so it is computed in double precision, and given in single."""
+    robot, rng = cj.load("panda"), np.random.default_rng(0)
+    q = robot.random(rng, 12)
+    L = cj.horizontal_lift(robot, q, "tip")
+    single = cj.horizontal_lift(robot, q.astype(np.float32), "tip")
+    assert single.dtype == np.float32
+    assert np.max(np.abs(single - L) / np.max(np.abs(L), axis=(1, 2), keepdims=True)) < 1e-3
+    parts = rd.split_velocity(robot, q.astype(np.float32), np.ones((12, 7), np.float32), "tip")
+    assert all(part.dtype == np.float32 for part in parts)
+    out = np.empty_like(single)
+    assert cj.horizontal_lift(robot, q.astype(np.float32), "tip", out=out) is out
+    assert np.array_equal(out, single)
+    q[:, [1, 3]] = 0.0  # shoulder and elbow straight
+    for state in q:
+        for function in (cj.horizontal_lift, rd.moore_penrose, rd.weighted_inverse):
+            with pytest.raises(rd.SingularTaskError, match="cannot be done"):
+                function(robot, state.astype(np.float32), "tip")
+
+
+def test_a_basis_of_the_vertical_spans_it_or_there_is_none():
+    planar = cj.load("planar_nr")
+    with pytest.raises(rd.SingularTaskError, match="do not move"):
+        rd.vertical_basis(planar, [[0.1, 0.5, 0.2], [0.1, 0.0, 0.0]], "tip", (3, 4))
+    with pytest.raises(CoadjointError, match="has 6 rows"):
+        rd.vertical_basis(planar, [0.1, 0.5, 0.2], "tip")

@@ -147,3 +147,22 @@ def test_ellipsoids():
         rd.ellipsoid(robot, q, "tip")
     with pytest.raises(CoadjointError, match="kind is 'ball'"):
         rd.ellipsoid(robot, q, "tip", (3, 4, 5), "ball")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_posture_behind_a_pose(dtype):
+    """Thirteen rows for seven freedoms: with damping the pose comes first, and the posture has what is left, the vertical part."""
+    robot = cj.load("panda")
+    q, X, u = robot.random(0), 0.1 * np.arange(1.0, 7.0), np.ones(7)
+    posture = rd.MapTask(lambda robot, q: q, 7, "posture")
+    G = rd.prioritized_inverse(robot, q.astype(dtype), ["tip", posture], damping=1e-5)
+    assert G.dtype == dtype
+    v = G @ np.concatenate([X, u])
+    close(cj.jacobian(robot, q, "tip") @ v, X, 1e-5 if dtype is np.float64 else 1e-4)
+    lifted = cj.horizontal_lift(robot, q, "tip") @ X
+    n = rd.vertical_basis(robot, q, "tip")[:, 0]
+    close(v - lifted, n * (n @ (u - lifted)) / (n @ n), 1e-4)  # least squares of the posture along the fibre
+    with pytest.raises(CoadjointError, match="the tasks have 13 rows.*or give damping"):
+        rd.prioritized_inverse(robot, q, ["tip", posture])
+    with pytest.raises(CoadjointError, match="damping is nan"):
+        rd.prioritized_inverse(robot, q, ["tip", posture], damping=float("nan"))

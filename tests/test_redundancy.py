@@ -408,3 +408,54 @@ def test_what_is_drawn_is_true():
     assert suggest(cj.load("scara")).size < 4
     with pytest.raises(CoadjointError, match="loops is 0"):
         redundancy(robot, loops=0)
+
+
+def test_a_position_is_no_riemannian_submersion_where_turning_changes_its_inertia():
+    """A floating body's point beside its centre of mass: Λ is constant in the body's axes, but not in space, and turning is vertical."""
+    link = cj.Link.solid("b", "base", cj.Joint.free(), mass=1.0, com=(0.3, 0.1, 0), inertia=np.diag([1.0, 1.2, 1.5]))
+    report = rd.submersion(cj.Robot("body", [link], gravity=(0, 0, 0)), "b", (3, 4, 5), configurations=4)
+    assert report.from_metric < 1e-12
+    assert report.along_fibres > 0.01
+    assert not report.riemannian
+    centred = cj.Link.solid("b", "base", cj.Joint.free(), mass=2.0, inertia=np.diag([1.0, 1.2, 1.5]))
+    assert rd.submersion(cj.Robot("body", [centred], gravity=(0, 0, 0)), "b", (3, 4, 5), configurations=4).riemannian
+
+
+@pytest.mark.parametrize(
+    ("rows", "reference"), [((3,), "body"), ((3, 4), "body"), ((2,), "world"), ((0, 1, 3, 4, 5), "body"), ((3, 4, 5), "space")]
+)
+def test_rows_without_fibres_are_refused(rows, reference):
+    """Single rows of a body twist are no rates of coordinates: no configurations do the same, and nothing can stay."""
+    robot, q = cj.load("panda"), np.array([0.3, -0.4, 0.2, -2.0, 0.3, 1.7, 0.5])
+    task = rd.Task("tip", rows, reference)
+    T = cj.pose(robot, q, "tip")
+    for call in (
+        lambda: rd.self_motion(robot, q, np.ones(7), 1.0, task),
+        lambda: rd.optimize_self_motion(robot, q, lambda robot, q: q[..., 0] ** 2, task),
+        lambda: rd.follow(robot, q, cj.circle_path(T, T[:3, 3] + [0.1, 0, 0], [0, 0, 1]), task),
+    ):
+        with pytest.raises(CoadjointError, match="are no rates of coordinates"):
+            call()
+
+
+def test_rows_with_fibres_are_not_refused():
+    """In space single coordinates are; along body axes those of robots that do not turn the others into them."""
+    from coadjoint.redundancy.task import check_fibres
+
+    panda, scara, planar = cj.load("panda"), cj.load("scara"), cj.load("planar_nr")
+    for rows in ((3,), (4, 5), (0, 1, 2), (0, 1, 2, 5)):
+        check_fibres(panda, rd.Task("tip", rows, "world"))
+    for robot, rows in (
+        (panda, (3, 4, 5)),
+        (panda, (0, 1, 2)),
+        (planar, (3, 4)),
+        (planar, (2, 3, 4)),
+        (planar, (2,)),
+        (scara, (5,)),
+    ):
+        check_fibres(robot, rd.Task("tip", rows))
+    q = scara.random(0)
+    height = cj.pose(scara, q, "tip")[2, 3]
+    assert cj.pose(scara, rd.self_motion(scara, q, np.ones(4), 0.5, "tip", (5,)), "tip")[2, 3] == pytest.approx(height, abs=1e-12)
+    with pytest.raises(CoadjointError, match="are no rates of coordinates"):
+        check_fibres(planar, rd.Task("tip", (3,)))

@@ -90,11 +90,11 @@ def inverse_kinematics(
     targets = _targets(robot, target, frame, rows)
     if robot.nv == 0:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves; there is nothing to solve for.")
-    if isinstance(starts, bool) or not isinstance(starts, int) or starts < 1:
+    if isinstance(starts, bool) or not isinstance(starts, int | np.integer) or starts < 1:
         raise CoadjointError(f"starts is {starts!r}; expected a whole number, 1 or more.")
     if not (np.isfinite(tolerance) and tolerance > 0):
         raise CoadjointError(f"tolerance is {tolerance!r}; expected a positive number of radians and metres.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise CoadjointError(f"seed is {seed!r}; expected a whole number, 0 or more.")
     batches = [x.to.shape[: -2 if x.size == 12 else -1] for x in targets]
     rest = clamped(robot, robot.neutral())
@@ -186,8 +186,8 @@ class _Solver:
         self.open = np.concatenate(still)
 
     def _keep(self, index: np.ndarray, q: np.ndarray, cost: np.ndarray, worst: np.ndarray) -> None:
-        """Remember what is better than before; costs that are not numbers are not."""
-        better = cost < self.cost[index]
+        """Remember what is better than before, and all that has arrived; costs that are not numbers are neither."""
+        better = (cost < self.cost[index]) | (worst <= self.tolerance**2)
         index = index[better]
         self.q[index], self.cost[index], self.worst[index] = q[better], cost[better], worst[better]
 

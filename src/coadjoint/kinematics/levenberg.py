@@ -28,6 +28,9 @@ DAMPING = 0.03
 LEAST = 1e-13
 """The least λ, as part of the trace of JJᵀ: keeps the factorisation alive where J is singular."""
 
+NOTHING = 1e-100
+"""The same where nothing moves the frames: J = 0."""
+
 ROUNDING = 1e-13
 """Differences of |e|², as part of it, that may be rounding."""
 
@@ -67,7 +70,7 @@ def descend(
 def _moved(robot: Robot, q: Array, e: Array, J: Array, damping: Array) -> Array:
     """q ⊕ v, within the limits; J has no columns for what is held."""
     m, n = J.shape[-2:]
-    ridge = (damping + LEAST * (J * J).sum((-1, -2)))[..., None, None] * like(np.eye(min(m, n)), q)
+    ridge = (damping + LEAST * (J * J).sum((-1, -2)) + NOTHING)[..., None, None] * like(np.eye(min(m, n)), q)
     if m <= n:
         v = mv(transpose(J), solve_spd(J @ transpose(J) + ridge, e[..., None])[..., 0])
     else:

@@ -12,6 +12,7 @@ pose, where a target is out of reach, is nearest in a sense that can be said: a 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,7 @@ class Target:
         if values and whole:
             _check_poses(to, where)
         possible = range(6) if whole else range(3, 6)
-        rows = tuple(possible) if self.rows is None else tuple(self.rows)
+        rows = tuple(possible) if self.rows is None else _whole(self.rows)
         if not rows or len(set(rows)) != len(rows) or any(row not in possible for row in rows):
             of = ", ".join(f"{k} {ROWS[k]}" for k in possible)
             raise CoadjointError(f"{where} has rows {self.rows!r}; choose each once from {of}.")
@@ -94,6 +95,14 @@ def _numbers(x: Any) -> bool:
         return np.asarray(x).dtype.kind in "fiu"
     except ValueError:  # lists of uneven length
         return False
+
+
+def _whole(rows: Any) -> tuple[int, ...]:
+    """Rows as whole numbers; none where they are something else."""
+    try:
+        return tuple(operator.index(row) for row in rows)
+    except TypeError:
+        return ()
 
 
 RIGID = 1e-6

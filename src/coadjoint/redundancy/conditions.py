@@ -122,8 +122,11 @@ class Submersion:
 
     @property
     def riemannian(self) -> bool:
-        """Whether the task is a Riemannian submersion onto the left-invariant metric."""
-        return self.from_metric <= TOLERANCE
+        """Whether the task is a Riemannian submersion onto the left-invariant metric.
+
+        For a position alone G must moreover be the same whichever way the frame is turned, which is a motion along the fibre.
+        """
+        return self.from_metric <= TOLERANCE and self.along_fibres <= TOLERANCE
 
     @property
     def lift_is_pseudoinverse(self) -> bool:

@@ -21,7 +21,7 @@ from ..geometry import flow
 from ..kinematics.poses import pose
 from ..robot.robot import Robot
 from .lift import SingularTaskError, dexterity, singular, split_velocity, vertical_basis, vertical_projector
-from .task import AnyTask, MapTask, task_of
+from .task import AnyTask, MapTask, check_fibres, task_of
 from .tracking import _onto, gap, method
 
 Function = Callable[[Robot, Array], Array]
@@ -34,6 +34,7 @@ def _still(robot: Robot, q: np.ndarray, task: AnyTask) -> np.ndarray:
 
 
 def _needs_freedom(robot: Robot, task: AnyTask) -> None:
+    check_fibres(robot, task)
     if robot.nv <= task.size:
         raise CoadjointError(
             f"robot {robot.name!r} has {robot.nv} freedoms and task {task} {task.size} rows: nothing is left to move."
@@ -71,6 +72,7 @@ def fibre(
     count modulo 2π for coming back.
     """
     task = task_of(frame, rows)
+    check_fibres(robot, task)
     if robot.nv != task.size + 1:
         raise CoadjointError(f"robot {robot.name!r} has {robot.nv} freedoms; a fibre that is a curve needs {task.size + 1}.")
     q = np.asarray(q, dtype=float)
@@ -85,8 +87,13 @@ def fibre(
 
     while way < longest:
         at = found[-1]
-        n1 = along(at, direction)
-        n2 = along(robot.integrate(at, 0.5 * step * n1), n1)  # the midpoint rule; Newton's method does the rest
+        try:
+            n1 = along(at, direction)
+            n2 = along(robot.integrate(at, 0.5 * step * n1), n1)  # the midpoint rule; Newton's method does the rest
+        except SingularTaskError:
+            if len(found) == 1:
+                raise
+            break
         new = _onto(robot, task, how, robot.integrate(at, step * n2), target)
         if np.max(np.abs(gap(robot, task, new, target))) > 1e-9 or dexterity(robot, new, task) < 1e-6:
             break

@@ -27,6 +27,8 @@ from .task import AnyTask, Task, task_of
 SINGULAR = 1e-10
 """A row of J that others determine but for this part of the mean square of rows, in the metric M⁻¹, is not free: rounding and the condition
 of M leave about 1e-12 of what is zero."""
+SINGULAR_SINGLE = 1e-5
+"""The same for arrays of single precision that are not NumPy's, which are computed in double precision."""
 
 
 class SingularTaskError(CoadjointError):
@@ -72,10 +74,11 @@ def nan_where_singular_task(task: AnyTask, A: Array, inverse: Array) -> Array:
     1/inverse_kk is what the other rows leave free of row k.
     """
     free: Array = None
+    least = SINGULAR_SINGLE if str(getattr(A, "dtype", "")).endswith("float32") else SINGULAR
     for group in task.groups:
         mean = sum(A[..., k, k] for k in group) / len(group)
         for k in group:
-            share = mean * inverse[..., k, k] < 1.0 / SINGULAR  # false for nan too
+            share = mean * inverse[..., k, k] < 1.0 / least  # false for nan too
             free = share if free is None else free & share
     return namespace(inverse).where(free[..., None, None], inverse, np.nan)
 
@@ -89,7 +92,12 @@ def explain_task(robot: Robot, q: np.ndarray, **arrays: Any) -> None:
 
 
 def told(fn: Callable[..., Any], robot: Robot, q: Array, task: AnyTask, *others: Any, **options: Any) -> Any:
-    """fn(robot, q, *others, task), where a singular task is told with its name, the state and what cannot be done there."""
+    """fn(robot, q, *others, task), where a singular task is told with its name, the state and what cannot be done there.
+
+    Single precision cannot tell what is singular: NumPy arrays of it are computed in double, and the result is given in single again.
+    """
+    if getattr(q, "dtype", None) == np.float32 and isinstance(q, np.ndarray):
+        return _in_double(fn, robot, q, task, *others, **options)
     try:
         return fn(robot, q, *others, task=task, **options)
     except SingularTaskError:
@@ -97,6 +105,20 @@ def told(fn: Callable[..., Any], robot: Robot, q: Array, task: AnyTask, *others:
         free = dexterity(robot, states, task)
         k = int(np.argmin(free))
         raise singular(robot, states[k], task, "" if np.ndim(q) == 1 else f" in state {k}") from None
+
+
+def _in_double(
+    fn: Callable[..., Any], robot: Robot, q: np.ndarray, task: AnyTask, *others: Any, out: Any = None, **options: Any
+) -> Any:
+    wide = lambda x: x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x  # noqa: E731
+    arrays = [x for x in (*others, *options.values()) if isinstance(x, np.ndarray)]
+    found = told(fn, robot, wide(q), task, *map(wide, others), **{name: wide(x) for name, x in options.items()})
+    if any(x.dtype != np.float32 for x in arrays):
+        return found
+    if out is not None:
+        out[...] = found
+        return out
+    return tuple(x.astype(np.float32) for x in found) if isinstance(found, tuple) else found.astype(np.float32)
 
 
 def singular(robot: Robot, q: np.ndarray, task: AnyTask, where: str = "") -> SingularTaskError:
@@ -115,12 +137,24 @@ def singular(robot: Robot, q: np.ndarray, task: AnyTask, where: str = "") -> Sin
 
 
 @kernel("nv task", q="nq", weight="nv nv", explain=explain_task)
-def weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None, damping: float = 0.0) -> Array:
+def _weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None, damping: float = 0.0) -> Array:
+    return split_of(robot, q, task, weight, damping).L
+
+
+def weighted_inverse(
+    robot: Robot,
+    q: Array,
+    frame: str | AnyTask,
+    weight: Array | None = None,
+    damping: float = 0.0,
+    rows: Sequence[int] | None = None,
+) -> Array:
     """W⁻¹ Jᵀ (J W⁻¹ Jᵀ)⁻¹ (..., nv, size): the inverse of J of least vᵀ W v; W = M if None, W = 1 for Moore and Penrose's.
 
     damping λ > 0 adds λ² 1 to what is inverted: it exists everywhere, but J L is no longer 1.
     """
-    return split_of(robot, q, task, weight, damping).L
+    given = {} if weight is None else {"weight": weight}
+    return told(_weighted_inverse, robot, q, task_of(frame, rows), damping=damping, **given)
 
 
 def horizontal_lift(
@@ -137,13 +171,13 @@ def horizontal_lift(
     L = M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹; J L = 1, and (L X)ᵀ M v = 0 for all v with J v = 0. Altafini (2004), (14), (23) corrected. `frame` may be a
     `Task` or `MapTask`. Where J has lost rank there is none: an error for NumPy arrays, nan for traced ones.
     """
-    return told(weighted_inverse, robot, q, task_of(frame, rows), out=out, threads=threads)
+    return told(_weighted_inverse, robot, q, task_of(frame, rows), out=out, threads=threads)
 
 
 def moore_penrose(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """J⁺ = Jᵀ (J Jᵀ)⁻¹ (..., nv, 6 or len(rows)). Altafini (2004), (19). It weighs radians against metres as they are written."""
     weight = like(np.eye(robot.nv), q if hasattr(q, "shape") else np.zeros(1))
-    return told(weighted_inverse, robot, q, task_of(frame, rows), weight=weight)
+    return told(_weighted_inverse, robot, q, task_of(frame, rows), weight=weight)
 
 
 @kernel("task task", q="nq", explain=explain_task)
@@ -210,9 +244,13 @@ def _gradient(robot: Robot, q: Array, force: Array) -> Array:
 
 
 def vertical_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
-    """Columns (..., nv, nv - size) that span the vertical velocities, orthonormal in M; their order and sign are arbitrary."""
+    """Columns (..., nv, nv - size) that span the vertical velocities, orthonormal in M; their order and sign are arbitrary.
+
+    Where J has lost rank there are more vertical velocities than these columns can span: an error.
+    """
     task = task_of(frame, rows)
     q = np.asarray(q, dtype=float)
+    effective_inertia(robot, q, task)
     root = np.linalg.cholesky(mass_matrix(robot, q))  # M = root rootᵀ
     seen = transpose(np.linalg.solve(root, transpose(task.jacobian(robot, q))))  # J root⁻ᵀ
     _, _, right = np.linalg.svd(seen)

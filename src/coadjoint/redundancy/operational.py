@@ -121,6 +121,8 @@ def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damp
         if not damping:
             inverse = nan_where_singular_task(one, J @ solve_spd(M, transpose(J)), inverse)
         L = Y @ inverse
+        if damping:
+            L = null @ L  # damped, `null` is not quite a projector, and what conflicts would come back into the tasks before
         G = L if G is None else concat([G - L @ (J @ G), L])
         null = null - L @ free
     return G
@@ -130,9 +132,12 @@ def prioritized_inverse(robot: Robot, q: Array, tasks: Sequence[AnyTask | str], 
     """G (..., nv, Σ sizes): v = G X does the first task's part of X, then the second's as far as the first allows, and so on.
 
     Each step lifts with the M-orthogonal projector on what those before leave free: v_k = v_{k-1} + L_k (X_k - J_k v_{k-1}). A task that
-    is not free at all beside those before it is an error for NumPy arrays, unless `damping` > 0, with which it is done approximately.
+    is not free beside those before it is an error for NumPy arrays, unless `damping` λ > 0, as for a posture q of all joints behind the
+    pose of a frame. Then every task, the first too, is done but for about λ² times its inertia.
     """
-    chosen = _tasks(robot, tasks)
+    if isinstance(q, np.ndarray) and q.dtype == np.float32:  # single precision cannot tell a conflict
+        return prioritized_inverse(robot, q.astype(float), tasks, damping).astype(np.float32)
+    chosen = _tasks(robot, tasks, damping)
     try:
         return _prioritized_inverse(robot, q, chosen, damping)
     except SingularTaskError:
@@ -147,7 +152,7 @@ def prioritized_torque(
     robot: Robot, q: Array, v: Array, tasks: Sequence[AnyTask | str], accelerations: Sequence[Array], damping: float = 0.0
 ) -> Array:
     """τ (..., nv) that gives each task its acceleration Ẋ_k (..., m_k), the first before the second: inverse dynamics of G (Ẋ - J̇ v)."""
-    chosen = _tasks(robot, tasks)
+    chosen = _tasks(robot, tasks, damping)
     if len(accelerations) != len(chosen):
         raise CoadjointError(f"there are {len(chosen)} tasks and {len(accelerations)} accelerations; expected one for each.")
     v = _array(v)
@@ -155,13 +160,17 @@ def prioritized_torque(
     return inverse_dynamics(robot, q, v, mv(prioritized_inverse(robot, q, chosen, damping), concat(wanted)))
 
 
-def _tasks(robot: Robot, tasks: Sequence[AnyTask | str]) -> tuple[AnyTask, ...]:
+def _tasks(robot: Robot, tasks: Sequence[AnyTask | str], damping: float) -> tuple[AnyTask, ...]:
+    if not (np.isfinite(damping) and damping >= 0):
+        raise CoadjointError(f"damping is {damping!r}; expected 0 or a positive number.")
     chosen = tuple(task_of(x) for x in tasks)
     rows = sum(x.size for x in chosen)
     if not chosen:
         raise CoadjointError("no task is given; expected at least one.")
-    if rows > robot.nv:
-        raise CoadjointError(f"the tasks have {rows} rows, robot {robot.name!r} has {robot.nv} freedoms; leave out rows.")
+    if rows > robot.nv and not damping:
+        raise CoadjointError(
+            f"the tasks have {rows} rows, robot {robot.name!r} has {robot.nv} freedoms; leave out rows, or give damping."
+        )
     return chosen
 
 

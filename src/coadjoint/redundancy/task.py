@@ -195,3 +195,25 @@ def _rows(rows: Any) -> tuple[Any, ...]:
         return tuple(x.item() if isinstance(x, np.generic) else x for x in rows)
     except TypeError:
         raise CoadjointError(f"rows is {rows!r}; expected rows of the twist (ω, v), such as (3, 4, 5) for the position.") from None
+
+
+def check_fibres(robot: Robot, task: AnyTask) -> None:
+    """An error where the rows of a task are no rates of coordinates, so that no configurations "do the same".
+
+    Along body axes d/dt Rᵀ(p' - p) = -v - ω × Rᵀ(p' - p): a coordinate of v that is left out, and a rotation, change those that are not.
+    The same with coordinates of ω that are left out. What the robot never moves counts as being there.
+    """
+    if isinstance(task, MapTask) or task.rows == ALL:
+        return
+    J = np.asarray(jacobian(robot, robot.random(0, 4), task.frame, task.reference))
+    moves = [bool(np.max(np.abs(J[..., k, :]), initial=0.0) > 1e-12) for k in ALL]
+    left_out = [k for k in ALL if k not in task.rows and moves[k]]
+    chosen = [k for k in task.rows if moves[k]]
+    turns = [k for k in left_out if k < 3] and [k for k in chosen if k < 3]
+    pairs = [(k - 3, c - 3) for k in chosen for c in left_out if k > 2 and c > 2]
+    mixed = [pair for pair in pairs if task.reference == "body" and moves[3 - sum(pair)]]
+    if turns or mixed or (task.reference == "space" and left_out):
+        raise CoadjointError(
+            f"the rows {task.rows} of frame {task.frame!r} in reference {task.reference!r} are no rates of coordinates, so there are no "
+            "configurations that do the same. Take all rows of ω or of v, or rows of v in reference 'world'."
+        )

@@ -21,7 +21,7 @@ from ..kinematics.paths import Path
 from ..robot.robot import Robot
 from .integrability import Inverse, constant_weight
 from .lift import SingularTaskError, dexterity, singular, split_of
-from .task import AnyTask, task_of
+from .task import AnyTask, check_fibres, task_of
 
 LOCAL = 1e-12
 """Local error of a step, relative and absolute."""
@@ -202,6 +202,7 @@ def follow(
     span = duration if duration is not None else getattr(path, "duration", None)
     if span is None or not (np.isfinite(span) and span > 0):
         raise CoadjointError(f"duration is {span!r}; expected how many seconds of the path to follow.")
+    check_fibres(robot, task)
     (start,) = flow.states(robot, q=(q, robot.nq))
     off = gap(robot, task, start, np.asarray(path(0.0)[0]))
     if np.max(np.abs(off), initial=0.0) > 1e-6:
@@ -217,8 +218,8 @@ def follow(
     if not damping and np.max(error, initial=0.0) > 1e-6:
         k = int(np.argmax(np.max(error.reshape(-1, points), axis=0)))
         raise TrackingError(
-            f"task {task} is {np.max(error):.2g} off the path at {t[k]:.4g} s: its rows are not rates of coordinates that a path keeps. "
-            "Take all rows of ω or of v, or rows in reference 'world'."
+            f"task {task} is {np.max(error):.2g} off the path at {t[k]:.4g} s: the path's twist is not the velocity of its pose, or it "
+            "leads close to a singularity. Check it by differences of the poses, or give damping."
         )
     return Track(robot, task, how, path, float(span), solution, start.shape[:-1], t, at, error, dexterity(robot, at, task))
 
