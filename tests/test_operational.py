@@ -162,7 +162,7 @@ def test_a_posture_behind_a_pose(dtype):
     lifted = cj.horizontal_lift(robot, q, "tip") @ X
     n = rd.vertical_basis(robot, q, "tip")[:, 0]
     close(v - lifted, n * (n @ (u - lifted)) / (n @ n), 1e-4)  # least squares of the posture along the fibre
-    with pytest.raises(CoadjointError, match="the tasks have 13 rows.*or give damping"):
+    with pytest.raises(CoadjointError, match=r"the tasks have 13 rows.*or give damping"):
         rd.prioritized_inverse(robot, q, ["tip", posture])
     with pytest.raises(CoadjointError, match="damping is nan"):
         rd.prioritized_inverse(robot, q, ["tip", posture], damping=float("nan"))
