@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from itertools import product
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 import coadjoint as cj
 from coadjoint import Constraint
 from coadjoint.constraints.complementarity import complementarity
+from coadjoint.lie import se3, so3
+from coadjoint.robot.zoo.textbook import planar_nr
 from random_robots import random_robot
 
 CASES = Path(__file__).parents[1].parent / "shared" / "cases"
@@ -172,6 +175,46 @@ def test_redundant_rows_share_the_impulse():
     assert shared.sum() == pytest.approx(impulse[0], rel=1e-12)
 
 
+def test_a_planar_loop_in_a_tilted_plane():
+    """Rows across the plane are rounding there, and count for nothing: all is as in a plane of coordinates."""
+    found = []
+    for R in (np.eye(3), so3.exp(np.array([0.7, -1.1, 0.4]))):
+        robot = planar_nr(3, [0.4, 0.9, 0.6])
+        first = dataclasses.replace(robot.links[0], placement=se3.pose(R, np.zeros(3)) @ robot.links[0].placement)
+        robot = cj.Robot("bars", [first, *robot.links[1:]], robot.frames, gravity=R @ [0.0, -9.81, 0.0])
+        robot = robot.with_frame("pin", "base", se3.pose(R, R @ [1.0, 0.0, 0.0]))
+        loop, stop = Constraint.loop(robot, "pin", "tip", "revolute"), Constraint.holonomic(lambda q: q[0] - 0.5)
+        q = cj.constraints.assemble(robot, loop, [0.9, -0.5, -2.0], fixed="joint1")
+        v = cj.constraints.project_velocity(robot, loop, q, np.array([-1.0, 0.0, 0.0]))
+        off = np.array([0.1, 0.2, 0.0])
+        bounced, _ = cj.impact(robot, loop & stop, q, v, 0.5, np.arange(6) == 5)
+        caught, _ = cj.impact(robot, loop, q, v + off)
+        np.testing.assert_allclose(bounced, -0.5 * v, atol=1e-12)
+        np.testing.assert_allclose(caught, cj.constraints.project_velocity(robot, loop, q, v + off), atol=1e-12)
+        motion = cj.simulate(robot, q, v, 0.3, constraints=loop, events=cj.Contact(stop, 0.5))
+        assert len(motion.impacts) == 2
+        found.append((q, motion.q[-1]))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-9)
+
+
+def test_batches_of_bilateral_rows_are_their_members():
+    """All at once where no row is unilateral; redundant rows share, and several batch axes broadcast."""
+    rng = np.random.default_rng(3)
+    robot = random_robot(rng, 5, ("revolute", "prismatic"), tree=False)
+    held = Constraint.point(robot, "tip", "xyz")
+    held = held & Constraint.point(robot, "tip", "x")
+    q, v = robot.random(rng, 3), rng.normal(size=(2, 1, robot.nv))
+    after, impulse = cj.impact(robot, held, q, v, 0.3)
+    assert after.shape == (2, 3, robot.nv)
+    A = held.jacobian(robot, q)
+    for i, j in product(range(2), range(3)):
+        u = A[j] @ v[i, 0]
+        Gm = A[j] @ np.linalg.solve(cj.mass_matrix(robot, q[j]), A[j].T)
+        np.testing.assert_allclose(impulse[i, j], complementarity(Gm, 1.3 * u, np.zeros(4, dtype=bool)), atol=1e-8)
+        np.testing.assert_allclose(A[j] @ after[i, j], -0.3 * u, atol=1e-9)
+    assert cj.impact(robot, held, q[:0], np.zeros(robot.nv))[0].shape == (0, robot.nv)
+
+
 def test_errors():
     robot = cj.load("planar2r")
     floor = Constraint.point(robot, "tip", "y")
@@ -191,6 +234,10 @@ def test_errors():
         cj.impact(robot, floor & floor, zero, zero, [0.0, -1.0])
     with pytest.raises(cj.CoadjointError, match="contradict each other"):
         cj.impact(robot, floor & floor, [0.3, 0.4], [1.0, 1.0], [0.0, 1.0])
+    with pytest.raises(cj.CoadjointError, match="expected a Constraint"):
+        cj.impact(robot, "floor", zero, zero)
+    with pytest.raises(cj.CoadjointError, match="tip"):
+        cj.impact(cj.Robot("other", robot.links), floor, zero, zero)
 
 
 def test_accounts_are_told():

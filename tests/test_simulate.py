@@ -96,6 +96,30 @@ def test_events_may_change_the_state():
     assert before == pytest.approx(after, abs=1e-12)
 
 
+def shot() -> cj.Robot:
+    """A body that flies straight on in a plane: steps of any length are exact."""
+    links = [
+        cj.Link.solid("along", "base", cj.Joint.prismatic((1, 0, 0), name="x"), mass=0.5),
+        cj.Link.solid("body", "along", cj.Joint.prismatic((0, 0, 1), name="z"), mass=1.0),
+    ]
+    return cj.Robot("shot", links, gravity=(0, 0, 0))
+
+
+def test_what_is_passed_quickly_is_not_missed():
+    """A thin pole in the way of a fast body, and a signal that is on the other side of zero for a thousandth of a step."""
+    robot = shot()
+    pole = Constraint.holonomic(lambda q: ((q[0] - 10.0) ** 2 + q[1] ** 2) ** 0.5 - 0.05)
+    found = cj.simulate(robot, [0.0, 0.0], [10.0, 0.0], 2.0, events=Contact(pole, 1.0))
+    assert [x.time for x in found.impacts] == pytest.approx([0.995], abs=1e-12)
+    np.testing.assert_allclose(found.q[-1], [-0.1, 0.0], atol=1e-9)
+    past = cj.simulate(robot, [0.0, 0.06], [10.0, 0.0], 2.0, events=Contact(pole, 1.0))  # a centimetre past it
+    assert not past.happenings
+    near = lambda q, v, t: abs(q[0] - 7.03) - 0.01  # noqa: E731
+    for direction, places in ((0, [7.02, 7.04]), (-1, [7.02]), (1, [7.04])):
+        found = cj.simulate(robot, [0.0, 0.0], [10.0, 0.0], 2.0, events=Event(near, direction))
+        np.testing.assert_allclose([x.q[0] for x in found.happenings], places, atol=1e-9)
+
+
 @native
 @pytest.mark.parametrize("e", [0.2, 0.5, 0.8])
 def test_bounces_without_end_come_to_rest(e):
@@ -217,6 +241,16 @@ def test_interrupted_variational_motions(monkeypatch):
     assert len(found) == 6
 
 
+def test_motions_show_themselves_in_a_line():
+    robot, floor = ball()
+    free = cj.simulate(robot, [1.0], [0.0], [0.5, 0.75, 1.0])
+    assert repr(free) == "<Trajectory of 'ball': 3 states, 0.5 … 1 s, nothing happened>"
+    hit = cj.simulate(robot, [1.0], [0.0], 0.8, events=Contact(floor, 0.5))
+    assert repr(hit) == "<Trajectory of 'ball': 201 states, 0 … 0.8 s, 1 impact>"
+    assert repr(hit.happenings[0]) == "<impact 'foot z' at 0.451523641 s>"
+    assert hit != free
+
+
 def test_progress_is_reported():
     robot, _ = ball()
     parts: list[float] = []
@@ -248,6 +282,17 @@ def test_bad_input_is_refused():
         ({"events": [Contact(floor)], "q": [0.0], "v": [-1.0]}, "closes it further"),
         ({"events": [Contact(Constraint.point(robot, "foot", "z"))]}, "has no gap"),
         ({"constraints": "floor"}, "expected a Constraint"),
+        ({"constraints": held}, "tip"),
+        ({"events": Contact(held)}, "tip"),
+        ({"events": Event(lambda q, v, t: np.nan, name="odd")}, "event 'odd' gave nan"),
+        ({"events": Event(lambda q, v, t: [q[0], v[0]])}, "expected one finite number"),
+        ({"events": Event(lambda q, v, t: None)}, "gave None"),
+        ({"events": Event(lambda q, v, t: q[0] - 0.9, then=lambda q, v: q)}, "`then` gave"),
+        ({"events": Event(lambda q, v, t: q[0] - 0.9, then=lambda q, v: (q, [np.nan]))}, "expected q .1,. and v"),
+        (
+            {"events": [Event(lambda q, v, t: q[0] - 0.9, then=lambda q, v: (-q, v)), Contact(floor)]},
+            "penetrated by 0.9 m after the event",
+        ),
     ):
         with pytest.raises(cj.CoadjointError, match=message):
             cj.simulate(robot, **(start | options))
@@ -256,6 +301,7 @@ def test_bad_input_is_refused():
         (lambda: Contact(floor, [0.5, 0.5]), "expected one number for a contact"),
         (lambda: Event("x"), "expected a function of q, v and t"),
         (lambda: Event(lambda q, v, t: t, 2), "direction 2"),
+        (lambda: Event(lambda q, v, t: t, then=3), "then = 3"),
     ):
         with pytest.raises(cj.CoadjointError, match=message):
             make()
@@ -264,6 +310,9 @@ def test_bad_input_is_refused():
     q = cj.constraints.project(arm, held, np.array([1.5, -1.8]))
     with pytest.raises(cj.CoadjointError, match="v violates the constraint"):
         cj.simulate(arm, q, [1.0, 0.0], 1.0, constraints=held)
+    kicked = Event(lambda q, v, t: t - 0.1, then=lambda q, v: (q, v + 1.0), name="kick")
+    with pytest.raises(cj.CoadjointError, match=r"after the event 'kick', at t = 0\.1: v violates the constraint"):
+        cj.simulate(arm, q, np.zeros(2), 1.0, constraints=held, events=kicked)
     with pytest.raises(cj.CoadjointError, match="v violates the constraint"):
         cj.rollout(arm, q, [1.0, 0.0], steps=3, dt=0.1, constraints=held)
 

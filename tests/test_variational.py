@@ -208,6 +208,35 @@ def test_rollouts_keep_constraints(method):
     assert abs(np.log2(errors[0] / errors[1]) - {"euler": 1, "rk4": 4, "variational": 2}[method]) < 0.4
 
 
+@pytest.mark.parametrize("method", ["euler", "rk4", "variational"])
+def test_units_of_rows_do_not_matter(method):
+    """A row written in micrometres, or kilometres, beside others is kept as well as they are."""
+    robot = planar_nr(3)
+    q = np.array([0.2, 0.3, 0.3])
+    moved = []
+    for scale in (1.0, 1e-6, 1e3):
+        both = Constraint.holonomic(lambda q, scale=scale: scale * (q[0] + q[1] - 0.5)) & Constraint.gear(
+            robot, {"joint3": 1.0}, 0.3
+        )
+        v = cj.constraints.project_velocity(robot, both, q, np.array([1.0, 0.0, 0.0]))
+        qs, vs = cj.rollout(robot, q, v, steps=10, dt=0.01, method=method, constraints=both)
+        assert np.abs(qs[:, 0] + qs[:, 1] - 0.5).max() < 1e-13
+        assert np.abs(vs[:, 0] + vs[:, 1]).max() < 1e-12
+        moved.append(qs)
+    np.testing.assert_allclose(moved[1], moved[0], atol=1e-12)
+    np.testing.assert_allclose(moved[2], moved[0], atol=1e-12)
+
+
+def test_rollouts_that_leave_the_constraint_are_told():
+    """Steps much too long for a fast mechanism."""
+    robot = planar_nr(3)
+    held = Constraint.point(robot, "tip", "xy")
+    q = np.array([0.4, 0.9, -0.7])
+    v = cj.constraints.project_velocity(robot, held, q, np.array([300.0, 0.0, 0.0]))
+    with pytest.raises(cj.constraints.ConstraintError, match=r"the motion left the constraint, at the end .*take shorter steps"):
+        cj.rollout(robot, q, v, steps=3, dt=0.05, constraints=held)
+
+
 def test_rollout_as_written_agrees_with_native(monkeypatch):
     robot = cj.load("planar2r")
     q, v = np.array([[0.3, 0.2], [1.0, -0.4]]), np.zeros(2)

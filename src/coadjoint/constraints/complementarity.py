@@ -8,6 +8,10 @@ from ..errors import CoadjointError
 
 TOLERANCE = 1e-11
 """What is rounding beside the largest entry of its kind."""
+NOTHING = 1e-12
+"""Rows shorter than this in the metric are rounding, as those of a planar loop across its plane."""
+
+CONTRADICTION = "the bilateral rows contradict each other: no impulses or forces satisfy them all."
 
 
 def complementarity(G: np.ndarray, b: np.ndarray, unilateral: np.ndarray) -> np.ndarray:
@@ -16,7 +20,7 @@ def complementarity(G: np.ndarray, b: np.ndarray, unilateral: np.ndarray) -> np.
     G (m, m) is symmetric and positive semidefinite. These are the conditions for the least of ½ λᵀ G λ + bᵀ λ over λ ≥ 0 on unilateral
     rows, which an active-set method finds in finitely many steps; λ of least length where rows are redundant.
     """
-    scale = np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))  # rows of different units alike
+    scale = _lengths(G)
     G, b = G / np.outer(scale, scale), b / scale
     m = len(b)
     size = max(float(np.max(np.abs(b), initial=0.0)), np.finfo(float).tiny)
@@ -24,7 +28,7 @@ def complementarity(G: np.ndarray, b: np.ndarray, unilateral: np.ndarray) -> np.
     for _ in range(10 * m + 10):
         lam, active, consistent = _settle(G, b, lam, active, unilateral, size)
         if not consistent:
-            raise CoadjointError("the bilateral rows contradict each other: no impulses or forces satisfy them all.")
+            raise CoadjointError(CONTRADICTION)
         w = G @ lam + b
         w[active] = 0.0
         if np.min(w, initial=0.0) >= -TOLERANCE * size:
@@ -32,6 +36,23 @@ def complementarity(G: np.ndarray, b: np.ndarray, unilateral: np.ndarray) -> np.
         active = active.copy()
         active[np.argmin(w)] = True
     raise CoadjointError(f"the complementarity problem of {m} rows was not solved; the rows are too badly conditioned.")
+
+
+def bilateral(G: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """λ (..., m) with G λ + b = 0, of least length where rows are redundant: `complementarity` where no row is unilateral."""
+    scale = _lengths(G)
+    G, b = G / (scale[..., :, None] * scale[..., None, :]), b / scale
+    lam = -np.einsum("...ij,...j->...i", np.linalg.pinv(G, rcond=TOLERANCE, hermitian=True), b)
+    rest = np.einsum("...ij,...j->...i", G, lam) + b
+    if np.any(np.abs(rest) > 1e3 * TOLERANCE * np.abs(b).max(-1, keepdims=True, initial=np.finfo(float).tiny)):
+        raise CoadjointError(CONTRADICTION)
+    return lam / scale
+
+
+def _lengths(G: np.ndarray) -> np.ndarray:
+    """The lengths (..., m) of rows, which make those of different units alike; 1 for rows that are nothing."""
+    length = np.sqrt(np.maximum(np.einsum("...kk->...k", G), 0.0))
+    return np.where(length > NOTHING, length, 1.0)
 
 
 def _settle(

@@ -20,7 +20,8 @@ from ..arrays import mv, transpose
 from ..dynamics import kinetic_energy, mass_matrix, mass_matrix_inverse, momentum
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
-from .complementarity import complementarity
+from .complementarity import bilateral, complementarity
+from .constraint import checked
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,12 @@ def impact(
     W = mass_matrix_inverse(robot, q)
     G = A @ W @ transpose(A)
     target = np.where(one_sided, e * np.maximum(-u, 0.0), -e * u)
-    G = np.broadcast_to(G, (*u.shape, u.shape[-1]))
-    impulse = np.empty(u.shape)
-    for k in np.ndindex(u.shape[:-1]):
-        impulse[k] = complementarity(G[k], u[k] - target[k], one_sided)
+    if not one_sided.any():
+        impulse = bilateral(G, u - target)
+    else:
+        G, impulse = np.broadcast_to(G, (*u.shape, u.shape[-1])), np.empty(u.shape)
+        for k in np.ndindex(u.shape[:-1]):
+            impulse[k] = complementarity(G[k], u[k] - target[k], one_sided)
     return v + mv(W, mv(transpose(A), impulse)), impulse
 
 
@@ -107,6 +110,8 @@ def _checked(
     for name, x in (("q", q), ("v", v)):
         if not np.all(np.isfinite(x)):
             raise CoadjointError(f"{name} has entries that are not finite numbers.")
+    if not hasattr(constraint, "jacobian"):
+        checked(constraint)
     A = np.asarray(constraint.jacobian(robot, q))
     m = A.shape[-2]
     one_sided = np.asarray(unilateral)

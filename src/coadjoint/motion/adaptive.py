@@ -7,7 +7,7 @@ at any time; there the times of events are found, to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,13 +15,11 @@ import numpy as np
 
 from ..errors import CoadjointError
 from .events import Event
-from .mechanics import SLOW, Mechanics
+from .mechanics import SLOW, TOUCHING, Mechanics
 from .trajectory import Happening, Piece
 
 SAMPLES = 8
-"""Points of a step between which events are looked for."""
-TOUCHING = 1e-9
-"""Gaps, in metres, that count as closed at an impact of another row."""
+"""Points of a step between which events are looked for; between them, where a signal turns back."""
 NOISE = 1e-14
 """Gaps, and forces of closed contacts, below zero by less than this are rounding."""
 ZENO = 1e-6
@@ -30,6 +28,35 @@ ZENO = 1e-6
 
 class SimulationError(CoadjointError):
     """A motion cannot be continued; the message says when and why."""
+
+
+def _samples(
+    at: Callable[[float], np.ndarray], start: float, stop: float, before: np.ndarray
+) -> Iterator[tuple[float, np.ndarray]]:
+    """Times and signals along a step: evenly, and where a signal that turns back between has been on the other side of zero.
+
+    `before` has the signals at the start, 0 of those that have just passed.
+    """
+    from scipy.optimize import minimize_scalar
+
+    times = np.linspace(start, stop, SAMPLES + 1)
+    little = 1e-3 * (times[1] - start)
+    slope = at(start + little) - at(start)
+    for left, right in pairwise(times):
+        after = at(right)
+        slope_after = at(right + little) - after if right < stop else after - at(right - little)
+        back = (before * after > 0) & (before * slope < 0) & (after * slope_after > 0)
+        again = (before == 0) & (slope * after < 0)
+        turns = []
+        for i in np.flatnonzero(back | again):
+            sign = np.sign(after[i])
+            away = lambda t, i=i, sign=sign: sign * at(t)[i]  # noqa: E731
+            deepest = minimize_scalar(away, bounds=(left, right), method="bounded", options={"xatol": 1e-6 * little})
+            if deepest.fun < -NOISE:
+                turns.append(float(deepest.x))
+        yield from ((t, at(t)) for t in sorted(turns))
+        yield right, after
+        before, slope = after, slope_after
 
 
 class Flow:
@@ -157,7 +184,7 @@ class Flow:
 
     def _signals(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """What is watched: the events' functions, the gaps of open contacts and the forces of closed ones."""
-        events = [float(e.when(q, v, t)) for e in self.events]
+        events = [e.value(q, v, t) for e in self.events]
         closed = self.mechanics.closed
         if not len(closed):
             return np.array(events)
@@ -175,9 +202,8 @@ class Flow:
             before[k:] = np.where(before[k:] <= TOUCHING, np.finfo(float).tiny, before[k:])
             just = np.abs(before[:k]) <= 1e-10
             before[:k] = np.where(just, 0.0, before[:k])
-        times = np.linspace(start, stop, SAMPLES + 1)
-        for left, right in pairwise(times):
-            after = at(right)
+        left = start
+        for right, after in _samples(at, start, stop, before):
             crossed = (before > -NOISE) & (after <= -NOISE)
             crossed[:k] = [event.crossed(x, y) for event, x, y in zip(self.events, before[:k], after[:k], strict=True)]
             if crossed.any():
@@ -191,7 +217,7 @@ class Flow:
                 first = min(found.values())
                 near = 1e-12 * max(1.0, abs(first))
                 return float(first), np.array([i in found and found[i] <= first + near for i in range(len(before))])
-            before = after
+            left, before = right, after
         return None
 
     def _let(self, crossed: np.ndarray) -> str:
@@ -201,8 +227,7 @@ class Flow:
             if not happens:
                 continue
             if event.then is not None:
-                q, v = event.then(self.q.copy(), self.v.copy())
-                self.q, self.v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+                self.q, self.v = self.mechanics.changed(event, self.t, self.q, self.v)
             self._happened("event", event.name)
             if event.terminal:
                 return event.name

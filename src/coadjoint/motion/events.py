@@ -33,6 +33,21 @@ class Event:
             raise CoadjointError(f"the event {self.name!r} has when = {self.when!r}; expected a function of q, v and t.")
         if self.direction not in (-1, 0, 1):
             raise CoadjointError(f"the event {self.name!r} has direction {self.direction!r}; expected 1, -1 or 0.")
+        if self.then is not None and not callable(self.then):
+            raise CoadjointError(f"the event {self.name!r} has then = {self.then!r}; expected a function of q and v.")
+
+    def value(self, q: np.ndarray, v: np.ndarray, t: float) -> float:
+        """when(q, v, t); an error where that is no number."""
+        found = self.when(q, v, t)
+        try:
+            value = np.asarray(found, dtype=float)
+        except (TypeError, ValueError):
+            value = np.zeros(0)
+        if value.size != 1 or not np.isfinite(value).all():
+            raise CoadjointError(
+                f"the event {self.name!r} gave {found!r} at t = {t:g}; expected one finite number, which passes zero."
+            )
+        return float(value.item())
 
     def crossed(self, before: float, after: float) -> bool:
         """Whether it lies between two values of the function."""

@@ -1,7 +1,8 @@
 """Keeping states on a constraint inside compiled code: a fixed number of corrections, rows that depend on each other allowed.
 
-A M⁻¹ Aᵀ gets a small multiple of 1 added, so that redundant rows do no harm, and every correction is repeated until the effect of that
-is gone: what is left after k turns is the (REGULARIZATION / σ)ᵏ-th part, σ the least singular value of independent rows of length one.
+Rows are divided by their length in the metric, so that units do not matter. A M⁻¹ Aᵀ gets a small multiple of 1 added, so that redundant
+rows do no harm, and every correction is repeated until the effect of that is gone: what is left after k turns is the
+(REGULARIZATION / σ²)ᵏ-th part, σ the least singular value of independent rows.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, like, mv, solve_spd, stack, transpose
+from ..arrays import Array, like, mv, namespace, solve_spd, stack, transpose
 from ..constraints.constraint import Constraint, checked
 from ..constraints.manifold import check_state
 from ..dynamics import forward_dynamics, mass_matrix
@@ -18,7 +19,9 @@ from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 
 REGULARIZATION = 1e-8
-"""What is added to A M⁻¹ Aᵀ, relative to its diagonal."""
+"""What is added to A M⁻¹ Aᵀ of rows of length one."""
+NOTHING = 1e-12
+"""Rows with entries below this are rounding, and are not made longer."""
 TURNS = 3
 
 
@@ -47,13 +50,14 @@ class Bound:
         self.robot, self.constraint, self.q, self.W = robot, constraint, q, W
         self.A = constraint.jacobian(robot, q)
         G = self.A @ W @ transpose(self.A)
-        one = like(np.eye(G.shape[-1]), G)
-        mean = (G * one).sum((-2, -1))[..., None, None] / G.shape[-1]
-        self.inverse = inverse(G + (REGULARIZATION * mean) * one)
+        one, xp = like(np.eye(G.shape[-1]), G), namespace(G)
+        square, size = (G * one).sum(-1), xp.abs(self.A).sum(-1)
+        self.length = xp.sqrt(xp.where((size > NOTHING) & (square > 0.0), square, 1.0 + 0.0 * square))
+        self.inverse = inverse(G / (self.length[..., :, None] * self.length[..., None, :]) + REGULARIZATION * one)
 
     def impulse(self, rate: Array) -> Array:
         """Aᵀ Λ (..., nv) that takes the rate (..., m) of the rows away."""
-        return mv(transpose(self.A), mv(self.inverse, -rate))
+        return mv(transpose(self.A), mv(self.inverse, -rate / self.length) / self.length)
 
     def tangent(self, p: Array) -> Array:
         """The momentum p + Aᵀ Λ, with A M⁻¹ (p + Aᵀ Λ) = 0."""

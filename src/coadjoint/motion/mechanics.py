@@ -11,16 +11,20 @@ from ..constraints import constrained_dynamics
 from ..constraints.complementarity import complementarity
 from ..constraints.constraint import Constraint
 from ..constraints.impacts import Impact, impact_account
+from ..constraints.manifold import check_state
+from ..constraints.rank import ConstraintError
 from ..dynamics import forward_dynamics, mass_matrix_inverse
 from ..errors import CoadjointError
 from ..geometry.flow import configuration_rate
 from ..robot.robot import Robot
-from .events import Contacts
+from .events import Contacts, Event
 from .holding import settled
 
 Control = Callable[[Robot, Any, Any, Any], Any]
 """The joint forces τ (nv,) from the robot, q, v and the time t."""
 
+TOUCHING = 1e-9
+"""Gaps, in metres, that count as closed at an impact of another row."""
 SLOW = 1e-9
 """Relative velocity of a row that counts as rest."""
 
@@ -36,8 +40,10 @@ class _Rows:
 
 
 def _solve(G: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """G⁻¹ b, the shortest where rows are redundant."""
-    return np.linalg.lstsq(G, b, rcond=1e-11)[0]
+    """G⁻¹ b, rows scaled to the same length; the shortest where they are redundant."""
+    scale = np.sqrt(np.diag(G))
+    scale = np.where(scale > 1e-12, scale, 1.0)
+    return np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=1e-11)[0] / scale
 
 
 class Mechanics:
@@ -98,6 +104,40 @@ class Mechanics:
         for _ in range(2):
             v = v + W @ (A.T @ _solve(A @ W @ A.T, -A @ v))
         return q, v
+
+    def changed(self, event: Event, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state that an event makes of q and v; an error for one that is none, or breaks the constraints or contacts."""
+        found = event.then(q.copy(), v.copy())  # type: ignore[misc]
+        where = f"after the event {event.name!r}, at t = {t:g}"
+        try:
+            q, v = (np.asarray(x, dtype=float) for x in found)
+            good = q.shape == (self.robot.nq,) and v.shape == (self.robot.nv,) and np.isfinite(q).all() and np.isfinite(v).all()
+        except (TypeError, ValueError):
+            good = False
+        if not good:
+            raise CoadjointError(
+                f"{where}, there is no state: `then` gave {found!r}; expected q ({self.robot.nq},) and v ({self.robot.nv},) of finite "
+                "numbers."
+            )
+        if self.constraint is not None:
+            try:
+                check_state(self.robot, self.constraint, q, v)
+            except ConstraintError as error:
+                raise ConstraintError(f"{where}: {error}") from None
+        self.check_contacts(q, v, where)
+        return self.robot.normalize(q), v
+
+    def check_contacts(self, q: np.ndarray, v: np.ndarray, when: str) -> None:
+        """An error where a gap is negative, or closes already while the row approaches; `when` this is."""
+        gaps, rates = self.contacts.gaps(q), self.contacts.jacobian(q) @ v
+        for name, gap, rate in zip(self.contacts.names, gaps, rates, strict=True):
+            if gap < -TOUCHING:
+                raise CoadjointError(f"the contact {name!r} is penetrated by {-gap:.3g} m {when}; expected a gap of 0 or more.")
+            if gap <= TOUCHING and rate < -SLOW * (1.0 + np.abs(v).max()):
+                raise CoadjointError(
+                    f"the contact {name!r} touches {when} while v closes it further, at {-rate:.3g} m/s; start before the impact, or "
+                    "with the velocity after it, as `coadjoint.impact` gives it."
+                )
 
     def _rows(self, q: np.ndarray, v: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A and Ȧ v of the constraint and, behind, of the chosen contacts."""

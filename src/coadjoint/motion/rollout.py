@@ -18,6 +18,8 @@ import numpy as np
 from ..arrays import Array, mv
 from ..compiling import compile
 from ..constraints.constraint import Constraint
+from ..constraints.manifold import check_state
+from ..constraints.rank import ConstraintError
 from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
@@ -98,6 +100,8 @@ def rollout(
     elif steps:
         take = _step(robot, dt, policy, method, friction, constraint, with_tau=tau is not None)
         _run(take, [qs, vs], [_third(qs, tau, dt)], threads)
+    if constraint is not None:
+        check_kept(robot, constraint, qs[..., -1, :], vs[..., -1, :])
     return qs, vs
 
 
@@ -182,6 +186,18 @@ def check_converged(left: np.ndarray, dt: float, first: int = 0) -> None:
             f"the variational step of {dt:g} s did not converge at step {first + k} (relative change {left[..., k].max():.2g}): the motion "
             f"is too fast for it, or the state is singular. Take shorter steps, such as {dt / 4:g} s."
         )
+
+
+def check_kept(robot: Robot, constraint: Constraint, q: np.ndarray, v: np.ndarray) -> None:
+    """An error where a motion has left the constraint, as steps beyond a singular state do; states that are not numbers are left."""
+    finite = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
+    try:
+        check_state(robot, constraint, q[finite], v[finite])
+    except ConstraintError as error:
+        raise ConstraintError(
+            f"the motion left the constraint, at the end {str(error).split(' Bring')[0]} Steps are too long for it, or a state on the "
+            "way is singular: take shorter steps, or `simulate`."
+        ) from None
 
 
 CONVERGED = 1e-8

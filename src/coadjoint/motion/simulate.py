@@ -12,10 +12,10 @@ from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
-from .adaptive import TOUCHING, Flow
+from .adaptive import Flow
 from .events import Contact, Contacts, Event
 from .holding import check_start, settled
-from .mechanics import SLOW, Control, Mechanics
+from .mechanics import Control, Mechanics
 from .rollout import check_converged, variational_step
 from .trajectory import Trajectory
 from .variational import COMPOSITIONS
@@ -75,7 +75,7 @@ def simulate(
         q, v = settled(robot, constraint, q, v)
     contacts = Contacts(robot, [x for x in happening if isinstance(x, Contact)])
     mechanics = Mechanics(robot, control, constraint, contacts, friction)
-    _check_contacts(mechanics, q, v)
+    mechanics.check_contacts(q, v, "at the start")
     say = (lambda part: None) if report is None else report
     if method == "adaptive":
         return _adaptive(mechanics, times, q, v, [x for x in happening if isinstance(x, Event)], tolerance, say)
@@ -207,17 +207,3 @@ def _times(t: Any) -> np.ndarray:
     if times.ndim and len(times) < 2:
         raise CoadjointError(f"t has {len(times)} times; expected two or more, the first the start.")
     return times if times.ndim else np.linspace(0.0, float(times), 201)
-
-
-def _check_contacts(mechanics: Mechanics, q: np.ndarray, v: np.ndarray) -> None:
-    """An error where a gap is negative at the start, or closes already while the row approaches."""
-    contacts = mechanics.contacts
-    gaps, rates = contacts.gaps(q), contacts.jacobian(q) @ v
-    for name, gap, rate in zip(contacts.names, gaps, rates, strict=True):
-        if gap < -TOUCHING:
-            raise CoadjointError(f"the contact {name!r} is penetrated by {-gap:.3g} m at the start; expected a gap of 0 or more.")
-        if gap <= TOUCHING and rate < -SLOW * (1.0 + np.abs(v).max()):
-            raise CoadjointError(
-                f"the contact {name!r} touches at the start while v closes it further, at {-rate:.3g} m/s; start before the impact, or "
-                "with the velocity after it, as `coadjoint.impact` gives it."
-            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from .states import States
 from .tables import write_states
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Happening:
     """Something that happened at a time: an event, an impact, contact that sets in or ends."""
 
@@ -35,12 +35,15 @@ class Happening:
     def __str__(self) -> str:
         return f"t = {self.time:.9g}: {self.kind} {self.name}" + (f" ({self.impact})" if self.impact is not None else "")
 
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name!r} at {self.time:.9g} s>"
+
 
 Piece = tuple[float, float, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]]
 """From when to when, and the states q, v at times between."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """States q (N, nq), v (N, nv) at times (N,), and the motion between them: `trajectory(t)` gives q(t), v(t)."""
 
@@ -54,7 +57,7 @@ class Trajectory:
     constraints: Constraint | None = None
     stopped: str = ""
     """Why it ended early: "" (it did not), "interrupted", or the name of the event."""
-    pieces: Sequence[Piece] = field(default=(), repr=False)
+    pieces: Sequence[Piece] = ()
     """Dense output; without it states are interpolated."""
 
     def __len__(self) -> int:
@@ -153,8 +156,15 @@ class Trajectory:
         animate(path, self, frames_per_second=frames_per_second, speed=speed)
 
     def __str__(self) -> str:
-        e = self.energy
+        e, happened = self.energy, self._happened()
         text = f"{self.robot.name}: {len(self)} states from {self.time[0]:g} to {self.time[-1]:g} s, energy {e[0]:.6g} to {e[-1]:.6g} J"
+        return text + (f", {happened}" if happened else "") + (f"; stopped: {self.stopped}" if self.stopped else "")
+
+    def __repr__(self) -> str:
+        text = f"<Trajectory of {self.robot.name!r}: {len(self)} states, {self.time[0]:g} … {self.time[-1]:g} s, "
+        return text + (self._happened() or "nothing happened") + (f", stopped: {self.stopped}>" if self.stopped else ">")
+
+    def _happened(self) -> str:
+        """How often what happened."""
         kinds = [x.kind for x in self.happenings]
-        text += "".join(f", {kinds.count(k)} {k}{'s' * (kinds.count(k) > 1)}" for k in dict.fromkeys(kinds))
-        return text + (f"; stopped: {self.stopped}" if self.stopped else "")
+        return ", ".join(f"{kinds.count(k)} {k}{'s' * (kinds.count(k) > 1)}" for k in dict.fromkeys(kinds))
