@@ -459,3 +459,23 @@ def test_rows_with_fibres_are_not_refused():
     assert cj.pose(scara, rd.self_motion(scara, q, np.ones(4), 0.5, "tip", (5,)), "tip")[2, 3] == pytest.approx(height, abs=1e-12)
     with pytest.raises(CoadjointError, match="are no rates of coordinates"):
         check_fibres(planar, rd.Task("tip", (3,)))
+
+
+@pytest.mark.native
+def test_rates_that_are_not_the_paths_own_are_told():
+    """A path with the twist of space for that of the body, or none: brought onto its poses it would look followed, and not be a lift."""
+    robot, q = cj.load("planar_nr"), np.array([0.2, 0.8, 0.9])
+    T = cj.pose(robot, q, "tip")
+    path = cj.circle_path(T, T[:3, 3] - [0.1, 0.1, 0], [0, 0, 1], duration=2.0, turn=True)
+    for wrong in (lambda T, X: 0.0 * X, lambda T, X: cj.lie.se3.Ad_act(T, X)):
+        with pytest.raises(rd.TrackingError, match="is not the rate of the first"):
+            rd.follow(robot, q, lambda t, wrong=wrong: (path(t)[0], wrong(*path(t))), "tip", (3, 4), duration=2.0)
+
+
+@pytest.mark.native
+def test_limits_that_are_left_are_told():
+    robot, q = cj.load("planar_nr").with_joint("joint2", upper=0.85), np.array([0.2, 0.8, 0.9])
+    T = cj.pose(robot, q, "tip")
+    track = rd.follow(robot, q, cj.circle_path(T, T[:3, 3] - [0.3, 0.3, 0], [0, 0, 1], duration=2.0), "tip", (3, 4))
+    assert track.beyond_limits == ["joint2"]
+    assert "beyond the limits of joint2" in str(track)

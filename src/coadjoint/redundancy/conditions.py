@@ -82,7 +82,10 @@ def repeatability(
     configurations: int = 16,
     rng: Any = 0,
 ) -> Repeatability:
-    """The bracket condition of Shamir and Yomdin for any inverse, `method`'s names: (1 - L J) [L_a, L_b] = 0 at random configurations."""
+    """The bracket condition of Shamir and Yomdin for any inverse, `method`'s names: (1 - L J) [L_a, L_b] = 0 at random configurations.
+
+    It decides about closed paths of the task that can be shrunk to a point; round a hole of the workspace more may remain.
+    """
     task, how = task_of(frame, rows), method(robot, inverse)
     q = regular_configurations(robot, task, configurations, rng)
     turned = _turned(robot, q, *_vertical(robot, q, task, how))

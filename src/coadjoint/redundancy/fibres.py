@@ -136,7 +136,8 @@ def optimize_self_motion(
     """The configuration on the fibre through q (nq,) where function(robot, q) is least, or largest, nearby.
 
     Steepest descent in the metric of kinetic energy, with steps of Barzilai and Borwein and a test that the value falls. It ends where the
-    vertical gradient, in kinetic units, is below `tolerance` times that at the start or 1, whichever is larger.
+    vertical gradient, in kinetic units, is below `tolerance` times that at the start or 1, whichever is larger. Joint limits are not kept:
+    add to the function what grows towards them.
     """
     task = task_of(frame, rows)
     _needs_freedom(robot, task)

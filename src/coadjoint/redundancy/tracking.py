@@ -31,6 +31,8 @@ GAIN = 5.0
 """k, in 1/s times 10 s over the duration of the path: the error left by the steps fades within a fifth of a tenth of it."""
 NEAR = 0.02
 """A dexterity below this is reported as near a singularity."""
+BEHIND = 1e-6
+"""What is left of a path, before it is brought onto it, is about 1e-9; this much means that the path's rates are not its own."""
 POLISH = 4
 
 
@@ -97,10 +99,14 @@ class Track:
         t = flow.times(t)
         if np.any((t < 0) | (t > self.duration * (1 + 1e-12))):
             raise CoadjointError(f"t is {t}; the path goes from 0 to {self.duration:g} s.")
+        q = self.integrated(t)
+        return q if self.method.damping else _onto(self.robot, self.task, self.method, q, self.path(t)[0])
+
+    def integrated(self, t: np.ndarray) -> np.ndarray:
+        """What the integration gave at times t, before it is brought onto the path."""
         flat = self.solution(np.minimum(t.ravel(), self.duration))
         q = np.moveaxis(flat.reshape(*self.batch, self.robot.nq, t.size), -1, -2).reshape(*self.batch, *t.shape, self.robot.nq)
-        q = flow.unit(self.robot, q)
-        return q if self.method.damping else _onto(self.robot, self.task, self.method, q, self.path(t)[0])
+        return flow.unit(self.robot, q)
 
     def velocity(self, t: Any) -> np.ndarray:
         """v (..., *t.shape, nv) = L X."""
@@ -114,6 +120,13 @@ class Track:
         return self.robot.difference(self.q[..., 0, :], self.q[..., -1, :])
 
     @property
+    def beyond_limits(self) -> list[str]:
+        """The coordinates that leave their limits on the way: an inverse of J does not know of them."""
+        q = self.q.reshape(-1, self.robot.nq)
+        outside = np.any((q < self.robot.lower - 1e-12) | (q > self.robot.upper + 1e-12), axis=0)
+        return [name for name, out in zip(self.robot.q_names, outside, strict=True) if out]
+
+    @property
     def near_singular(self) -> list[tuple[float, float]]:
         """The times with their dexterities where it is least and below 0.02, for the robot that comes nearest."""
         least = self.dexterity.reshape(-1, len(self.time)).min(0)
@@ -124,6 +137,8 @@ class Track:
         drift = float(np.max(np.linalg.norm(self.drift, axis=-1), initial=0.0))
         parts = [f"{self.duration:g} s followed by {self.method.name}: {np.max(self.error):.2g} off at most, drift {drift:.4g}"]
         parts += [f"near a singularity at {t:.4g} s (dexterity {d:.2g})" for t, d in self.near_singular]
+        if self.beyond_limits:
+            parts.append(f"beyond the limits of {', '.join(self.beyond_limits)}")
         if self.method.damping:
             parts.append(f"damped by {self.method.damping:g}, at the price of that error")
         return "; ".join(parts)
@@ -196,7 +211,8 @@ def follow(
 
     path: a `Path`, or a function of t that gives a pose (..., 4, 4) and its body twist (..., 6) for a frame, a value and its rate for a
     `MapTask`, with `duration` in seconds. inverse: see `method`. The result says how far it was off at `points` times, and where it came
-    near a singularity; one that is met is an error, unless `damping` > 0 lets the robot deviate there, which `error` tells.
+    near a singularity or beyond joint limits, which are not kept; a singularity that is met is an error, unless `damping` > 0 lets the
+    robot deviate there, which `error` tells.
     """
     task, how = task_of(frame, rows), method(robot, inverse, damping)
     span = duration if duration is not None else getattr(path, "duration", None)
@@ -215,11 +231,12 @@ def follow(
     t = np.linspace(0.0, span, points)
     at = track(t)
     error = np.linalg.norm(gap(robot, task, at, path(t)[0]), axis=-1)
-    if not damping and np.max(error, initial=0.0) > 1e-6:
-        k = int(np.argmax(np.max(error.reshape(-1, points), axis=0)))
+    behind = np.linalg.norm(gap(robot, task, track.integrated(t), path(t)[0]), axis=-1)
+    if not damping and max(np.max(behind, initial=0.0), np.max(error, initial=0.0)) > BEHIND:
+        k = int(np.argmax(np.max(behind.reshape(-1, points), axis=0)))
         raise TrackingError(
-            f"task {task} is {np.max(error):.2g} off the path at {t[k]:.4g} s: the path's twist is not the velocity of its pose, or it "
-            "leads close to a singularity. Check it by differences of the poses, or give damping."
+            f"task {task} is {np.max(behind):.2g} behind the path at {t[k]:.4g} s: the second that path({t[k]:.4g}) gives is not the rate "
+            "of the first (for a pose its body twist, T⁻¹ dT/dt), or a singularity is close. Compare it with differences of the first."
         )
     return Track(robot, task, how, path, float(span), solution, start.shape[:-1], t, at, error, dexterity(robot, at, task))
 
