@@ -269,6 +269,23 @@ def test_limits_are_met_and_never_passed(native):
     assert f"{np.linalg.norm([np.cos(2) - np.cos(1), np.sin(2) - np.sin(1)]):.3g} m" in str(found)
 
 
+@both_ways
+def test_limits_of_joints_that_mimic_are_kept(native):
+    """The second joint is -2 q + 0.1 and stops at -0.9: so the first stops at ½."""
+    second = cj.Joint.revolute(name="b", mimic=cj.Mimic("a", -2.0, 0.1), lower=-0.9, upper=3.0)
+    links = [
+        cj.Link.solid("upper", "base", cj.Joint.revolute(name="a", lower=-3.0, upper=3.0), mass=1.0),
+        cj.Link.solid("lower", "upper", second, se3.exp(np.array([0, 0, 0, 1.0, 0, 0])), mass=1.0),
+    ]
+    robot = cj.Robot("finger", links).with_frame("tip", "lower", se3.exp(np.array([0, 0, 0, 1.0, 0, 0])))
+    found = cj.inverse_kinematics(robot, cj.pose(robot, [[0.4], [1.2]], "tip"), "tip", starts=4)
+    assert found.success.tolist() == [True, False]
+    assert found.q.ravel() == pytest.approx([0.4, 0.5], abs=1e-9)
+    wrong = robot.with_joint("a", lower=0.6)
+    with pytest.raises(cj.CoadjointError, match="no position of joint 'a' is within its limits and those of 'b'"):
+        cj.inverse_kinematics(wrong, np.eye(4), "tip")
+
+
 # Bad input
 
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import Array, concat, like, mv, namespace, solve_spd, stack, transpose
+from ..errors import CoadjointError
 from ..robot.robot import Robot
 from .targets import Target, residual
 
@@ -81,7 +82,7 @@ def _moved(robot: Robot, q: Array, e: Array, J: Array, damping: Array) -> Array:
 def _free(robot: Robot, q: Array, gradient: Array) -> Array:
     """1 for every freedom that may move, 0 for those of joints at a limit that the gradient (..., nv) drives out of it."""
     xp = namespace(q, gradient)
-    lower, upper, place = robot.lower, robot.upper, coordinate_of_velocity(robot)
+    (lower, upper), place = limits(robot), coordinate_of_velocity(robot)
     free = []
     for k in range(robot.nv):
         i = place.get(k)
@@ -108,11 +109,27 @@ def coordinate_of_velocity(robot: Robot) -> dict[int, int]:
     }
 
 
+def limits(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """The limits of q (nq,), with those that joints which mimic a coordinate have by themselves."""
+    lower, upper = np.array(robot.lower), np.array(robot.upper)
+    for i, (source, ratio, offset) in robot.mimics.items():
+        joint, k = robot.links[i].joint, robot._q_slices[source]
+        if ratio != 0.0:
+            ends = np.sort([(np.asarray(x, dtype=float) - offset) / ratio for x in (joint.lower, joint.upper)], axis=0)
+            lower[k], upper[k] = np.maximum(lower[k], ends[0]), np.minimum(upper[k], ends[1])
+            if np.any(lower[k] > upper[k]):
+                raise CoadjointError(
+                    f"no position of joint {robot.links[source].joint.name!r} is within its limits and those of {joint.name!r}, which "
+                    "mimics it; widen one of them."
+                )
+    return lower, upper
+
+
 def clamped(robot: Robot, q: Array) -> Array:
     """q (..., nq) with every coordinate that has limits within them."""
     xp = namespace(q)
     parts = []
-    for k, (lower, upper) in enumerate(zip(robot.lower, robot.upper, strict=True)):
+    for k, (lower, upper) in enumerate(zip(*limits(robot), strict=True)):
         x = q[..., k]
         x = xp.where(xp.less(x, float(lower)), 0.0 * x + float(lower), x) if np.isfinite(lower) else x
         parts.append(xp.where(xp.less(float(upper), x), 0.0 * x + float(upper), x) if np.isfinite(upper) else x)
