@@ -260,3 +260,14 @@ def test_errors():
     found = cj.inverse_kinematics_solutions(robot, np.tile(T, (3, 1, 1)), "tip")
     with pytest.raises(cj.CoadjointError, match="give 1 numbers"):
         found.of()
+
+
+def test_joints_beside_the_arm_stay_within_their_limits():
+    """A finger behind the frame stays where its limits are nearest to home; what is no solution is nan throughout."""
+    finger = cj.Link.solid("finger", "base", cj.Joint.prismatic((0, 0, 1), name="grip", lower=0.01, upper=0.05), mass=0.1)
+    robot = cj.load("puma560").attach(cj.Robot("hand", [finger]), "tip")
+    found = cj.inverse_kinematics_solutions(robot, cj.pose(robot, robot.random(0, 5), "tip"), "tip")
+    assert found.q.shape == (5, 8, 7)
+    assert np.all(found.q[found.valid][:, 6] == 0.01)
+    assert not found.valid.all()
+    assert np.all(np.isnan(found.q[~found.valid]))

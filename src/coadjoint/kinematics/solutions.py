@@ -15,7 +15,7 @@ from ..robot.robot import Robot
 from .closed_form import Arm, recognise, solve
 from .exponentials import _path
 from .inverse import _kernel, _left
-from .levenberg import search
+from .levenberg import clamped, search
 from .targets import RIGID, Target
 
 ROUGH, GOOD = 1e-5, 1e-12
@@ -77,7 +77,7 @@ def inverse_kinematics_solutions(
     an error says why a robot is none of them. limits: leave out what is beyond the joint limits. tolerance: of position (m) and
     rotation (rad). A target out of reach has no solution: `inverse_kinematics` gives the nearest pose.
 
-    Joints that do not move the frame stay at home.
+    Joints that do not move the frame stay at home, or at the limit nearest to it.
     """
     key = ("closed form", frame)
     if key not in robot._cache:
@@ -97,8 +97,9 @@ def inverse_kinematics_solutions(
     if not np.all(rigid <= RIGID):
         goal.checked(robot)  # which says what is wrong
     if robot.nq != 6 or list(moved) != list(range(6)):
-        angles, q = q, np.broadcast_to(robot.neutral(), (*off.shape, robot.nq)).copy()
+        angles, q = q, np.broadcast_to(clamped(robot, robot.neutral()), (*off.shape, robot.nq)).copy()
         q[..., moved] = angles
+        q[np.isnan(angles).any(-1)] = np.nan
     if (rough := (off > GOOD**2) & (off <= ROUGH**2)).any():
         poses = np.broadcast_to(goal.to[..., None, :, :], (*off.shape, 4, 4))
         q[rough], off[rough] = _polished(robot, goal, q[rough], poses[rough], limits)
