@@ -97,16 +97,17 @@ class Kernel:
 def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None):
     if {conditions}:
         try:
-            fast = robot._fast.get({key})
-        except (AttributeError, TypeError):
-            fast = None  # not a robot, or a name that is none: the check says so
-        if fast is not None:
-            if out is None and threads is None:
-                return fast({arrays})
-            return fast({arrays}, out=out, threads=threads)
+            fast = robot._fast[{key}]
+        except (KeyError, AttributeError, TypeError):
+            pass  # not compiled yet; or not a robot, or a name that is none: the check says so
+        else:
+            {"return" if self.explain is None else "result ="} fast({arrays}) if out is None and threads is None else \
+                fast({arrays}, out=out, threads=threads)
+            {self._look()}
     return _general(robot, {names}, out=out, threads=threads)
 """
         scope: dict[str, Any] = defaults | {"_source": self.source, "_general": self.general}
+        scope |= {"_lacking": self._lacking, "_ndarray": np.ndarray}
         exec(text, scope)
         call: Any = functools.update_wrapper(scope[self.source.__name__], self.source)
         call.kernel = self
@@ -174,21 +175,25 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
                 return self.general(robot, **dict(zip(self.required, given, strict=True)), **statics, **options)
 
             found.general.slow = general
-            fast = found.call if self.explain is None else self._explained(general, found.call)
-            robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = fast
+            robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = found.call
         return found
 
     def _defaults(self) -> dict[str, Any]:
         return {n: p.default for n, p in list(self.signature.parameters.items())[1:] if n not in self.cores}
 
-    def _explained(self, general: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
-        """The compiled function, with a look whether there is a result."""
-
-        def explained(*args: Any, **where: Any) -> Any:
-            result = call(*args, **where)
-            return general(*args, **where) if self._lacking(result) else result
-
-        return explained
+    def _look(self) -> str:
+        """Lines of the function users call that look whether there is a result, quickly for one state, before they return it."""
+        if self.explain is None:
+            return ""
+        return f"""
+            last = result[-1] if type(result) is tuple else result
+            if type(last) is _ndarray and last.ndim == {len(self.last) - 1}:
+                last = last.item(-1)
+                if type(last) is not float or last == last:
+                    return result
+            elif not _lacking(result):
+                return result
+"""
 
     def _lacking(self, result: Any) -> bool:
         """Whether some state of NumPy arrays has no result: then the last entry of the last one is nan."""
