@@ -253,6 +253,9 @@ def test_other_arrays(library):
         x, run = module.tensor(q), lambda f: f
     for function in (cj.horizontal_lift, cj.effective_inertia, rd.manipulability):
         close(np.asarray(run(lambda y, f=function: f(robot, y, task))(x)), function(robot, q, task), 1e-10)
+    own = rd.MapTask(lambda robot, q: cj.pose(robot, q, "tip")[..., :2, 3], 2, "xy")
+    with pytest.raises(CoadjointError, match="task 'xy' is a function of yours"):
+        run(lambda y: cj.horizontal_lift(robot, y, own))(x)
     if library == "torch":  # as JAX compiles it for half a minute
         close(np.asarray(rd.vertical_brackets(robot, x, task)), rd.vertical_brackets(robot, q, task), 1e-9)
 
@@ -274,6 +277,27 @@ def test_native_is_as_written():
         written = as_written(fn)(robot, q, task)
         scale = np.max(np.abs(written), axis=tuple(range(1, written.ndim)), keepdims=True)
         assert np.max(np.abs(fn(robot, q, task) - written) / scale) < 1e-10
+
+
+def test_every_singular_configuration_is_found(way):
+    """Rounding leaves ±1e-16 of the freedom that is lost: with either sign there is no inverse."""
+    robot, rng = cj.load("panda"), np.random.default_rng(0)
+    q = robot.random(rng, 40)
+    q[:, [1, 3]] = 0.0  # shoulder and elbow straight
+    for state in q:
+        for function in (cj.horizontal_lift, rd.moore_penrose, cj.effective_inertia, rd.vertical_projector):
+            with pytest.raises(rd.SingularTaskError, match="cannot be done"):
+                function(robot, state, "tip")
+        with pytest.raises(rd.SingularTaskError, match="conflict"):
+            rd.prioritized_inverse(robot, state, [rd.Task("tip", (0, 1, 2)), rd.Task("tip", (3, 4, 5))])
+
+
+def test_a_robot_without_mass_is_told():
+    links = [cj.Link("a", "base", cj.Joint.revolute(name="a")), cj.Link.solid("b", "a", cj.Joint.revolute(name="b"), mass=1.0)]
+    robot = cj.Robot("massless", links)
+    for function in (cj.horizontal_lift, rd.dexterity, rd.effective_inertia, rd.vertical_basis):
+        with pytest.raises(CoadjointError, match="the mass matrix of robot 'massless' is singular"):
+            function(robot, np.array([0.1, 0.2]), "b", (2,))
 
 
 def test_single_precision_knows_what_is_singular(way):

@@ -408,6 +408,14 @@ def test_what_is_drawn_is_true():
     assert suggest(cj.load("scara")).size < 4
     with pytest.raises(CoadjointError, match="loops is 0"):
         redundancy(robot, loops=0)
+    at = lambda *p: np.block([[np.eye(3), np.array([p]).T], [0, 0, 0, 1]])  # noqa: E731
+    links = [cj.Link.solid("a", "base", cj.Joint.revolute(name="a"), mass=1.0, inertia=np.eye(3))]
+    links += [
+        cj.Link.solid(x, y, cj.Joint.revolute((0, 1, 0), name=x), at(0.5, 0, 0), mass=1.0, inertia=np.eye(3))
+        for x, y in ("ba", "cb")
+    ]
+    with pytest.raises(CoadjointError, match="is not redundant"):  # two coordinates along body axes are no task in space
+        suggest(cj.Robot("spatial", links).with_frame("tip", "c", at(0.5, 0, 0)))
 
 
 def test_a_position_is_no_riemannian_submersion_where_turning_changes_its_inertia():
@@ -417,6 +425,7 @@ def test_a_position_is_no_riemannian_submersion_where_turning_changes_its_inerti
     assert report.from_metric < 1e-12
     assert report.along_fibres > 0.01
     assert not report.riemannian
+    assert "which turn along fibres" in str(report)
     centred = cj.Link.solid("b", "base", cj.Joint.free(), mass=2.0, inertia=np.diag([1.0, 1.2, 1.5]))
     assert rd.submersion(cj.Robot("body", [centred], gravity=(0, 0, 0)), "b", (3, 4, 5), configurations=4).riemannian
 

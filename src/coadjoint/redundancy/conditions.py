@@ -137,8 +137,9 @@ class Submersion:
 
     def __str__(self) -> str:
         yes = lambda x: "" if x else "not "  # noqa: E731
+        own = " in the axes of the frame, which turn along fibres" if self.from_metric <= TOLERANCE and not self.riemannian else ""
         lines = [
-            f"{yes(self.riemannian)}a Riemannian submersion onto a left-invariant metric: off by {self.from_metric:.2g}",
+            f"{yes(self.riemannian)}a Riemannian submersion onto a left-invariant metric: off by {self.from_metric:.2g}{own}",
             f"{yes(self.along_fibres <= TOLERANCE)}one onto some metric: the inertia felt changes along fibres by {self.along_fibres:.2g}",
             str(self.lift),
             str(self.pseudoinverse),

@@ -71,14 +71,16 @@ def split_of(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None,
 def nan_where_singular_task(task: AnyTask, A: Array, inverse: Array) -> Array:
     """The inverse (..., m, m), or nan where a row has no freedom but for `SINGULAR` of the mean of A = J W⁻¹ Jᵀ over rows of its unit.
 
-    1/inverse_kk is what the other rows leave free of row k.
+    1/inverse_kk is what the other rows leave free of row k. By rounding it may be negative where it is nothing: machine code eliminates
+    without roots, and does not stop there.
     """
     free: Array = None
     least = SINGULAR_SINGLE if str(getattr(A, "dtype", "")).endswith("float32") else SINGULAR
     for group in task.groups:
         mean = sum(A[..., k, k] for k in group) / len(group)
         for k in group:
-            share = mean * inverse[..., k, k] < 1.0 / least  # false for nan too
+            share = mean * inverse[..., k, k]
+            share = (share < 1.0 / least) & (share > 0.0)  # false for nan too
             free = share if free is None else free & share
     return namespace(inverse).where(free[..., None, None], inverse, np.nan)
 
@@ -282,7 +284,11 @@ def singular_rows(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int
 def _scaled(robot: Robot, q: Any, task: AnyTask) -> np.ndarray:
     q = np.asarray(q, dtype=float)
     J = task.jacobian(robot, q)
-    A = J @ np.linalg.solve(mass_matrix(robot, q), transpose(J))
+    try:
+        A = J @ np.linalg.solve(mass_matrix(robot, q), transpose(J))
+    except np.linalg.LinAlgError:
+        explain_singular(robot, q)
+        raise
     size = np.einsum("...kk->...k", A).copy()
     for group in task.groups:
         size[..., group] = np.mean(size[..., group], axis=-1, keepdims=True)

@@ -115,8 +115,8 @@ class MapTask:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, fn: Callable[[Robot, Array], Array], size: int, name: str | None = None) -> None:
-        if size < 1:
-            raise CoadjointError(f"size is {size}; expected how many numbers the task has, 1 or more.")
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+            raise CoadjointError(f"size is {size!r}; expected how many numbers the task has, 1 or more.")
         self.fn, self.size = fn, size
         self.name = name or getattr(fn, "__name__", "map")
 
@@ -137,7 +137,13 @@ class MapTask:
         """fn (order 0) or its derivative of first or second order: on symbols as a graph, on numbers compiled."""
         from ..differentiating import derivative, differential
 
-        if namespace(q).__name__.endswith("symbols") or not robot.has_plain_numbers:
+        symbols = namespace(q).__name__.endswith("symbols")
+        if not symbols and namespace(q) is not np:
+            raise CoadjointError(
+                f"task {self} is a function of yours whose derivatives are compiled, for NumPy arrays only, not for {type(q).__name__}; "
+                "take a `Task` of a frame, or NumPy arrays."
+            )
+        if symbols or not robot.has_plain_numbers:
             fn = self.fn
             for _ in range(order):
                 fn = differential(fn)
@@ -197,23 +203,30 @@ def _rows(rows: Any) -> tuple[Any, ...]:
         raise CoadjointError(f"rows is {rows!r}; expected rows of the twist (ω, v), such as (3, 4, 5) for the position.") from None
 
 
-def check_fibres(robot: Robot, task: AnyTask) -> None:
-    """An error where the rows of a task are no rates of coordinates, so that no configurations "do the same".
+def has_fibres(robot: Robot, task: AnyTask) -> bool:
+    """Whether the rows of a task are rates of coordinates, so that some configurations "do the same".
 
     Along body axes d/dt Rᵀ(p' - p) = -v - ω × Rᵀ(p' - p): a coordinate of v that is left out, and a rotation, change those that are not.
     The same with coordinates of ω that are left out. What the robot never moves counts as being there.
     """
     if isinstance(task, MapTask) or task.rows == ALL:
-        return
+        return True
     J = np.asarray(jacobian(robot, robot.random(0, 4), task.frame, task.reference))
     moves = [bool(np.max(np.abs(J[..., k, :]), initial=0.0) > 1e-12) for k in ALL]
     left_out = [k for k in ALL if k not in task.rows and moves[k]]
     chosen = [k for k in task.rows if moves[k]]
-    turns = [k for k in left_out if k < 3] and [k for k in chosen if k < 3]
+    if task.reference == "space":
+        return not left_out
+    turns = any(k < 3 for k in left_out) and any(k < 3 for k in chosen)
     pairs = [(k - 3, c - 3) for k in chosen for c in left_out if k > 2 and c > 2]
-    mixed = [pair for pair in pairs if task.reference == "body" and moves[3 - sum(pair)]]
-    if turns or mixed or (task.reference == "space" and left_out):
+    return not turns and (task.reference == "world" or not any(moves[3 - sum(pair)] for pair in pairs))
+
+
+def check_fibres(robot: Robot, task: AnyTask) -> None:
+    """An error where a task has no fibres."""
+    if not has_fibres(robot, task):
+        rows, reference = task.rows, task.reference  # type: ignore[union-attr]
         raise CoadjointError(
-            f"the rows {task.rows} of frame {task.frame!r} in reference {task.reference!r} are no rates of coordinates, so there are no "
-            "configurations that do the same. Take all rows of ω or of v, or rows of v in reference 'world'."
+            f"the rows {rows} of task {task} in reference {reference!r} are no rates of coordinates, so there are no configurations that "
+            "do the same. Take all rows of ω or of v, or rows of v in reference 'world'."
         )

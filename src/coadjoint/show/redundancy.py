@@ -28,7 +28,7 @@ from ..redundancy import (
     submersion,
 )
 from ..redundancy.lift import dexterity
-from ..redundancy.task import ALL, Task
+from ..redundancy.task import ALL, Task, has_fibres
 from ..robot.robot import Robot
 from .plots import check_figure, colours, save, style
 
@@ -57,7 +57,7 @@ def suggest(robot: Robot, frame: str | None = None, rows: Sequence[int] | None =
     q = robot.random(0, 64)
     for choice in ROWS:
         task = Task(frame, choice)
-        if task.size < robot.nv and np.median(dexterity(robot, q, task)) > 1e-3:
+        if task.size < robot.nv and np.median(dexterity(robot, q, task)) > 1e-3 and has_fibres(robot, task):
             return task
     raise CoadjointError(
         f"robot {robot.name!r} with {robot.nv} freedoms is not redundant for frame {frame!r}; choose --rows or --frame."
@@ -102,7 +102,7 @@ def redundancy(
     random = robot.random(0, 256)
     q = random[int(np.argmax(dexterity(robot, random, task)))] if start is None else np.asarray(start, dtype=float)
     T = pose(robot, q, task.frame)
-    size = radius or 0.1 * float(np.max(np.linalg.norm(pose(robot, random, task.frame)[:, :3, 3], axis=-1)))
+    size = radius if radius is not None else 0.1 * float(np.max(np.linalg.norm(pose(robot, random, task.frame)[:, :3, 3], axis=-1)))
     for attempt in range(5):
         path = _circle(task, T, size)
         try:
