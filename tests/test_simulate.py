@@ -249,6 +249,7 @@ def test_motions_show_themselves_in_a_line():
     assert repr(hit) == "<Trajectory of 'ball': 201 states, 0 … 0.8 s, 1 impact>"
     assert repr(hit.happenings[0]) == "<impact 'foot z' at 0.451523641 s>"
     assert hit != free
+    assert [x.shape for x in hit(np.zeros((2, 0)))] == [(2, 0, 1), (2, 0, 1)]
 
 
 def test_progress_is_reported():
@@ -275,6 +276,11 @@ def test_bad_input_is_refused():
         ({"tolerance": 0.0}, "tolerance is 0.0"),
         ({"step": -1.0}, "step is -1.0"),
         ({"control": [1.0, 2.0]}, "control has shape"),
+        ({"control": "x"}, "control is 'x'"),
+        ({"tolerance": "x"}, "tolerance is 'x'"),
+        ({"events": 3}, "events have 3"),
+        ({"control": lambda robot, q, v, t: t, "method": "variational"}, "policy gave an array of shape"),
+        ({"control": lambda robot, q, v, t: np.zeros(3), "method": "variational"}, "expected 1 joint forces"),
         ({"control": lambda robot, q, v, t: [np.nan]}, "control gave"),
         ({"events": [floor]}, "expected Event or Contact"),
         ({"events": [Contact(floor)], "method": "variational"}, "takes no events"),
@@ -299,6 +305,10 @@ def test_bad_input_is_refused():
     for make, message in (
         (lambda: Contact(floor, -0.5), "restitution is -0.5"),
         (lambda: Contact(floor, [0.5, 0.5]), "expected one number for a contact"),
+        (lambda: Contact(floor, "x"), "restitution is 'x'"),
+        (lambda: cj.rollout(robot, [1.0], [0.0], steps=2.5, dt=0.1), "steps is 2.5"),
+        (lambda: cj.rollout(robot, [1.0], [0.0], steps=2, dt="x"), "dt is 'x'"),
+        (lambda: cj.rollout(robot, [1.0], [0.0], steps=2, dt=0.1, policy=lambda robot, q, v, t: t), "the policy gave"),
         (lambda: Event("x"), "expected a function of q, v and t"),
         (lambda: Event(lambda q, v, t: t, 2), "direction 2"),
         (lambda: Event(lambda q, v, t: t, then=3), "then = 3"),
@@ -344,7 +354,9 @@ def test_figures_and_films(tmp_path):
     assert "energy" in (tmp_path / "motion.svg").read_text(encoding="utf-8")
     found.plot(tmp_path / "motion.html")
     assert "impact" in (tmp_path / "motion.html").read_text(encoding="utf-8")
-    found.animate(tmp_path / "film.gif", frames_per_second=10)
+    parts: list[float] = []
+    found.animate(tmp_path / "film.gif", frames_per_second=10, report=parts.append)
+    assert parts[-1] == 1.0
     from PIL import Image
 
     with Image.open(tmp_path / "film.gif") as film:

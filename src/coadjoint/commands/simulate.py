@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> None:
         trajectory.plot(args.plot)
         print(f"drew {args.plot}")
     if args.animate:
-        trajectory.animate(args.animate)
+        with Progress("filming") as report:
+            trajectory.animate(args.animate, report=report)
         print(f"filmed {args.animate}")
 
 

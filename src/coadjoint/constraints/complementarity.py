@@ -38,20 +38,9 @@ def complementarity(G: np.ndarray, b: np.ndarray, unilateral: np.ndarray) -> np.
     raise CoadjointError(f"the complementarity problem of {m} rows was not solved; the rows are too badly conditioned.")
 
 
-def bilateral(G: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """λ (..., m) with G λ + b = 0, of least length where rows are redundant: `complementarity` where no row is unilateral."""
-    scale = _lengths(G)
-    G, b = G / (scale[..., :, None] * scale[..., None, :]), b / scale
-    lam = -np.einsum("...ij,...j->...i", np.linalg.pinv(G, rcond=TOLERANCE, hermitian=True), b)
-    rest = np.einsum("...ij,...j->...i", G, lam) + b
-    if np.any(np.abs(rest) > 1e3 * TOLERANCE * np.abs(b).max(-1, keepdims=True, initial=np.finfo(float).tiny)):
-        raise CoadjointError(CONTRADICTION)
-    return lam / scale
-
-
 def _lengths(G: np.ndarray) -> np.ndarray:
-    """The lengths (..., m) of rows, which make those of different units alike; 1 for rows that are nothing."""
-    length = np.sqrt(np.maximum(np.einsum("...kk->...k", G), 0.0))
+    """The lengths (m,) of rows, which make those of different units alike; 1 for rows that are nothing."""
+    length = np.sqrt(np.maximum(np.diag(G), 0.0))
     return np.where(length > NOTHING, length, 1.0)
 
 

@@ -20,8 +20,9 @@ from ..arrays import mv, transpose
 from ..dynamics import kinetic_energy, mass_matrix, mass_matrix_inverse, momentum
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
-from .complementarity import bilateral, complementarity
+from .complementarity import CONTRADICTION, complementarity
 from .constraint import checked
+from .rank import decompose, multipliers_for
 
 
 @dataclass(frozen=True)
@@ -70,16 +71,26 @@ def impact(
     """
     q, v, A, e, one_sided = _checked(robot, constraint, q, v, restitution, unilateral)
     u = mv(A, v)
-    W = mass_matrix_inverse(robot, q)
-    G = A @ W @ transpose(A)
     target = np.where(one_sided, e * np.maximum(-u, 0.0), -e * u)
     if not one_sided.any():
-        impulse = bilateral(G, u - target)
-    else:
-        G, impulse = np.broadcast_to(G, (*u.shape, u.shape[-1])), np.empty(u.shape)
-        for k in np.ndindex(u.shape[:-1]):
-            impulse[k] = complementarity(G[k], u[k] - target[k], one_sided)
+        return _bilateral(robot, constraint, q, v, target - u)
+    W = mass_matrix_inverse(robot, q)
+    G = np.broadcast_to(A @ W @ transpose(A), (*u.shape, u.shape[-1]))
+    impulse = np.empty(u.shape)
+    for k in np.ndindex(u.shape[:-1]):
+        impulse[k] = complementarity(G[k], u[k] - target[k], one_sided)
     return v + mv(W, mv(transpose(A), impulse)), impulse
+
+
+def _bilateral(robot: Robot, constraint: Any, q: np.ndarray, v: np.ndarray, jump: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """v⁺ and Λ for A (v⁺ - v) = jump (..., m), a whole batch at once, by the singular values of rows in the metric."""
+    d = decompose(robot, constraint, q)
+    impulse, rest = multipliers_for(d, jump)
+    if np.any(np.abs(rest) > 1e-8 * np.abs(jump / d.length).max(-1, keepdims=True, initial=np.finfo(float).tiny)):
+        raise CoadjointError(CONTRADICTION)
+    along = d.inverse * mv(transpose(d.U), jump / d.length)
+    change = np.linalg.solve(transpose(d.L), mv(transpose(d.Wt), along)[..., None])[..., 0]
+    return v + change, impulse
 
 
 def impact_account(robot: Robot, constraint: Any, q: Any, v: Any, restitution: Any = 0.0, unilateral: Any = False) -> Impact:

@@ -115,7 +115,7 @@ class Flow:
         over = bounce < ZENO
         if over.any():
             self.q, self.v = mechanics.settle(self.q, self.v, mechanics.closed | over)
-            for k in np.flatnonzero(over):
+            for k in np.flatnonzero(over & (rate > SLOW * (1.0 + np.abs(self.v).max()) * (e == 0))):
                 self._happened("rest", contacts.names[k], time=self.t + float(bounce[k] / (1 - e[k])))
         self._settle_contacts(touching)
 

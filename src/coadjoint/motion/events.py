@@ -68,10 +68,10 @@ class Contact:
 
     def __post_init__(self) -> None:
         checked(self.constraint)
-        e = np.asarray(self.restitution, dtype=float)
-        if e.ndim:
+        e = np.asarray(self.restitution)
+        if e.ndim or e.dtype.kind not in "fiu":
             raise CoadjointError(f"restitution is {self.restitution!r}; expected one number for a contact.")
-        check_restitution(e)
+        check_restitution(e.astype(float))
 
 
 class Contacts:

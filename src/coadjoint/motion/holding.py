@@ -23,6 +23,8 @@ REGULARIZATION = 1e-8
 NOTHING = 1e-12
 """Rows with entries below this are rounding, and are not made longer."""
 TURNS = 3
+CHORDS = 6
+"""Turns for q: each gains a factor of about the distance from the constraint, which long steps make large."""
 
 
 def check_start(robot: Robot, constraints: Any, q: np.ndarray, v: np.ndarray) -> Constraint | None:
@@ -79,7 +81,7 @@ def settled(robot: Robot, constraint: Constraint, q: Array, v: Array) -> tuple[A
     W = inverse(mass_matrix(robot, q))
     if len(constraint.holonomic_rows(robot)):
         bound = Bound(robot, constraint, q, W)
-        for _ in range(TURNS):
+        for _ in range(CHORDS):
             far = row_rates(robot, constraint, constraint.residual(robot, q), 0.0 * bound.A[..., 0])
             q = robot.integrate(q, mv(W, bound.impulse(far)))
         W = inverse(mass_matrix(robot, q))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints import constrained_dynamics
-from ..constraints.complementarity import complementarity
+from ..constraints.complementarity import NOTHING, complementarity
 from ..constraints.constraint import Constraint
 from ..constraints.impacts import Impact, impact_account
 from ..constraints.manifold import check_state
@@ -40,9 +40,9 @@ class _Rows:
 
 
 def _solve(G: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """G⁻¹ b, rows scaled to the same length; the shortest where they are redundant."""
-    scale = np.sqrt(np.diag(G))
-    scale = np.where(scale > 1e-12, scale, 1.0)
+    """G⁻¹ b, rows scaled to about the same length, by powers of two; the shortest where they are redundant."""
+    length = np.sqrt(np.diag(G))
+    scale = np.exp2(np.round(np.log2(np.where(length > NOTHING, length, 1.0))))
     return np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=1e-11)[0] / scale
 
 

@@ -33,6 +33,14 @@ Policy = Callable[[Robot, Array, Array, Array], Array]
 """The joint forces τ (nv,) from the robot, q, v and the time t; written with array operations."""
 
 
+def asked(robot: Robot, policy: Policy, q: Array, v: Array, t: Array) -> Array:
+    """The joint forces of a policy; an error for another shape, which would be broadcast."""
+    tau = policy(robot, q, v, t)
+    if np.shape(tau)[-1:] != (robot.nv,):
+        raise ShapeError(f"the policy gave an array of shape {np.shape(tau)}; expected {robot.nv} joint forces, (..., {robot.nv}).")
+    return tau
+
+
 Acceleration = Callable[[Array, Array], Array]
 """a (nv,) from q and v."""
 
@@ -79,7 +87,7 @@ def rollout(
     """
     if method not in METHODS:
         raise CoadjointError(f"method is {method!r}; choose from {', '.join(METHODS)}.")
-    if not (np.isfinite(dt) and dt > 0):
+    if not isinstance(dt, int | float | np.number) or not (np.isfinite(dt) and dt > 0):
         raise CoadjointError(f"dt is {dt!r}; expected a positive number of seconds.")
     if tau is not None and policy is not None:
         raise CoadjointError("both tau and policy are given; a rollout takes its forces from one of them.")
@@ -89,7 +97,7 @@ def rollout(
         if tau.ndim < 2 or (steps is not None and tau.shape[-2] != steps):
             raise ShapeError(f"tau has shape {tau.shape}; expected (..., {steps or 'steps'}, {robot.nv}).")
         steps = tau.shape[-2]
-    if steps is None or steps < 0:
+    if not isinstance(steps, int | np.integer) or steps < 0:
         raise CoadjointError(f"steps is {steps!r}; expected how many steps to take, 0 or more.")
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], () if tau is None else tau.shape[:-2])
     qs, vs = np.empty((*batch, steps + 1, robot.nq)), np.empty((*batch, steps + 1, robot.nv))
@@ -123,7 +131,9 @@ def _step(
             return under(robot, q, v, lambda q, v: tau)
 
         def free(robot: Robot, q: Array, v: Array, t: Array) -> tuple[Array, Array]:
-            return under(robot, q, v, (lambda q, v: 0.0 * v) if policy is None else (lambda q, v: policy(robot, q, v, t[..., 0])))
+            return under(
+                robot, q, v, (lambda q, v: 0.0 * v) if policy is None else (lambda q, v: asked(robot, policy, q, v, t[..., 0]))
+            )
 
         robot._cache[key] = compile(forced, robot) if with_tau else compile(free, robot, shapes={"t": (1,)})
     return robot._cache[key]
@@ -140,7 +150,7 @@ def variational_step(
             return variational.step(robot, q, p, w, h, _with_friction(robot, friction, lambda q, v: tau), constraint)
 
         def free(robot: Robot, q: Array, p: Array, w: Array, t: Array, h: Array) -> tuple[Array, ...]:
-            force = None if policy is None else (lambda q, v: policy(robot, q, v, t[..., 0]))
+            force = None if policy is None else (lambda q, v: asked(robot, policy, q, v, t[..., 0]))
             return variational.step(robot, q, p, w, h, _with_friction(robot, friction, force), constraint)
 
         sizes = {"p": (robot.nv,), "w": (robot.nv,), "h": (1,)}

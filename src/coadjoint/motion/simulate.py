@@ -58,15 +58,15 @@ def simulate(
     if method not in METHODS:
         raise CoadjointError(f"method is {method!r}; choose from {', '.join(METHODS)}.")
     for name, x in (("tolerance", tolerance), ("step", step)):
-        if not (np.isfinite(x) and x > 0):
+        if not isinstance(x, int | float | np.number) or not (np.isfinite(x) and x > 0):
             raise CoadjointError(f"{name} is {x!r}; expected a positive number.")
     if control is not None and not callable(control):
-        control = np.asarray(control, dtype=float)
+        control = np.asarray(robot._checked(control, "control", robot.nv), dtype=float)
         if control.shape != (robot.nv,) or not np.all(np.isfinite(control)):
             raise ShapeError(
                 f"control has shape {control.shape}; expected {robot.nv} finite joint forces, or a function that gives them."
             )
-    happening = [events] if isinstance(events, Event | Contact) else list(events)
+    happening = list(events) if isinstance(events, Iterable) else [events]
     for other in happening:
         if not isinstance(other, Event | Contact):
             raise CoadjointError(f"events have {other!r}; expected Event or Contact.")

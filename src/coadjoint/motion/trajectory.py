@@ -82,7 +82,7 @@ class Trajectory:
             for k in np.unique(index):
                 rows = index == k
                 q[rows], v[rows] = self.pieces[k][2](flat[rows])
-        return q.reshape(*t.shape, -1), v.reshape(*t.shape, -1)
+        return q.reshape(*t.shape, self.robot.nq), v.reshape(*t.shape, self.robot.nv)
 
     @property
     def end(self) -> float:
@@ -149,11 +149,18 @@ class Trajectory:
 
         draw_trajectory(path, self)
 
-    def animate(self, path: str | Path, *, frames_per_second: float = 25.0, speed: float = 1.0) -> None:
-        """Write a film of the links as a stick figure: .gif, .html, or .mp4 where ffmpeg is installed."""
+    def animate(
+        self,
+        path: str | Path,
+        *,
+        frames_per_second: float = 25.0,
+        speed: float = 1.0,
+        report: Callable[[float], None] | None = None,
+    ) -> None:
+        """Write a film of the links as a stick figure: .gif, .html, or .mp4 where ffmpeg is installed; `report` gets the part done."""
         from ..show.animation import animate
 
-        animate(path, self, frames_per_second=frames_per_second, speed=speed)
+        animate(path, self, frames_per_second=frames_per_second, speed=speed, report=report)
 
     def __str__(self) -> str:
         e, happened = self.energy, self._happened()

@@ -34,6 +34,8 @@ ITERATIONS = 12
 """Turns of the chord iteration."""
 REST = 1e-4
 """Velocity below which the last correction is measured by this and not by the velocity."""
+CLOSING = 1e-6
+"""The same under constraints, in metres a step: φ(q⁺)/h has the rounding of φ divided by the step."""
 SUZUKI = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))
 COMPOSITIONS = {2: (1.0,), 4: (SUZUKI, SUZUKI, 1.0 - 4.0 * SUZUKI, SUZUKI, SUZUKI)}
 """Lengths of the steps, as parts of a whole one, that together are of the order. Suzuki (1990)."""
@@ -79,7 +81,8 @@ def step(
     q = robot.integrate(q, h * v)
     if constraint is not None:
         p = Bound(robot, constraint, q, inverse(mass_matrix(robot, q))).tangent(p)
-    return q, p, v, namespace(v).sqrt(dot(change, change) / (dot(v, v) + REST**2))[..., None]
+    slow = REST**2 if constraint is None else REST**2 + (CLOSING / h[..., 0]) ** 2
+    return q, p, v, namespace(v).sqrt(dot(change, change) / (dot(v, v) + slow))[..., None]
 
 
 def _rates(robot: Robot, constraint: Constraint, q: Array, m: Array, v: Array, h: Array) -> Array:

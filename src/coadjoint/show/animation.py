@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,18 @@ def _joint_point(robot: Robot, i: int) -> np.ndarray:
     return np.zeros(3)
 
 
-def animate(path: str | Path, trajectory: Trajectory, *, frames_per_second: float = 25.0, speed: float = 1.0) -> None:
-    """Write a film of the motion, `speed` times as fast as it is; the file appears whole or not at all."""
+def animate(
+    path: str | Path,
+    trajectory: Trajectory,
+    *,
+    frames_per_second: float = 25.0,
+    speed: float = 1.0,
+    report: Callable[[float], None] | None = None,
+) -> None:
+    """Write a film of the motion, `speed` times as fast as it is; the file appears whole or not at all.
+
+    `report` is called with the part that is done.
+    """
     extension = check_film(path)
     check_output(path)
     for name, x in (("frames_per_second", frames_per_second), ("speed", speed)):
@@ -76,7 +87,7 @@ def animate(path: str | Path, trajectory: Trajectory, *, frames_per_second: floa
             f"Take a speed of {speed * count / FRAMES:.2g} or more."
         )
     time = np.linspace(trajectory.time[0], trajectory.end, max(count, 2))
-    film = _film(trajectory.robot, sticks(trajectory.robot, trajectory(time)[0]), time, frames_per_second)
+    film = _film(trajectory.robot, sticks(trajectory.robot, trajectory(time)[0]), time, frames_per_second, report)
     with replacing(path) as part, style():
         if extension == ".html":
             part.write_text(film.to_jshtml(fps=frames_per_second), encoding="utf-8")
@@ -84,7 +95,9 @@ def animate(path: str | Path, trajectory: Trajectory, *, frames_per_second: floa
             film.save(part, writer="pillow" if extension == ".gif" else "ffmpeg", fps=frames_per_second)
 
 
-def _film(robot: Robot, lines: np.ndarray, time: np.ndarray, frames_per_second: float) -> Any:
+def _film(
+    robot: Robot, lines: np.ndarray, time: np.ndarray, frames_per_second: float, report: Callable[[float], None] | None
+) -> Any:
     """The film; in a plane where the robot stays in one."""
     from matplotlib.animation import FuncAnimation
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -112,6 +125,8 @@ def _film(robot: Robot, lines: np.ndarray, time: np.ndarray, frames_per_second: 
             if not flat:
                 artist.set_3d_properties(line[:, 2])
         title.set_text(f"{robot.name}  t = {time[number]:.2f} s")
+        if report is not None:
+            report((number + 1) / len(time))
         return [*drawn, title]
 
     return FuncAnimation(figure, draw, frames=len(time), interval=1000 / frames_per_second, blit=False)
