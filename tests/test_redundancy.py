@@ -488,3 +488,30 @@ def test_limits_that_are_left_are_told():
     track = rd.follow(robot, q, cj.circle_path(T, T[:3, 3] - [0.3, 0.3, 0], [0, 0, 1], duration=2.0), "tip", (3, 4))
     assert track.beyond_limits == ["joint2"]
     assert "beyond the limits of joint2" in str(track)
+
+
+def test_bad_input_is_named():
+    robot, q = cj.load("planar_nr"), np.array([0.2, 0.8, 0.9])
+    T = cj.pose(robot, q, "tip")
+    path, square = cj.circle_path(T, T[:3, 3] - [0.1, 0, 0], [0, 0, 1]), lambda robot, q: q[..., 0] ** 2
+    at = ("tip", (3, 4))
+    for call, message in (
+        (lambda: rd.fibre(robot, [q, q], *at), r"q has shape \(2, 3\); expected one configuration \(3,\)"),
+        (lambda: rd.fibre(robot, q * np.nan, *at), "not finite"),
+        (lambda: rd.fibre(robot, q, *at, step=0.0), "step is 0.0"),
+        (lambda: rd.optimize_self_motion(robot, [q, q], square, *at), "expected one configuration"),
+        (lambda: rd.optimize_self_motion(robot, q, lambda robot, q: q, *at), "function gives an array"),
+        (lambda: rd.self_motion(robot, q, np.ones(2), 1.0, *at), r"velocity has shape \(2,\)"),
+        (lambda: rd.follow(robot, q, path, *at, points=1), "points is 1"),
+        (lambda: rd.weighted_inverse(robot, q, rd.Task(*at), weight=-np.eye(3)), "not symmetric positive definite"),
+        (lambda: rd.lift_function(robot, q, [1.0, 2.0, 3.0], *at), r"eta has shape \(3,\); expected \(..., 2\)"),
+        (lambda: rd.task_torque(robot, q, q, [1.0, 2.0, 3.0], *at), "acceleration has shape"),
+        (lambda: rd.prioritized_torque(robot, q, q, [rd.Task(*at)], [[1.0]]), "acceleration has shape"),
+        (lambda: cj.circle_path(T, "here", [0, 0, 1]), "center is 'here'"),
+        (lambda: cj.circle_path(T, [0, 0, 0], [0, 0, 1], angle=np.inf), "angle is inf"),
+    ):
+        with pytest.raises(CoadjointError, match=message):
+            call()
+    stretched = rd.ellipsoid(robot, np.zeros(3), *at, "force")
+    assert stretched.lengths[0] == np.inf
+    assert np.isfinite(stretched.lengths[1])

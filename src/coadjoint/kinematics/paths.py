@@ -112,9 +112,14 @@ def circle_path(
     start: Any, center: Any, axis: Any, angle: float = 2 * np.pi, duration: float = 1.0, rest: bool = False, turn: bool = False
 ) -> Path:
     """From a pose (4, 4) round the axis (3,) through the point `center` (3,), in space; with `turn` the orientation goes along."""
-    T0, c = as_pose(start, "start"), np.asarray(center, dtype=float)
-    w = np.asarray(axis, dtype=float)
-    if c.shape != (3,) or w.shape != (3,) or not np.linalg.norm(w) > 0:
+    T0 = as_pose(start, "start")
+    try:
+        c, w = np.asarray(center, dtype=float), np.asarray(axis, dtype=float)
+    except (TypeError, ValueError):
+        c = w = np.zeros(0)
+    if not np.isfinite(angle):
+        raise CoadjointError(f"angle is {angle!r}; expected a number of radians.")
+    if c.shape != (3,) or w.shape != (3,) or not np.linalg.norm(w) > 0 or not np.all(np.isfinite([c, w])):
         raise CoadjointError(
             f"center is {center!r} and axis {axis!r}; expected a point and a direction in space, three numbers each."
         )

@@ -119,7 +119,7 @@ def ellipsoid(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | 
     values, vectors = np.linalg.eigh(A)
     values, vectors = np.maximum(values, 0.0)[..., ::-1], vectors[..., ::-1]
     if kind in ("inertia", "force"):
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the task is singular, a half-axis is inf and A is none
             values, vectors = 1.0 / values[..., ::-1], vectors[..., ::-1]
-        A = (vectors * values[..., None, :]) @ transpose(vectors)
+            A = (vectors * values[..., None, :]) @ transpose(vectors)
     return Ellipsoid(np.sqrt(values), vectors, A)

@@ -16,7 +16,7 @@ from ..arrays import Array, mv
 from ..compiling import compile
 from ..differentiating import derivative
 from ..dynamics.composite import mass_matrix
-from ..errors import CoadjointError
+from ..errors import CoadjointError, ShapeError
 from ..geometry import flow
 from ..kinematics.poses import pose
 from ..robot.robot import Robot
@@ -41,6 +41,15 @@ def _needs_freedom(robot: Robot, task: AnyTask) -> None:
         )
 
 
+def _one(robot: Robot, q: Any) -> np.ndarray:
+    """q (nq,) as numbers."""
+    q = np.asarray(q, dtype=float)
+    if q.shape != (robot.nq,) or not np.all(np.isfinite(q)):
+        what = f"has shape {q.shape}" if q.shape != (robot.nq,) else "has entries that are not finite"
+        raise ShapeError(f"q {what}; expected one configuration ({robot.nq},) of robot {robot.name!r}.")
+    return q
+
+
 def self_motion(robot: Robot, q: Any, velocity: Any, t: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """q (..., *t.shape, nq) from q (..., nq) along the fibre with dq/dt = (1 - L J) u, the vertical part of the velocity u (..., nv).
 
@@ -52,7 +61,10 @@ def self_motion(robot: Robot, q: Any, velocity: Any, t: Any, frame: str | AnyTas
     push = velocity if callable(velocity) else lambda _: velocity
 
     def rate(_: float, y: list[np.ndarray]) -> list[np.ndarray]:
-        u = np.broadcast_to(np.asarray(push(y[0]), dtype=float), (*start.shape[:-1], robot.nv))
+        u = np.asarray(push(y[0]), dtype=float)
+        if u.shape[-1:] != (robot.nv,):
+            raise ShapeError(f"velocity has shape {u.shape}; expected (..., {robot.nv}) for robot {robot.name!r}.")
+        u = np.broadcast_to(u, (*start.shape[:-1], robot.nv))
         return [robot.rate(y[0], split_velocity(robot, y[0], u, task)[1])]
 
     t = flow.times(t)
@@ -75,7 +87,9 @@ def fibre(
     check_fibres(robot, task)
     if robot.nv != task.size + 1:
         raise CoadjointError(f"robot {robot.name!r} has {robot.nv} freedoms; a fibre that is a curve needs {task.size + 1}.")
-    q = np.asarray(q, dtype=float)
+    if not (np.isfinite(step) and step > 0 and longest > 0):
+        raise CoadjointError(f"step is {step!r} and longest {longest!r}; expected positive numbers.")
+    q = _one(robot, q)
     target, how = _still(robot, q, task), method(robot)
     found, way, direction = [q], 0.0, np.zeros(0)
     turning = np.array([np.any(s[:3] != 0) for s in np.asarray(robot.screws)]) if not robot.mimics else np.zeros(robot.nv, bool)
@@ -141,7 +155,7 @@ def optimize_self_motion(
     """
     task = task_of(frame, rows)
     _needs_freedom(robot, task)
-    q = np.asarray(q, dtype=float)
+    q = _one(robot, q)
     sign = -1.0 if maximize else 1.0
     value, slope = compile(function, robot), derivative(function, robot)
     target, how = _still(robot, q, task), method(robot)
@@ -153,6 +167,10 @@ def optimize_self_motion(
         g = mv(vertical_projector(robot, at, task), g)
         return g, float(np.sqrt(max(g @ M @ g, 0.0)))
 
+    if np.shape(value(q)) != ():
+        raise ShapeError(
+            f"function gives an array of shape {np.shape(value(q))}; expected one number, to be made least or largest."
+        )
     first = now = sign * float(value(q))
     g, size = downhill(q)
     enough, length, k = tolerance * max(1.0, size), 0.1 / max(1e-12, float(np.linalg.norm(g))), 0

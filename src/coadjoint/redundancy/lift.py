@@ -19,7 +19,7 @@ import numpy as np
 from ..arrays import Array, like, mirror, mv, namespace, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.singular import explain_singular
-from ..errors import CoadjointError
+from ..errors import CoadjointError, ShapeError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from .task import AnyTask, Task, task_of
@@ -155,8 +155,14 @@ def weighted_inverse(
 
     damping λ > 0 adds λ² 1 to what is inverted: it exists everywhere, but J L is no longer 1.
     """
+    if type(weight) is np.ndarray and weight.shape[-2:] == (robot.nv, robot.nv) and not _definite(weight):
+        raise CoadjointError("weight is not symmetric positive definite, so there is no least vᵀ W v.")
     given = {} if weight is None else {"weight": weight}
     return told(_weighted_inverse, robot, q, task_of(frame, rows), damping=damping, **given)
+
+
+def _definite(W: np.ndarray) -> bool:
+    return bool(np.allclose(W, transpose(W)) and np.min(np.linalg.eigvalsh(W), initial=1.0) > 0)
 
 
 def horizontal_lift(
@@ -235,8 +241,16 @@ def lift_function(
     η (..., 6 or len(rows)): its differential by body twists, d θ(T exp(t X))/dt = η·X. The gradient is horizontal.
     """
     task = task_of(frame, rows)
-    force = mv(transpose(task.jacobian(robot, q)), eta if hasattr(eta, "shape") else np.asarray(eta, dtype=float))
+    force = mv(transpose(task.jacobian(robot, q)), of_task(task, eta, "eta"))
     return force, _gradient(robot, q, force)
+
+
+def of_task(task: AnyTask, x: Any, name: str) -> Array:
+    """x (..., size) as an array; an error where it has not as many numbers as the task has rows."""
+    x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
+    if x.ndim < 1 or x.shape[-1] != task.size:
+        raise ShapeError(f"{name} has shape {tuple(x.shape)}; expected (..., {task.size}) for task {task}.")
+    return x
 
 
 def _gradient(robot: Robot, q: Array, force: Array) -> Array:

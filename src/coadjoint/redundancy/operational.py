@@ -23,7 +23,7 @@ from ..dynamics.newton_euler import bias_force, gravity_force, inverse_dynamics
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
-from .lift import SingularTaskError, explain_task, nan_where_singular_task, split_of, told
+from .lift import SingularTaskError, explain_task, nan_where_singular_task, of_task, split_of, told
 from .task import AnyTask, task_of
 
 
@@ -88,7 +88,7 @@ def task_torque(
     """τ (..., nv) = Jᵀ (Λ Ẋ + μ + p) + (1 - Jᵀ Lᵀ) τ₀: the task gets the acceleration Ẋ (..., m) whatever τ₀ (..., nv) is."""
     task = task_of(frame, rows)
     inertia, mu, p = operational_space(robot, q, v, task)
-    tau = mv(transpose(task.jacobian(robot, q)), mv(inertia, _array(acceleration)) + mu + p)
+    tau = mv(transpose(task.jacobian(robot, q)), mv(inertia, of_task(task, acceleration, "acceleration")) + mu + p)
     return tau if null_torque is None else tau + null_space_torque(robot, q, null_torque, task)
 
 
@@ -156,7 +156,10 @@ def prioritized_torque(
     if len(accelerations) != len(chosen):
         raise CoadjointError(f"there are {len(chosen)} tasks and {len(accelerations)} accelerations; expected one for each.")
     v = _array(v)
-    wanted = [_array(x) - mv(task.jacobian_rate(robot, _array(q), v), v) for task, x in zip(chosen, accelerations, strict=True)]
+    wanted = [
+        of_task(task, x, "acceleration") - mv(task.jacobian_rate(robot, _array(q), v), v)
+        for task, x in zip(chosen, accelerations, strict=True)
+    ]
     return inverse_dynamics(robot, q, v, mv(prioritized_inverse(robot, q, chosen, damping), concat(wanted)))
 
 

@@ -218,6 +218,8 @@ def follow(
     span = duration if duration is not None else getattr(path, "duration", None)
     if span is None or not (np.isfinite(span) and span > 0):
         raise CoadjointError(f"duration is {span!r}; expected how many seconds of the path to follow.")
+    if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 2:
+        raise CoadjointError(f"points is {points!r}; expected a whole number, 2 or more.")
     check_fibres(robot, task)
     (start,) = flow.states(robot, q=(q, robot.nq))
     off = gap(robot, task, start, np.asarray(path(0.0)[0]))
