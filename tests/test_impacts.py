@@ -175,6 +175,7 @@ def test_redundant_rows_share_the_impulse():
     assert shared.sum() == pytest.approx(impulse[0], rel=1e-12)
 
 
+@pytest.mark.native
 def test_a_planar_loop_in_a_tilted_plane():
     """Rows across the plane are rounding there, and count for nothing: all is as in a plane of coordinates."""
     found = []
@@ -191,8 +192,8 @@ def test_a_planar_loop_in_a_tilted_plane():
         caught, _ = cj.impact(robot, loop, q, v + off)
         np.testing.assert_allclose(bounced, -0.5 * v, atol=1e-12)
         np.testing.assert_allclose(caught, cj.constraints.project_velocity(robot, loop, q, v + off), atol=1e-12)
-        motion = cj.simulate(robot, q, v, 0.3, constraints=loop, events=cj.Contact(stop, 0.5))
-        assert len(motion.impacts) == 2
+        motion = cj.simulate(robot, q, v, [0.0, 0.2], constraints=loop, events=cj.Contact(stop, 0.5))
+        assert len(motion.impacts) == 1
         found.append((q, motion.q[-1]))
     np.testing.assert_allclose(found[1], found[0], atol=1e-9)
 

@@ -290,3 +290,29 @@ def test_a_box_comes_to_rest_on_two_feet():
     a, force = cj.constrained_dynamics(robot, feet, found.q[-1], found.v[-1], np.zeros(3))
     np.testing.assert_allclose(force, 3.0 * G / 2, rtol=1e-9)
     np.testing.assert_allclose(a, 0.0, atol=1e-9)
+
+
+def test_a_table_with_a_moving_load_stays_where_it_is():
+    """Four feet, of which three suffice: which of them carry changes with the load, and nothing moves."""
+    corners = [at(x, y, -0.1) for x in (0.3, -0.3) for y in (0.2, -0.2)]
+    body = cj.Link.solid("table", "base", cj.Joint.free(), mass=3.0, inertia=(0.1, 0.1, 0.2))
+    robot = cj.Robot("table", [body], [cj.Frame(f"foot{k}", "table", T) for k, T in enumerate(corners)])
+    feet = Constraint.all(Constraint.point(robot, f"foot{k}", "z", at=0.0) for k in range(4))
+    q = robot.neutral()
+    q[2] = 0.1
+    load = lambda robot, q, v, t: np.array([2 * np.sin(3 * t), 3 * np.cos(2 * t), 0, 0, 0, 0])  # noqa: E731
+    for e in (0.0, 0.5):
+        found = cj.simulate(robot, q, np.zeros(6), np.linspace(0, 1.0, 21), load, events=Contact(feet, e))
+        assert np.abs(found.v).max() < 1e-9
+        assert np.abs(found.q - q).max() < 1e-11
+        assert feet.residual(robot, found.q).min() > -1e-12
+
+
+def test_a_motor_drives_a_slider_crank_from_rest():
+    """What a constant torque puts in is what the mechanism has: T + U grows by τ times the angle. Times begin at 1."""
+    robot, loop = slider_crank()
+    q = cj.constraints.assemble(robot, loop, [0.4, -0.5, 1.0], fixed="a")
+    for method, bound in (("adaptive", 1e-9), ("symplectic", 1e-9), ("variational", 1e-6)):
+        found = cj.simulate(robot, q, np.zeros(3), np.linspace(1, 2, 11), np.array([2.0, 0, 0]), loop, method=method)
+        np.testing.assert_allclose(found.energy - found.energy[0], 2.0 * (found.q[:, 0] - q[0]), atol=bound)
+        assert found.drift()[0] < 1e-14

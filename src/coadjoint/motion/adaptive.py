@@ -210,10 +210,13 @@ class Flow:
                 found: dict[int, float] = {}
                 for i in map(int, np.flatnonzero(crossed)):
                     low = at(left)[i]
-                    if low == 0 or np.sign(low) == np.sign(after[i]):
+                    touching = i >= k and low <= 0  # a gap that was closed and falls further: there it leaves what is rounding
+                    level = NOISE if touching else 0.0
+                    if low + level == 0 or np.sign(low + level) == np.sign(after[i] + level):
                         found[i] = left if left > start else right
                     else:
-                        found[i] = brentq(lambda t, i=i: at(t)[i], left, right, xtol=1e-15 * max(1.0, abs(right)), rtol=1e-15)
+                        signal = lambda t, i=i, level=level: at(t)[i] + level  # noqa: E731
+                        found[i] = brentq(signal, left, right, xtol=1e-15 * max(1.0, abs(right)), rtol=1e-15)
                 first = min(found.values())
                 near = 1e-12 * max(1.0, abs(first))
                 return float(first), np.array([i in found and found[i] <= first + near for i in range(len(before))])
