@@ -292,6 +292,23 @@ def test_every_singular_configuration_is_found(way):
             rd.prioritized_inverse(robot, state, [rd.Task("tip", (0, 1, 2)), rd.Task("tip", (3, 4, 5))])
 
 
+def test_joints_that_do_not_move_the_task_do_not_hide_that_it_is_singular(way):
+    """A SCARA's stretched arm: its last two joints are free of it, and gravity does nothing to its position in the plane."""
+    robot, v = cj.load("scara"), np.ones(4)
+    for call in (
+        lambda q: cj.horizontal_lift(robot, q, "tip", (3, 4)),
+        lambda q: rd.split_velocity(robot, q, v, "tip", (3, 4)),
+        lambda q: rd.vertical_projector(robot, q, "tip", (3, 4)),
+        lambda q: rd.operational_space(robot, q, v, "tip", (3, 4)),
+        lambda q: rd.null_space_torque(robot, q, v, "tip", (3, 4)),
+        lambda q: rd.manipulability_gradient(robot, q, "tip", (3, 4)),
+        lambda q: rd.prioritized_inverse(robot, q, [rd.Task("tip", (3, 4)), rd.Task("tip", (5,))]),
+    ):
+        with pytest.raises(rd.SingularTaskError):
+            call(np.array([0.3, 0.0, 0.1, 0.0]))
+        call(np.array([0.3, 0.5, 0.1, 0.0]))
+
+
 def test_a_robot_without_mass_is_told():
     links = [cj.Link("a", "base", cj.Joint.revolute(name="a")), cj.Link.solid("b", "a", cj.Joint.revolute(name="b"), mass=1.0)]
     robot = cj.Robot("massless", links)

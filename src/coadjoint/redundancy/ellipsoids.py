@@ -24,7 +24,7 @@ from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
-from .lift import explain_task, split_of, told
+from .lift import explain_task, nan_where_none, split_of, told
 from .task import AnyTask, Task, task_of
 
 METRICS = ("euclidean", "kinetic")
@@ -78,7 +78,7 @@ def _manipulability_gradient(robot: Robot, q: Array, task: AnyTask, metric: str 
     if W is None:
         spread = parts.L @ transpose(solve_spd(parts.weight, transpose(parts.J)))  # L Λ⁻¹ Lᵀ
         change = change - 0.5 * (mass_matrix_derivative(robot, q) * spread[..., None]).sum((-3, -2))
-    return w[..., None] * change
+    return nan_where_none(parts.inertia, w[..., None] * change, 1)
 
 
 def manipulability_gradient(

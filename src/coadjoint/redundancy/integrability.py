@@ -25,7 +25,7 @@ from ..dynamics.coriolis import coriolis_matrix
 from ..kernel.dispatch import kernel
 from ..lie import se3
 from ..robot.robot import Robot
-from .lift import Split, explain_task, split_of, told
+from .lift import Split, explain_task, nan_where_none, split_of, told
 from .task import AnyTask, task_of
 
 
@@ -85,12 +85,7 @@ def _antisymmetric(robot: Robot, L: Array, D: Array) -> Array:
 @kernel("nv task task", q="nq", weight="nv nv", explain=explain_task, largest=10)
 def _brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None) -> Array:
     parts, D, _ = _lift_derivatives(robot, q, task, weight)
-    return _nan_where_none(parts, _antisymmetric(robot, parts.L, D))
-
-
-def _nan_where_none(parts: Split, found: Array) -> Array:
-    """All of it nan where the task is singular, also what is zero by symmetry."""
-    return namespace(found).where(parts.inertia[..., :1, :1, None] > 0.0, found, np.nan)
+    return nan_where_none(parts.inertia, _antisymmetric(robot, parts.L, D), 3)
 
 
 def lift_brackets(
@@ -105,7 +100,7 @@ def _vertical_brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | No
     parts, D, _ = _lift_derivatives(robot, q, task, weight)
     found = _antisymmetric(robot, parts.L, D)
     flat = found.reshape((*found.shape[:-2], task.size**2))
-    return _nan_where_none(parts, parts.vertical(flat).reshape(found.shape))
+    return nan_where_none(parts.inertia, parts.vertical(flat).reshape(found.shape), 3)
 
 
 def vertical_brackets(
@@ -123,7 +118,8 @@ def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
     check_metric(robot)
     parts, D, turned = _lift_derivatives(robot, q, task, None)
     found = namespace(D).moveaxis(D + turned, -3, -2)
-    return parts.vertical(found.reshape((*found.shape[:-2], task.size**2))).reshape(found.shape)
+    vertical = parts.vertical(found.reshape((*found.shape[:-2], task.size**2))).reshape(found.shape)
+    return nan_where_none(parts.inertia, vertical, 3)
 
 
 def oneill_tensor(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:

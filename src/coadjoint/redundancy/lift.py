@@ -85,6 +85,12 @@ def nan_where_singular_task(task: AnyTask, A: Array, inverse: Array) -> Array:
     return namespace(inverse).where(free[..., None, None], inverse, np.nan)
 
 
+def nan_where_none(inertia: Array, x: Array, core: int) -> Array:
+    """x (...) with `core` axes, all of it nan where Λ is: also what does not depend on it, as joints that do not move the task."""
+    good = inertia[..., 0, 0] > 0.0
+    return namespace(x).where(good[(..., *(None,) * core)], x, np.nan)
+
+
 def explain_task(robot: Robot, q: np.ndarray, **arrays: Any) -> None:
     """Raise an error that says why there is no inverse: the mass matrix is singular, or the task."""
     if not all(np.all(np.isfinite(x)) for x in (q, *arrays.values())):
@@ -140,7 +146,8 @@ def singular(robot: Robot, q: np.ndarray, task: AnyTask, where: str = "") -> Sin
 
 @kernel("nv task", q="nq", weight="nv nv", explain=explain_task)
 def _weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None, damping: float = 0.0) -> Array:
-    return split_of(robot, q, task, weight, damping).L
+    parts = split_of(robot, q, task, weight, damping)
+    return nan_where_none(parts.inertia, parts.L, 2)
 
 
 def weighted_inverse(
@@ -212,7 +219,7 @@ def effective_inertia(
 @kernel("nv", "nv", q="nq", v="nv", explain=explain_task)
 def _split_velocity(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple[Array, Array]:
     parts = split_of(robot, q, task)
-    horizontal = mv(parts.L, mv(parts.J, v))
+    horizontal = nan_where_none(parts.inertia, mv(parts.L, mv(parts.J, v)), 1)
     return horizontal, v - horizontal
 
 
@@ -225,7 +232,8 @@ def split_velocity(
 
 @kernel("nv nv", q="nq", explain=explain_task)
 def _vertical_projector(robot: Robot, q: Array, task: AnyTask) -> Array:
-    return split_of(robot, q, task).vertical(like(np.eye(robot.nv), q))
+    parts = split_of(robot, q, task)
+    return nan_where_none(parts.inertia, parts.vertical(like(np.eye(robot.nv), q)), 2)
 
 
 def vertical_projector(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:

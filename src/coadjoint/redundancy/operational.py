@@ -23,7 +23,7 @@ from ..dynamics.newton_euler import bias_force, gravity_force, inverse_dynamics
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
-from .lift import SingularTaskError, explain_task, nan_where_singular_task, of_task, split_of, told
+from .lift import SingularTaskError, explain_task, nan_where_none, nan_where_singular_task, of_task, split_of, told
 from .task import AnyTask, task_of
 
 
@@ -45,7 +45,7 @@ def _operational_space(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple
     velocity = bias_force(robot, q, v) - gravity
     back = transpose(parts.L)
     mu = mv(back, velocity) - mv(parts.inertia, mv(task.jacobian_rate(robot, q, v), v))
-    return parts.inertia, mu, mv(back, gravity)
+    return parts.inertia, nan_where_none(parts.inertia, mu, 1), nan_where_none(parts.inertia, mv(back, gravity), 1)
 
 
 def operational_space(
@@ -59,7 +59,7 @@ def operational_space(
 def _task_coriolis_matrix(robot: Robot, q: Array, v: Array, task: AnyTask) -> Array:
     parts = split_of(robot, q, task)
     C, rate = coriolis_matrix(robot, q, v), task.jacobian_rate(robot, q, v)
-    return transpose(parts.L) @ (C @ parts.L) - parts.inertia @ (rate @ parts.L)
+    return nan_where_none(parts.inertia, transpose(parts.L) @ (C @ parts.L) - parts.inertia @ (rate @ parts.L), 2)
 
 
 def task_coriolis_matrix(robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
@@ -95,7 +95,7 @@ def task_torque(
 @kernel("nv", q="nq", tau="nv", explain=explain_task)
 def _null_space_torque(robot: Robot, q: Array, tau: Array, task: AnyTask) -> Array:
     parts = split_of(robot, q, task)
-    return tau - mv(transpose(parts.J), mv(transpose(parts.L), tau))
+    return nan_where_none(parts.inertia, tau - mv(transpose(parts.J), mv(transpose(parts.L), tau)), 1)
 
 
 def null_space_torque(robot: Robot, q: Array, tau: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
@@ -111,6 +111,7 @@ def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damp
     M = mass_matrix(robot, q)
     null = like(np.eye(robot.nv), q)
     G: Array = None
+    inverses = []
     for one in task:
         J = one.jacobian(robot, q)
         free = J @ null
@@ -125,6 +126,9 @@ def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damp
             L = null @ L  # damped, `null` is not quite a projector, and what conflicts would come back into the tasks before
         G = L if G is None else concat([G - L @ (J @ G), L])
         null = null - L @ free
+        inverses.append(inverse)
+    for inverse in inverses:
+        G = nan_where_none(inverse, G, 2)
     return G
 
 
