@@ -43,7 +43,10 @@ SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=LONG if re.search(r"geodesic\(|follow\(|simulate\(|interop\.jax", text(page)) else ()) for page in SHOWN],
+    [
+        pytest.param(page, marks=LONG if re.search(r"geodesic\(|follow\(|simulate\(|interop\.jax", text(page)) else ())
+        for page in SHOWN
+    ],
 )
 def test_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
