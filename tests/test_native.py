@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+import coadjoint as cj
 from coadjoint.errors import CoadjointError, ShapeError
 from coadjoint.kernel import builtin, native, threads
 from coadjoint.kernel.evaluate import evaluate
@@ -456,3 +457,22 @@ def test_even_rows():
     assert as_rows(x[:, ::2], (4,), (2, 2)) is None
     assert as_rows(x.swapaxes(0, 1), (4,), (3, 2)) is None
     assert as_rows(x[..., ::2], (2,), (2, 3)) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_one_state_is_computed_as_in_a_batch(dtype):
+    """One state has code of its own, its angles side by side in vectors: huge, infinite and undefined ones too."""
+
+    def fn(robot, q, v):
+        return np.concatenate([np.sin(q) * v[0], np.cos(q) + v, np.exp(v), np.arctan2(q, v), np.sqrt(v * v)])
+
+    robot = cj.load("planar9r")
+    call = cj.compile(fn, robot, dtype=dtype)
+    rng = np.random.default_rng(0)
+    q, v = rng.normal(size=(2, 40, 9)).astype(dtype)
+    q[:, 3] *= 1e4
+    q[5, 4], q[6, 8], q[7, 0], q[8, 1] = 1e22, np.inf, np.nan, -1e300 if dtype == np.float64 else -1e30
+    together = call(q, v)
+    alone = np.array([call(x, y) for x, y in zip(q, v, strict=True)])
+    assert alone.dtype == dtype
+    np.testing.assert_array_equal(alone, together)
