@@ -147,11 +147,21 @@ def check_state(robot: Robot, constraint: Constraint, q: Any, v: Any, tolerance:
     phi = constraint.residual(robot, q)
     if phi is not None:
         _check_rows(
-            phi, names[constraint.holonomic_rows(robot)], tolerance, "q is off the constraint", "`project(robot, constraint, q)`"
+            phi,
+            names[constraint.holonomic_rows(robot)],
+            tolerance,
+            "q is off the constraint",
+            "`constraints.project(robot, constraint, q)`",
         )
     speed = np.abs(v).max(-1, keepdims=True, initial=0.0)
     slip = np.einsum("...ij,...j->...i", constraint.jacobian(robot, q), v)
-    _check_rows(slip, names, tolerance * (1.0 + speed), "v violates the constraint", "`project_velocity(robot, constraint, q, v)`")
+    _check_rows(
+        slip,
+        names,
+        tolerance * (1.0 + speed),
+        "v violates the constraint",
+        "`constraints.project_velocity(robot, constraint, q, v)`",
+    )
 
 
 def _check_rows(values: np.ndarray, names: np.ndarray, tolerance: Any, what: str, remedy: str) -> None:

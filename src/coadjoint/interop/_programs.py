@@ -8,6 +8,7 @@ any order of derivative is one of them, of one of them, of f.
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -54,6 +55,12 @@ class Program:
 
     def __repr__(self) -> str:
         return f"{self.graph.name}({', '.join(self.graph.input_names)})"
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """How a function that runs it is called: its inputs by place or by name."""
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in self.graph.input_names])
 
     def _once(self, key: Any, make: Callable[[], Any]) -> Any:
         with self._lock:

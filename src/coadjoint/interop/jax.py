@@ -11,7 +11,6 @@ quaternions they are the derivatives of the formulas, of which `robot.rate` take
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -53,19 +52,17 @@ def function(
     g = made.graph
     # Arrays without numbers have no states to count.
     compiled = native.available() and all(np.prod(shape) for shape in (*g.input_shapes, *g.output_shapes))
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    signature = inspect.Signature([inspect.Parameter(name, kind) for name in g.input_names])
 
     @functools.wraps(fn)
     def call(*args: Any, **named: Any) -> Any:
-        arrays = _checked(made, signature.bind(*args, **named).arguments)
+        arrays = _checked(made, made.signature.bind(*args, **named).arguments)
         if not compiled:
             return made.written(*arrays)
         batch = check_inputs(g.input_names, g.input_shapes, arrays)
         found = primitive.bind(*_spread(made, arrays, batch), program=made)
         return tuple(found) if len(found) != 1 else found[0]
 
-    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__signature__ = made.signature  # type: ignore[attr-defined]
     return call
 
 

@@ -252,7 +252,7 @@ def _left_out(model: Any) -> list[tuple[str, bool]]:
         fixed_axes[j] = model.dof_armature[first : first + 3].any() or model.dof_frictionloss[first : first + 3].any()
     note("the axes of armature and friction, those of the world and not of the link, of free joints", fixed_axes, joints)
     note("tendons", everything(model.ntendon), tendons)
-    note("equality constraints", everything(model.neq), names_of(model, "eq"))
+    note("equality constraints, which `coadjoint.constraints.mjcf` keeps,", everything(model.neq), names_of(model, "eq"))
     note("actuators", everything(len(actuators)), actuators)
     elsewhere = np.array([_on_scalar_joint(model, k) < 0 for k in range(len(actuators))], dtype=bool)
     drives = optional("actuator_armature", len(actuators)) | optional("actuator_damping", len(actuators))

@@ -10,7 +10,6 @@ Derivatives are kernels too (`_programs`), exact, and made when they are first a
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -49,12 +48,10 @@ def function(
     made = program_of(fn, robot, shapes, parameters, options)
     g = made.graph
     compiled = native.available()
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    signature = inspect.Signature([inspect.Parameter(name, kind) for name in g.input_names])
 
     @functools.wraps(fn)
     def call(*args: Any, **named: Any) -> Any:
-        tensors = _checked(signature.bind(*args, **named).arguments)
+        tensors = _checked(made.signature.bind(*args, **named).arguments)
         batch = check_inputs(g.input_names, g.input_shapes, tensors)
         if not compiled or any(x.device.type != "cpu" for x in tensors):
             return made.written(*tensors)
@@ -62,7 +59,7 @@ def function(
         found = _Run.apply(made, *whole)
         return found if len(found) != 1 else found[0]
 
-    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__signature__ = made.signature  # type: ignore[attr-defined]
     return call
 
 

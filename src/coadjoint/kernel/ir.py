@@ -197,11 +197,6 @@ class Body:
         v = self.lanes
         return self.new(f"select {v.bools} {condition}, {v.type} {a}, {v.type} {b}")
 
-    def iselect(self, condition: str, a: str, b: str) -> str:
-        """The same for integers."""
-        v = self.lanes
-        return self.new(f"select {v.bools} {condition}, {v.ints} {a}, {v.ints} {b}")
-
     def to_bits(self, x: str) -> str:
         """The bits of numbers as integers."""
         return self.new(f"bitcast {self.lanes.type} {x} to {self.lanes.ints}")

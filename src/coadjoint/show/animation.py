@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from ..files import check_output, replacing
 from ..kinematics import forward_kinematics
 from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
-from .plots import style
+from .plots import check_drawing, style
 
 FORMATS = (".gif", ".html", ".mp4")
 FRAMES = 1500
@@ -24,11 +23,7 @@ FRAMES = 1500
 
 def check_film(path: str | Path) -> str:
     """The extension of a film's name, if such films can be made here."""
-    extension = Path(path).suffix.lower()
-    if extension not in FORMATS:
-        raise CoadjointError(f"{path}: films end in {', '.join(FORMATS)}, not in {extension or 'nothing'!r}.")
-    if find_spec("matplotlib") is None:
-        raise CoadjointError(f"{path}: drawing needs matplotlib, which is not installed: pip install matplotlib")
+    extension = check_drawing(path, "films", FORMATS)
     if extension == ".mp4" and shutil.which("ffmpeg") is None:
         raise CoadjointError(f"{path}: .mp4 needs the program ffmpeg, which is not installed; .gif and .html do not.")
     return extension

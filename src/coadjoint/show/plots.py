@@ -52,9 +52,14 @@ _LIMIT = "#c0392b"
 
 def check_figure(path: str | Path) -> str:
     """The extension of a figure's name, if such figures can be drawn here."""
+    return check_drawing(path, "figures", FORMATS)
+
+
+def check_drawing(path: str | Path, what: str, formats: Sequence[str]) -> str:
+    """The extension of a drawing's name, if it is one of these and drawings can be made here."""
     extension = Path(path).suffix.lower()
-    if extension not in FORMATS:
-        raise CoadjointError(f"{path}: figures end in {', '.join(FORMATS)}, not in {extension or 'nothing'!r}.")
+    if extension not in formats:
+        raise CoadjointError(f"{path}: {what} end in {', '.join(formats)}, not in {extension or 'nothing'!r}.")
     if find_spec("matplotlib") is None:
         raise CoadjointError(f"{path}: drawing needs matplotlib, which is not installed: pip install matplotlib")
     return extension
