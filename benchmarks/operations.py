@@ -20,7 +20,7 @@ def literature(n: int) -> tuple[int, int]:
 
 def traced(function: str, robot: cj.Robot) -> Graph:
     """The graph that is compiled for a plain call."""
-    from coadjoint.kernel.compiled import traced as graph_of
+    from coadjoint.kernel.pipeline import traced as graph_of
 
     kernel = getattr(cj, function).kernel
     required = tuple(kernel.required)

@@ -10,7 +10,7 @@ def peak_flops() -> float:
     """Floating-point operations a second of one core, double precision, a fused multiply-add counted as two."""
     import llvmlite.binding as llvm
 
-    from coadjoint.kernel.target import host
+    from coadjoint.kernel.runtime.target import host
 
     lanes, chains, loops = host().lanes("float64"), 12, 2_000_000
     kind = f"<{lanes} x double>"

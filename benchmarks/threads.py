@@ -13,7 +13,7 @@ BATCHES = (64, 1024, 4096, 16384, 65536)
 
 def threads(made: dict[str, cj.Robot], rounds: int) -> list[dict]:
     """Inverse dynamics by one thread, by as many as there are processors, and by as many as the library chooses."""
-    from coadjoint.kernel.threads import cores
+    from coadjoint.kernel.runtime.threads import cores
 
     if cores() == 1:
         return []

@@ -3,8 +3,8 @@
 import mpmath
 import numpy as np
 
-from coadjoint.kernel.evaluate import evaluate
-from coadjoint.kernel.trace import trace
+from coadjoint.kernel.passes.evaluate import evaluate
+from coadjoint.kernel.trace.trace import trace
 from kernel_helpers import exact
 from random_robots import ONE_SCREW, random_robot
 

@@ -10,8 +10,8 @@ import mpmath as mp
 import numpy as np
 
 from coadjoint.kernel.graph import Graph
-from coadjoint.kernel.native import NativeFunction, _Kernel, compile_graph
-from coadjoint.kernel.target import host
+from coadjoint.kernel.runtime.native import NativeFunction, _Kernel, compile_graph
+from coadjoint.kernel.runtime.target import host
 
 
 class Maker:

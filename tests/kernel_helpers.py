@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coadjoint import arrays
-from coadjoint.kernel.evaluate import evaluate
+from coadjoint.kernel.passes.evaluate import evaluate
 
 PROGRAM = {
     "add": lambda xp, a, b, d, c: a + b,

@@ -90,8 +90,8 @@ Function = Callable[[Any], Any]
 
 def check_symbols(fn: Function, points: np.ndarray) -> None:
     """Traced on symbols and run as a graph, the function gives what it gives on numbers."""
-    from coadjoint.kernel.evaluate import evaluate
-    from coadjoint.kernel.trace import trace
+    from coadjoint.kernel.passes.evaluate import evaluate
+    from coadjoint.kernel.trace.trace import trace
 
     graph = trace(fn, {"x": points.shape[1:]})
     (result,) = evaluate(graph, points)

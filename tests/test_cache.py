@@ -13,9 +13,9 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from coadjoint.kernel import cache, identity, native
-from coadjoint.kernel.evaluate import evaluate
-from coadjoint.kernel.native import build
+from coadjoint.kernel.passes.evaluate import evaluate
+from coadjoint.kernel.runtime import cache, cache_key, native
+from coadjoint.kernel.runtime.native import build
 from graph_helpers import SMOOTH, random_graph
 
 pytestmark = pytest.mark.native
@@ -91,13 +91,13 @@ import sys
 sys.path.insert(0, {tests!r})
 import numpy as np
 from test_cache import GRAPH, X
-for name in [m for m in sys.modules if m.startswith("llvmlite.") or "kernel.lower" in m or "kernel.schedule" in m]:
+for name in [m for m in sys.modules if m.startswith("llvmlite.") or "kernel.emit" in m or "kernel.schedule" in m]:
     del sys.modules[name]
-from coadjoint.kernel import image, native
+from coadjoint.kernel.runtime import elf, native
 f = native.build(GRAPH)
 f(X)
-found = [m for m in sys.modules if m == "llvmlite.binding" or m.endswith(("kernel.lower", "kernel.schedule"))]
-assert not found or not image.loads_here(), found
+found = [m for m in sys.modules if m == "llvmlite.binding" or "kernel.emit" in m or "kernel.schedule" in m]
+assert not found or not elf.loads_here(), found
 """
     run = subprocess.run(
         [sys.executable, "-c", code.format(tests=os.path.dirname(__file__))], capture_output=True, text=True, check=False
@@ -106,19 +106,19 @@ assert not found or not image.loads_here(), found
 
 
 def test_the_key_covers_all_that_decides_the_code(monkeypatch):
-    base = identity.key("x", dtype="float64")
-    assert base == identity.key("x", dtype="float64")
-    assert base != identity.key("y", dtype="float64")
-    assert base != identity.key("x", dtype="float32")
+    base = cache_key.key("x", dtype="float64")
+    assert base == cache_key.key("x", dtype="float64")
+    assert base != cache_key.key("y", dtype="float64")
+    assert base != cache_key.key("x", dtype="float32")
     graphs = [random_graph(seed, 40, shapes=((3,),), out=((4,),)) for seed in (1, 2)]
-    assert len({identity.of_graph(g) for g in graphs}) == 2
+    assert len({cache_key.of_graph(g) for g in graphs}) == 2
     for name, other in (("_processor", lambda: ["another"]), ("_sources", lambda: [])):
         with monkeypatch.context() as patch:
-            patch.setattr(identity, name, other)
-            identity.surroundings.cache_clear()
-            assert identity.key("x", dtype="float64") != base
-    identity.surroundings.cache_clear()
-    assert identity.key("x", dtype="float64") == base
+            patch.setattr(cache_key, name, other)
+            cache_key.surroundings.cache_clear()
+            assert cache_key.key("x", dtype="float64") != base
+    cache_key.surroundings.cache_clear()
+    assert cache_key.key("x", dtype="float64") == base
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "flipped", "longer", "head", "foreign", "text"])

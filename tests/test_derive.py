@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from coadjoint import arrays
 from coadjoint.errors import TraceError
-from coadjoint.kernel import derive
-from coadjoint.kernel import symbols as xs
-from coadjoint.kernel.evaluate import evaluate
-from coadjoint.kernel.trace import trace
+from coadjoint.kernel.passes import derive
+from coadjoint.kernel.passes.evaluate import evaluate
+from coadjoint.kernel.trace import symbols as xs
+from coadjoint.kernel.trace.trace import trace
 from kernel_helpers import difference_quotient, exact, programs, run
 
 RNG = np.random.default_rng(11)

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from coadjoint import arrays
 from coadjoint.errors import CoadjointError
 from coadjoint.kernel import export
-from coadjoint.kernel import symbols as xs
-from coadjoint.kernel.evaluate import evaluate
 from coadjoint.kernel.export.latex import number
-from coadjoint.kernel.simplify import simplify
-from coadjoint.kernel.trace import trace
+from coadjoint.kernel.passes.evaluate import evaluate
+from coadjoint.kernel.passes.simplify import simplify
+from coadjoint.kernel.trace import symbols as xs
+from coadjoint.kernel.trace.trace import trace
 from kernel_helpers import bodies, newton_euler, programs, run
 
 RNG = np.random.default_rng(3)

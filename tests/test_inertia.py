@@ -104,7 +104,7 @@ def test_massless_bodies_have_no_nan():
 
 
 def test_traced_operations_are_few():
-    from coadjoint.kernel.trace import trace
+    from coadjoint.kernel.trace.trace import trace
 
     assert trace(inertia.apply, {"parameters": (10,), "V": (6,)}).count()["mul"] == 24
     assert trace(inertia.transform, {"T": (4, 4), "parameters": (10,)}).count()["mul"] <= 73

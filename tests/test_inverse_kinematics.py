@@ -118,7 +118,7 @@ def test_native_is_as_written(monkeypatch):
 
 @pytest.mark.native
 def test_steps_run_in_the_kernel(monkeypatch):
-    from coadjoint.kernel.native import _General
+    from coadjoint.kernel.runtime.native import _General
 
     calls = []
     repeat = _General.repeat

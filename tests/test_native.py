@@ -17,10 +17,10 @@ pytest.importorskip("llvmlite")
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError, ShapeError
-from coadjoint.kernel import builtin, native, threads
-from coadjoint.kernel.evaluate import evaluate
-from coadjoint.kernel.inputs import as_rows, check_inputs
-from coadjoint.kernel.native import NativeError, build
+from coadjoint.kernel.passes.evaluate import evaluate
+from coadjoint.kernel.runtime import builtin, native, threads
+from coadjoint.kernel.runtime.arguments import as_rows, check_inputs
+from coadjoint.kernel.runtime.native import NativeError, build
 from graph_helpers import SMOOTH, Maker, random_graph
 
 pytestmark = pytest.mark.native
@@ -304,9 +304,9 @@ def test_code_is_freed_with_its_last_function():
 
 def test_llvm_loads_what_we_do_not_link(monkeypatch):
     """As on processors and systems whose object code we do not know."""
-    from coadjoint.kernel import image
+    from coadjoint.kernel.runtime import elf
 
-    monkeypatch.setattr(image, "loads_here", lambda: False)
+    monkeypatch.setattr(elf, "loads_here", lambda: False)
     graph = random_graph(8, 2600, ops=SMOOTH)
     description, payload = native.compile_graph(graph, "float64")
     assert description["how"] == {"kind": "object"}
@@ -410,7 +410,7 @@ def test_without_llvmlite():
 import sys
 sys.modules["llvmlite"] = None
 import numpy as np, coadjoint
-from coadjoint.kernel import native
+from coadjoint.kernel.runtime import native
 assert not native.available() and "llvmlite" in native.why_not(), native.why_not()
 assert coadjoint.lie.so3.exp(np.zeros(3)).shape == (3, 3)
 """
@@ -425,7 +425,7 @@ def test_an_llvmlite_that_cannot_be_loaded(file, text, tmp_path):
     (tmp_path / "llvmlite" / f"{file}.py").write_text(text)
     code = """
 import numpy as np, coadjoint as cj
-from coadjoint.kernel import native
+from coadjoint.kernel.runtime import native
 robot = cj.load("planar2r")
 assert np.isfinite(cj.forward_dynamics(robot, np.ones(2), np.ones(2), np.ones(2))).all()
 assert cj.compile(cj.mass_matrix, robot)(np.ones((3, 2))).shape == (3, 2, 2)
@@ -437,7 +437,7 @@ assert native.why_not() == "no LLVM", native.why_not()
 
 
 def test_import_does_not_import_llvm():
-    code = "import sys, coadjoint, coadjoint.kernel.native; assert not any(m.startswith('llvmlite') for m in sys.modules)"
+    code = "import sys, coadjoint, coadjoint.kernel.runtime.native; assert not any(m.startswith('llvmlite') for m in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
-from coadjoint.kernel.evaluate import evaluate
-from coadjoint.kernel.trace import trace
+from coadjoint.kernel.passes.evaluate import evaluate
+from coadjoint.kernel.trace.trace import trace
 from derivative_helpers import complex_step
 from random_robots import ONE_SCREW, random_robot
 from test_derivatives import state

@@ -60,7 +60,7 @@ def test_a_policy_is_traced_into_the_kernel(native):
 @pytest.mark.native
 def test_all_steps_run_in_one_kernel(monkeypatch):
     """The compiled step is not called from Python at all."""
-    from coadjoint.kernel.native import _General
+    from coadjoint.kernel.runtime.native import _General
 
     calls = []
     repeat = _General.repeat

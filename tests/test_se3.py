@@ -206,7 +206,7 @@ def test_exp_screw_broadcasts_and_refuses_other_lengths():
 
 
 def count(fn, **inputs):
-    from coadjoint.kernel.trace import trace
+    from coadjoint.kernel.trace.trace import trace
 
     return trace(fn, inputs).count()
 

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coadjoint import arrays
-from coadjoint.kernel import derive
-from coadjoint.kernel import symbols as xs
-from coadjoint.kernel.evaluate import evaluate
-from coadjoint.kernel.rewrite import cost
-from coadjoint.kernel.simplify import simplify
-from coadjoint.kernel.trace import trace
+from coadjoint.kernel.passes import derive
+from coadjoint.kernel.passes.evaluate import evaluate
+from coadjoint.kernel.passes.rewrite import cost
+from coadjoint.kernel.passes.simplify import simplify
+from coadjoint.kernel.trace import symbols as xs
+from coadjoint.kernel.trace.trace import trace
 from kernel_helpers import PROGRAM, bodies, exact, newton_euler, programs, run
 from test_trace import well_formed
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from coadjoint.arrays import solve_spd
-from coadjoint.kernel import native
-from coadjoint.kernel.areas import Full, layout
-from coadjoint.kernel.sparse import Sparse
-from coadjoint.kernel.trace import trace
+from coadjoint.kernel.emit.sparse_solve import Sparse
+from coadjoint.kernel.runtime import native
+from coadjoint.kernel.schedule.dense_layout import Full, layout
+from coadjoint.kernel.trace.trace import trace
 
 pytestmark = pytest.mark.native
 

@@ -23,7 +23,7 @@ import os, random, sys, threading
 sys.path.insert(0, {tests!r})
 import numpy as np
 from graph_helpers import SMOOTH, random_graph
-from coadjoint.kernel import native
+from coadjoint.kernel.runtime import native
 from coadjoint.kernel.evaluate import evaluate
 
 threads, seed = int(sys.argv[1]), int(sys.argv[2])
@@ -81,7 +81,7 @@ def test_one_cache_for_all(tmp_path):
     _, errors = last.communicate(timeout=300)
     assert last.returncode == 0, errors
     check = (
-        "from coadjoint.kernel import cache; import os, sys; "
+        "from coadjoint.kernel.runtime import cache; import os, sys; "
         "keys = [n[:-7] for n in os.listdir(sys.argv[1]) if n.endswith('.kernel')]; "
         "assert keys and all(cache.load(k) for k in keys), keys"
     )

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from coadjoint import arrays
 from coadjoint.errors import TraceError
-from coadjoint.kernel import symbols as xs
-from coadjoint.kernel.evaluate import evaluate
-from coadjoint.kernel.expr import Expr
 from coadjoint.kernel.graph import ARITY
-from coadjoint.kernel.trace import trace
+from coadjoint.kernel.passes.evaluate import evaluate
+from coadjoint.kernel.trace import symbols as xs
+from coadjoint.kernel.trace.expr import Expr
+from coadjoint.kernel.trace.trace import trace
 from kernel_helpers import programs, run
 
 

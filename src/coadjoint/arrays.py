@@ -47,7 +47,7 @@ def namespace(*arrays: Array) -> Any:
 
 
 def _symbols() -> Any:
-    from .kernel import symbols
+    from .kernel.trace import symbols
 
     return symbols
 

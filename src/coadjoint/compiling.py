@@ -16,7 +16,7 @@ from .arrays import concat, transpose
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import core_shape
 from .kernel.graph import Graph
-from .kernel.inputs import check_inputs, real_array
+from .kernel.runtime.arguments import check_inputs, real_array
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
 
@@ -41,8 +41,8 @@ def trace(
     such as `wrenches` in. `parameters` names numbers of the robot (inertias, placements, screws, gravity, armature, damping,
     friction) or sets of its parameters (see `Robot.parameters`) that become further inputs, after the arrays, instead of constants.
     """
-    from .kernel.simplify import simplify
-    from .kernel.trace import trace as graph_of
+    from .kernel.passes.simplify import simplify
+    from .kernel.trace.trace import trace as graph_of
 
     sizes = _shapes(fn, robot, dict(shapes or {}), options)
     for name in parameters:
@@ -85,7 +85,7 @@ def compile(
     fn is one of our functions or a user's own, fn(robot, *arrays, **options); see `trace` for shapes and parameters. Arrays may have
     any batch axes in front. Where native code is impossible the callable runs fn as written.
     """
-    from .kernel import native
+    from .kernel.runtime import native
 
     graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
     if not native.available():

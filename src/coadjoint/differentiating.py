@@ -36,7 +36,7 @@ def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
         arrays = {name: np.asanyarray(x) if name == wrt else x for name, x in given.items() if name == wrt or hasattr(x, "shape")}
         if not namespace(*arrays.values(), *(getattr(robot, x) for x in PARAMETERS)).__name__.endswith("symbols"):
             return _evaluated(derivative, robot, arrays, {name: x for name, x in given.items() if name not in arrays})
-        from .kernel.derive import jacobian, substitute
+        from .kernel.passes.derive import jacobian, substitute
 
         here = _Place(fn, robot, given, [wrt])
         found = [substitute(jacobian(y, here.free), here.free, here.at).reshape(y.shape + here.shapes[0]) for y in here.results]
@@ -79,8 +79,8 @@ def jvp(
     _check(fn, chosen)
 
     def product(here: _Place, robot: Robot, given: dict[str, Any], directions: Sequence[Array]) -> list[Array]:
-        from .kernel.derive import jvp as along
-        from .kernel.derive import substitute
+        from .kernel.passes.derive import jvp as along
+        from .kernel.passes.derive import substitute
 
         moved = [robot.rate(given["q"], d) if name == "q" else d for name, d in zip(chosen, directions, strict=True)]
         direction = concat([d.reshape(-1) for d in moved])
@@ -100,8 +100,8 @@ def vjp(
     _check(fn, chosen)
 
     def product(here: _Place, robot: Robot, given: dict[str, Any], weights: Sequence[Array]) -> list[Array]:
-        from .kernel.derive import substitute
-        from .kernel.derive import vjp as pulled_back
+        from .kernel.passes.derive import substitute
+        from .kernel.passes.derive import vjp as pulled_back
 
         flat = substitute(pulled_back(here.results[0], here.free, weights[0]), here.free, here.at)
         found, start = [], 0
@@ -137,10 +137,10 @@ class _Place:
     """fn's results where some of its arguments and of the robot's numbers are free symbols, and the place these stand for."""
 
     def __init__(self, fn: Callable[..., Any], robot: Robot, given: dict[str, Any], chosen: Sequence[str]) -> None:
-        from .kernel.expr import Expr
-        from .kernel.symbols import Symbols, symbols
-        from .kernel.table import Table
-        from .kernel.trace import variables
+        from .kernel.trace.builder import Table
+        from .kernel.trace.expr import Expr
+        from .kernel.trace.symbols import Symbols, symbols
+        from .kernel.trace.trace import variables
 
         at = [given[x] if x in given else _number(robot, x) for x in chosen]
         arrays = [x for x in (*at, *given.values(), *(getattr(robot, x) for x in PARAMETERS)) if isinstance(x, Symbols)]
@@ -196,7 +196,7 @@ def _product(
 
 def _built(graph: Graph, robot: Robot, dtype: Any) -> Callable[..., Any]:
     """The graph as a callable: machine code, or node by node where there is none."""
-    from .kernel import native
+    from .kernel.runtime import native
 
     if native.available():
         return native.build(graph, dtype)
@@ -214,7 +214,7 @@ def _evaluated(derivative: Callable[..., Any], robot: Robot, arrays: dict[str, A
 
 
 def _evaluate(graph: Graph, *arrays: Array) -> Any:
-    from .kernel.evaluate import evaluate
+    from .kernel.passes.evaluate import evaluate
 
     found = evaluate(graph, *arrays)
     return found if len(found) > 1 else found[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..kernel import cache
+from ..kernel.runtime import cache
 
 
 def run(args: argparse.Namespace) -> None:

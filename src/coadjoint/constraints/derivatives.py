@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import Array, concat, mv, transpose
 from ..dynamics.derivatives import inverse_dynamics_derivatives
 from ..geometry.flow import states
-from ..kernel import native
+from ..kernel.runtime import native
 from ..robot.robot import Robot
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 from .dynamics import constrained_dynamics
@@ -39,7 +39,7 @@ def constraint_terms(robot: Robot, constraint: Constraint, q: Any, v: Any, a: An
     n, m = robot.nv, multipliers.shape[-1]
 
     def run(q: Array, v: Array, a: Array, multipliers: Array) -> tuple[Array, ...]:
-        from ..kernel.derive import jacobian_of
+        from ..kernel.passes.derive import jacobian_of
 
         along = transpose(robot.rate(q, np.eye(n)))
 

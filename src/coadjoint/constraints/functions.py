@@ -21,8 +21,8 @@ def graph_of(robot: Robot, key: Any, run: Callable[..., Any], **shapes: tuple[in
     """The simplified graph of `run` on symbols of these shapes, made once for a robot."""
     kept = robot._cache.setdefault("constraint graphs", {})
     if key not in kept:
-        from ..kernel.simplify import simplify
-        from ..kernel.trace import trace
+        from ..kernel.passes.simplify import simplify
+        from ..kernel.trace.trace import trace
 
         kept[key] = simplify(trace(run, shapes, "constraint"))
     return kept[key]
@@ -30,8 +30,8 @@ def graph_of(robot: Robot, key: Any, run: Callable[..., Any], **shapes: tuple[in
 
 def evaluated(graph: Any, *arrays: Array) -> Array:
     """The one output of a graph for arrays of any kind with batch axes in front."""
-    from ..kernel.evaluate import evaluate
     from ..kernel.graph import ARITY
+    from ..kernel.passes.evaluate import evaluate
 
     xp = namespace(*arrays)
     if xp is np or xp.__name__.endswith("symbols"):
@@ -97,7 +97,7 @@ class Function(Part):
         return graph_of(robot, (self, "value"), lambda q: self._checked(robot, self.fn(q)), q=(robot.nq,))
 
     def _checked(self, robot: Robot, x: Any) -> Any:
-        from ..kernel.symbols import symbols
+        from ..kernel.trace.symbols import symbols
 
         x = symbols(_unpacked(x))
         wanted = 2 if self.is_jacobian else 1
@@ -116,7 +116,7 @@ class Function(Part):
         if self.is_jacobian:
             return evaluated(self._graph(robot), q)
         from ..arrays import transpose
-        from ..kernel.derive import jacobian_of
+        from ..kernel.passes.derive import jacobian_of
 
         by_q = jacobian_of(lambda x: evaluated(self._graph(robot), x), q)[1]
         return by_q @ transpose(robot.rate(q, np.eye(robot.nv)))
@@ -128,13 +128,13 @@ class Function(Part):
 
     def bias(self, robot: Robot, q: Array, v: Array) -> Array:
         def run(q: Array, v: Array) -> Array:
-            from ..kernel.derive import jvp
+            from ..kernel.passes.derive import jvp
 
             return jvp(mv(self._rows(robot, q), v), q, robot.rate(q, v))
 
         return evaluated(graph_of(robot, (self, "bias"), run, q=(robot.nq,), v=(robot.nv,)), q, v)
 
     def identity(self, robot: Robot) -> str:
-        from ..kernel.identity import of_graph
+        from ..kernel.runtime.cache_key import of_graph
 
         return f"{self.is_jacobian} {of_graph(self._graph(robot))}"

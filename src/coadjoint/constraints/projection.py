@@ -68,7 +68,7 @@ def constraint_jacobian_derivative(robot: Robot, constraint: Constraint, q: Arra
     plain = robot._cache.get("original", robot)
 
     def run(q: Array) -> Array:
-        from ..kernel.derive import jacobian_of
+        from ..kernel.passes.derive import jacobian_of
 
         by_q = jacobian_of(lambda x: constraint_jacobian(plain, constraint, x), q)[1]
         return by_q @ transpose(robot.rate(q, np.eye(robot.nv)))

@@ -39,7 +39,7 @@ class PseudoVelocities:
 
     def _graph(self, robot: Robot) -> Any:
         def run(q: Array) -> Array:
-            from ..kernel.symbols import symbols
+            from ..kernel.trace.symbols import symbols
 
             S = symbols(_unpacked(self.fn(q)))
             if S.ndim != 2 or S.shape[0] != robot.nv:
@@ -50,7 +50,7 @@ class PseudoVelocities:
 
     def identity(self, robot: Robot) -> str:
         """A text that tells it from every other basis, for compiled code."""
-        from ..kernel.identity import of_graph
+        from ..kernel.runtime.cache_key import of_graph
 
         return of_graph(self._graph(robot))
 
@@ -77,7 +77,7 @@ class PseudoVelocities:
         """Ṡ η (..., nv), Ṡ along v = S η."""
 
         def run(q: Array, eta: Array) -> Array:
-            from ..kernel.derive import jvp
+            from ..kernel.passes.derive import jvp
 
             v = mv(evaluated(self._graph(robot), q), eta)
             return jvp(v, q, robot.rate(q, v))

@@ -17,10 +17,10 @@ import numpy as np
 
 from ..arrays import Array, concat
 from ..compiling import _with, trace
-from ..kernel import identity, native
 from ..kernel.graph import Graph
-from ..kernel.simplify import simplify
-from ..kernel.trace import trace as graph_of
+from ..kernel.passes.simplify import simplify
+from ..kernel.runtime import cache_key, native
+from ..kernel.trace.trace import trace as graph_of
 from ..robot.robot import Robot
 
 Places = tuple[int, ...]
@@ -43,7 +43,7 @@ class Program:
         """The inputs in which it is linear, all together."""
         self.origin = origin
         """If it is a derivative: "along" or "pulled_back", of which program, by which inputs, of which outputs."""
-        self.key = identity.of_graph(graph)
+        self.key = cache_key.of_graph(graph)
         self._made: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
@@ -106,8 +106,8 @@ class Program:
             shapes[name] = shape
 
         def run(*arrays: Array) -> tuple[Array, ...]:
-            from ..kernel import derive
-            from ..kernel.evaluate import evaluate
+            from ..kernel.passes import derive
+            from ..kernel.passes.evaluate import evaluate
 
             results = evaluate(g, *arrays[:n])
             x, y, d = (_joined(part) for part in ([arrays[k] for k in inputs], [results[k] for k in outputs], arrays[n:]))

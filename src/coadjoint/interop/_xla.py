@@ -15,8 +15,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from ..kernel import cache, engine, identity
-from ..kernel.native import NativeFunction
+from ..kernel.runtime import cache, cache_key, jit
+from ..kernel.runtime.native import NativeFunction
 from ._common import engine as library
 from ._programs import Program
 
@@ -203,12 +203,12 @@ def version() -> tuple[int, int] | None:
 @functools.cache
 def _code() -> tuple[dict[str, Any], bytes]:
     """The handler's machine code, from the cache if it was made before."""
-    key = identity.key(hashlib.sha256(TEXT.encode()).hexdigest(), handler="xla")
+    key = cache_key.key(hashlib.sha256(TEXT.encode()).hexdigest(), handler="xla")
     found = cache.load(key)
     if found is None:
-        from ..kernel.target import host
+        from ..kernel.runtime.target import host
 
-        found = engine.pack(engine.compile_ir(TEXT, host()))
+        found = jit.pack(jit.compile_ir(TEXT, host()))
         cache.store(key, *found)
     return found
 
@@ -218,7 +218,7 @@ class Handler:
 
     def __init__(self, kernel: NativeFunction, numbers: tuple[int, int]) -> None:
         s, how = kernel.signature, _code()
-        self._code = engine.load(*how, ("handler",))
+        self._code = jit.load(*how, ("handler",))
         self._kernel = kernel
         sizes = [_size(shape) for shape in (*s.input_shapes, *s.output_shapes)]
         self._cores = (ctypes.c_int64 * len(sizes))(*sizes)

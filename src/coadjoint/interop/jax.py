@@ -18,8 +18,8 @@ import numpy as np
 
 from ..arrays import Array, asfloat
 from ..errors import CoadjointError
-from ..kernel import native
-from ..kernel.inputs import check_inputs
+from ..kernel.runtime import native
+from ..kernel.runtime.arguments import check_inputs
 from ..robot.robot import Robot
 from . import _xla
 from ._common import engine

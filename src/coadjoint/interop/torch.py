@@ -17,8 +17,8 @@ import numpy as np
 
 from ..arrays import Array, alike, asfloat
 from ..errors import CoadjointError
-from ..kernel import native
-from ..kernel.inputs import check_inputs
+from ..kernel.runtime import native
+from ..kernel.runtime.arguments import check_inputs
 from ..robot.robot import Robot
 from ._common import engine
 from ._programs import Program

@@ -22,7 +22,7 @@ import numpy as np
 from ..arrays import Array, alike, asfloat, broadcast_batch, like, namespace, not_real
 from ..errors import CoadjointError, ShapeError
 from ..lie import se3
-from .inputs import check_out
+from .runtime.arguments import check_out
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -159,7 +159,7 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
             return None  # a static argument that cannot be a key
         if found is not key:
             return found
-        from .compiled import compiled
+        from .pipeline import compiled
 
         found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
         robot._fast[key] = found

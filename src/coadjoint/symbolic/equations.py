@@ -22,9 +22,9 @@ from ..dynamics.coriolis import coriolis_matrix
 from ..dynamics.energy import kinetic_energy, potential_energy
 from ..dynamics.newton_euler import gravity_force
 from ..errors import CoadjointError, ShapeError, unknown
-from ..kernel.evaluate import evaluate
 from ..kernel.graph import Graph
-from ..kernel.trace import trace
+from ..kernel.passes.evaluate import evaluate
+from ..kernel.trace.trace import trace
 from ..robot.robot import Robot
 from . import write
 from .arrange import arranged

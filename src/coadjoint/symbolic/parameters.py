@@ -142,7 +142,7 @@ class Parameters:
 
 
 def _symbols(x: Any) -> Any:
-    from ..kernel.symbols import symbols
+    from ..kernel.trace.symbols import symbols
 
     return symbols(x)
 

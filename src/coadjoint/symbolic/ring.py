@@ -4,7 +4,7 @@ A polynomial in symbols (lengths, masses, velocities, coordinates of slides) and
 in its canonical form, as a Laurent polynomial in e^{iθ}: equal functions are equal polynomials, so that sin² + cos² = 1 and all
 angle sums hold by themselves. Products add exponents, which are packed into one whole number each.
 
-A graph run on these polynomials (`kernel/evaluate.py`) gives the canonical form of what it computes.
+A graph run on these polynomials (`kernel/passes/evaluate.py`) gives the canonical form of what it computes.
 """
 
 from __future__ import annotations

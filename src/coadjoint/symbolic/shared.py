@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..kernel.graph import Graph
-from ..kernel.simplify import simplify
+from ..kernel.passes.simplify import simplify
 from .arrange import factor_key
 from .formula import Formula, Power, Product, Quotient, Sum, Symbol, Trig, rebuilt, size, walk
 

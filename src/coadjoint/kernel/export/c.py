@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..expr import TRUTH
 from ..graph import Graph
+from ..trace.expr import TRUTH
 from .names import identifier
 
 _FORMS = {

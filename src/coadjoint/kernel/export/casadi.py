@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate import evaluate
 from ..graph import Graph
+from ..passes.evaluate import evaluate
 from .names import identifier, optional
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from ..expr import TRUTH
 from ..graph import Graph
+from ..trace.expr import TRUTH
 from .names import places
 
 _SUM, _PRODUCT, _FUNCTION, _POWER, _ATOM = range(5)

@@ -1,0 +1,1 @@
+"""From a scheduled graph to LLVM text."""

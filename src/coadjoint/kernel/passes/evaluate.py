@@ -1,0 +1,132 @@
+"""A graph run node by node on arrays: slow, plain, and the measure for everything that is fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Array
+from ...errors import ShapeError
+from ..graph import Graph
+from ..trace import functions
+from ..trace.symbols import Symbols, symbols
+
+NUMPY: dict[str, Callable[..., Array]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "neg": np.negative,
+    "sqrt": np.sqrt,
+    "sin": np.sin,
+    "cos": np.cos,
+    "atan2": np.arctan2,
+    "exp": np.exp,
+    "log": np.log,
+    "abs": np.abs,
+    "floor": np.floor,
+    "min": np.minimum,
+    "max": np.maximum,
+    "lt": np.less,
+    "le": np.less_equal,
+    "eq": np.equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "where": np.where,
+}
+"""What each operation is on NumPy arrays."""
+
+
+def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[..., Any]] | None = None) -> tuple[Array, ...]:
+    """The outputs of a graph, always a tuple, for inputs with any batch axes in front of their shapes.
+
+    Arrays of symbols give symbols: the graph is then traced anew into their trace. With `operations`, a function for each
+    operation of the graph, it runs on arrays of anything else, such as mpmath's numbers.
+    """
+    inputs = [x if isinstance(x, np.ndarray) else np.asarray(x) for x in arrays]
+    if len(inputs) != len(graph.input_names):
+        raise ShapeError(f"{graph.name} takes {', '.join(graph.input_names)}, but {len(inputs)} arrays are given.")
+    flat = []
+    for name, shape, x in zip(graph.input_names, graph.input_shapes, inputs, strict=True):
+        if x.shape[x.ndim - len(shape) :] != shape or x.ndim < len(shape):
+            raise ShapeError(f"{name} of {graph.name} must have shape (..., {', '.join(map(str, shape))}), not {x.shape}.")
+        flat.append(x.reshape(*x.shape[: x.ndim - len(shape)], -1).view(np.ndarray))
+    symbolic = any(isinstance(x, Symbols) for x in inputs)
+    if operations is None:
+        operations = functions.OPERATIONS if symbolic else NUMPY
+    values: list[Any] = []
+    with np.errstate(all="ignore"):
+        for op, args, value in zip(graph.op, graph.args, graph.value, strict=True):
+            if op == "input":
+                x = flat[value[0]][..., value[1]]
+                values.append(x.item() if x.ndim == 0 and x.dtype == object else x)
+            elif op == "const":
+                values.append(value)
+            elif op == "block":
+                values.append(_block(value, [values[k] for k in args], symbolic))
+            elif op == "part":
+                values.append(values[args[0]][value])
+            else:
+                values.append(operations[op](*[values[k] for k in args]))
+    return tuple(
+        _joined([values[k] for k in nodes], shape, flat, symbolic)
+        for nodes, shape in zip(graph.outputs, graph.output_shapes, strict=True)
+    )
+
+
+def _joined(values: list[Any], shape: tuple[int, ...], flat: list[Array], symbolic: bool) -> Array:
+    batch = np.broadcast_shapes(*(x.shape[:-1] for x in flat))
+    if symbolic or (not batch and any(x.dtype == object for x in flat)):
+        output = np.empty(len(values), dtype=object)
+        for k, x in enumerate(values):
+            output[k] = x
+        return symbols(output.reshape(shape)) if symbolic else output.reshape(shape)
+    if not values:
+        return np.zeros((*batch, *shape))
+    columns = [np.broadcast_to(x, batch) for x in values]
+    return np.stack(columns, axis=-1).reshape((*batch, *shape))
+
+
+def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool) -> list[Any]:
+    """The parts of a block in row-major order."""
+    kind, n, m = value
+    if kind != "spd_solve":
+        raise ValueError(f"no block is called {kind!r}")
+    lower, right = arguments[: n * (n + 1) // 2], arguments[n * (n + 1) // 2 :]
+    A = [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
+    B = [right[i * m : i * m + m] for i in range(n)]
+    if symbolic:
+        return [x for row in functions.spd_solve_block(A, B) for x in row]
+    return [x for row in _solve(A, B) for x in row]
+
+
+def _solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
+    """A⁻¹B by LDLᵀ on lists of arrays or numbers of any kind."""
+    n, m = len(A), len(B[0])
+    L: list[list[Any]] = [[None] * n for _ in range(n)]
+    D: list[Any] = []
+    X = [list(row) for row in B]
+    for i in range(n):
+        scaled: list[Any] = []
+        for j in range(i):
+            x = A[i][j]
+            for k in range(j):
+                x = x - scaled[k] * L[j][k]
+            scaled.append(x)
+            L[i][j] = x / D[j]
+        d = A[i][i]
+        for j in range(i):
+            d = d - scaled[j] * L[i][j]
+        D.append(d)
+        for c in range(m):
+            for j in range(i):
+                X[i][c] = X[i][c] - L[i][j] * X[j][c]
+    for c in range(m):
+        for i in reversed(range(n)):
+            X[i][c] = X[i][c] / D[i]
+            for j in range(i + 1, n):
+                X[i][c] = X[i][c] - L[j][i] * X[j][c]
+    return X

@@ -1,0 +1,266 @@
+"""Sums of products read from a graph as polynomials, and polynomials built as sums of products again.
+
+A polynomial maps monomials, sorted tuples of the nodes that are multiplied, to coefficients. Nodes are looked through where
+they are additions, subtractions and multiplications that nothing else needs; what remains are the atoms of the monomials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..trace.builder import Table
+
+Monomial = tuple[int, ...]
+Polynomial = dict[Monomial, float]
+
+_DEGREE = 5
+"""Products of more factors than that keep a product as a factor."""
+
+SUMS = frozenset(("add", "sub", "neg"))
+
+
+def polynomial(table: Table, root: int, uses: list[int], find: Callable[[int], int]) -> tuple[Polynomial, int]:
+    """The sum at `root`, its summands used nowhere else looked through, and how many summands there were before like terms met."""
+    op, args, value = table.op, table.args, table.value
+    terms: Polynomial = {}
+    summands = 0
+    stack = [(root, 1.0, True)]
+    while stack:
+        k, sign, open_ = stack.pop()
+        kind = op[k]
+        if kind in SUMS and open_:
+            second = -sign if kind != "add" else sign
+            for j, s in zip(args[k], (second,) if kind == "neg" else (sign, second), strict=True):
+                j = find(j)
+                stack.append((j, s, uses[j] <= 1))
+            continue
+        while kind == "neg":
+            k = find(args[k][0])
+            sign = -sign
+            kind = op[k]
+        if kind == "const":
+            monomial: Monomial = ()
+            coefficient = sign * value[k]
+        elif kind == "mul":
+            coefficient, monomial = _factors(table, k, find)
+            coefficient *= sign
+        else:
+            coefficient, monomial = sign, (k,)
+        accumulate(terms, monomial, coefficient)
+        summands += 1
+    return terms, summands
+
+
+def _factors(table: Table, k: int, find: Callable[[int], int]) -> tuple[float, Monomial]:
+    """The coefficient and the other factors of the product k."""
+    op, args, value = table.op, table.args, table.value
+    coefficient = 1.0
+    factors: list[int] = []
+    stack = [k]
+    while stack:
+        k = stack.pop()
+        kind = op[k]
+        if kind == "mul" and len(factors) + len(stack) < _DEGREE:
+            i, j = args[k]
+            stack += (find(i), find(j))
+        elif kind == "const":
+            coefficient *= value[k]
+        elif kind == "neg":
+            coefficient = -coefficient
+            stack.append(find(args[k][0]))
+        else:
+            factors.append(k)
+    factors.sort()
+    return coefficient, tuple(factors)
+
+
+def accumulate(terms: Polynomial, monomial: Monomial, coefficient: float) -> None:
+    """terms += coefficient · monomial; what cancels to rounding is gone."""
+    if monomial in terms:
+        old = terms[monomial]
+        new = old + coefficient
+        if abs(new) <= 4e-16 * (abs(old) + abs(coefficient)):
+            del terms[monomial]
+        else:
+            terms[monomial] = new
+    elif coefficient:
+        terms[monomial] = coefficient
+
+
+def expand(terms: Polynomial, inner: dict[int, Polynomial], limit: int) -> Polynomial | None:
+    """The polynomial with the atoms of `inner` replaced by theirs; None if it has more than `limit` terms on the way."""
+    result: Polynomial = {}
+    for monomial, coefficient in terms.items():
+        partial: list[tuple[Monomial, float]] = [((), coefficient)]
+        for factor in monomial:
+            if factor in inner:
+                partial = [(m + n, a * b) for m, a in partial for n, b in inner[factor].items()]
+                if len(partial) > limit:
+                    return None
+            else:
+                partial = [((*m, factor), a) for m, a in partial]
+        for m, a in partial:
+            accumulate(result, tuple(sorted(m)), a)
+        if len(result) > limit:
+            return None
+    return result
+
+
+def pythagoras(terms: Polynomial, squared: dict[int, int]) -> Polynomial:
+    """The polynomial with each square of a node x in `squared` replaced by 1 - y², y = squared[x]."""
+    result: Polynomial = {}
+    for monomial, coefficient in terms.items():
+        for n, x in enumerate(monomial[:-1]):
+            if monomial[n + 1] == x and x in squared:
+                rest = monomial[:n] + monomial[n + 2 :]
+                y = squared[x]
+                accumulate(result, rest, coefficient)
+                accumulate(result, tuple(sorted((*rest, y, y))), -coefficient)
+                break
+        else:
+            accumulate(result, monomial, coefficient)
+    return result
+
+
+def united(terms: Polynomial, angle: dict[int, int], unit: Callable[[int, int], int]) -> Polynomial:
+    """The polynomial with two sines or cosines of one angle in a monomial made one atom."""
+    result: Polynomial = {}
+    for monomial, coefficient in terms.items():
+        angles = [angle[x] for x in monomial if x in angle]
+        if len(angles) == 2 and angles[0] == angles[1]:
+            pair = [x for x in monomial if x in angle]
+            rest = [x for x in monomial if x not in angle]
+            monomial = tuple(sorted((*rest, unit(pair[0], pair[1]))))
+        accumulate(result, monomial, coefficient)
+    return result
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes the nodes of polynomials, common factors taken out greedily."""
+
+    table: Table
+    uses: list[int]
+    constants_first: bool
+    atoms: bool
+    """Whether atoms are taken out as common factors, not only constants."""
+    angular: set[int]
+    """Sines, cosines and their products: several factors of that kind in one monomial are multiplied first."""
+
+    def build(self, terms: Polynomial) -> tuple[int, int]:
+        """(node, sign) of the polynomial; the node of 0 if it is empty."""
+        parts, constant = self._parts(terms)
+        return self._sum(parts, constant)
+
+    def _parts(self, terms: Polynomial) -> tuple[list[tuple[int, int]], float]:
+        """The nodes to add, with their signs, and the number to add."""
+        rest = dict(terms)
+        constant = rest.pop((), 0.0)
+        parts: list[tuple[int, int]] = []
+        numbers, atoms = self._counts(rest)
+        while len(rest) > 1:
+            number, atom = self._common(numbers, atoms)
+            if not number and atom < 0:
+                break
+            inner: Polynomial = {}
+            for monomial, coefficient in list(rest.items()):
+                if number:
+                    if abs(coefficient) != number:
+                        continue
+                    inner[monomial] = 1.0 if coefficient > 0 else -1.0
+                elif atom in monomial:
+                    place = monomial.index(atom)
+                    inner[monomial[:place] + monomial[place + 1 :]] = coefficient
+                else:
+                    continue
+                del rest[monomial]
+                if abs(coefficient) != 1.0:
+                    numbers[abs(coefficient)] -= 1
+                for x in set(monomial) if atoms else ():
+                    atoms[x] -= 1
+            node, sign = self.build(inner)
+            parts.append(self._times(self.table.const(number) if number else atom, node, sign))
+        for monomial, coefficient in rest.items():
+            parts.append((self._product(monomial, abs(coefficient)), 1 if coefficient > 0 else -1))
+        return parts, constant
+
+    def _counts(self, terms: Polynomial) -> tuple[dict[float, int], dict[int, int]]:
+        """In how many terms each constant and each atom occurs."""
+        numbers: dict[float, int] = {}
+        atoms: dict[int, int] = {}
+        for monomial, coefficient in terms.items():
+            size = abs(coefficient)
+            if size != 1.0:
+                numbers[size] = numbers.get(size, 0) + 1
+            if self.atoms:
+                for x in set(monomial):
+                    atoms[x] = atoms.get(x, 0) + 1
+        return numbers, atoms
+
+    def _common(self, numbers: dict[float, int], atoms: dict[int, int]) -> tuple[float, int]:
+        """The constant or the atom to take out next; 0 and -1 if no two terms share one."""
+        n = max(numbers.values(), default=0)
+        m = max(atoms.values(), default=0)
+        if n >= 2 and (self.constants_first or n >= m):
+            return next(number for number, count in numbers.items() if count == n), -1
+        if m < 2:
+            return 0.0, -1
+        most = [x for x, count in atoms.items() if count == m]
+        # Of atoms that occur equally often, what depends on an angle only stays whole.
+        return 0.0, next((x for x in most if x in self.angular), most[0])
+
+    def _times(self, factor: int, node: int, sign: int) -> tuple[int, int]:
+        if self.table.op[node] == "const":
+            value = self.table.value[node]
+            if self.table.op[factor] == "const":
+                return self.table.const(value * self.table.value[factor]), sign
+            if value == 1.0:
+                return factor, sign
+        return self.table.mul(factor, node), sign
+
+    def _product(self, monomial: Monomial, coefficient: float) -> int:
+        """The node of a product; factors that are multiplied elsewhere already come first."""
+        table = self.table
+        factors = list(monomial)
+        if coefficient != 1.0:
+            factors.append(table.const(coefficient))
+        while len(factors) > 1:
+            pair = self._first_pair(factors) if len(factors) > 2 else (0, 1)
+            second, first = factors.pop(pair[1]), factors.pop(pair[0])
+            factors.insert(0, table.mul(first, second))
+        return factors[0]
+
+    def _first_pair(self, factors: list[int]) -> tuple[int, int]:
+        table, uses, angular = self.table, self.uses, self.angular
+        for i in range(len(factors)):
+            for j in range(i + 1, len(factors)):
+                k = table.product(factors[i], factors[j])
+                if k is not None and (k >= len(uses) or uses[k]):
+                    return i, j
+        alone = [n for n, k in enumerate(factors) if k in angular or table.op[k] == "const"]
+        return (alone[0], alone[1]) if len(alone) > 1 else (0, 1)
+
+    def _plus(self, x: int, y: int, same: bool) -> int:
+        table = self.table
+        if table.op[x] == table.op[y] == "const":
+            return table.const(table.value[x] + (table.value[y] if same else -table.value[y]))
+        if same:
+            k = table.add(x, y)
+            return k if k >= 0 else table.const(0.0)
+        return table.sub(x, y) if x != y else table.const(0.0)
+
+    def _sum(self, parts: list[tuple[int, int]], constant: float) -> tuple[int, int]:
+        """The nodes added in their order, up to a sign the first of them positive: the same for sums that are opposite."""
+        table = self.table
+        parts.sort()
+        if not parts:
+            return table.const(abs(constant)), -1 if constant < 0 else 1
+        total, overall = parts[0]
+        for node, sign in parts[1:]:
+            total = self._plus(total, node, sign == overall)
+        if constant:
+            total = self._plus(total, table.const(abs(constant)), (constant > 0) == (overall > 0))
+        if table.op[total] == "neg":
+            return table.args[total][0], -overall
+        return total, overall

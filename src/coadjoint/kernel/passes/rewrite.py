@@ -1,0 +1,357 @@
+"""A graph being rewritten: what each change saves is counted before it is made.
+
+The nodes stand in a table; `uses` counts how often each is needed and `same` says which node replaced which. To try a change,
+the arguments of the roots are cut, the new nodes linked, the nodes that became needed counted, and all of it taken back.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+from ..graph import Graph
+from ..trace import functions
+from ..trace.builder import Table
+from ..trace.expr import Expr, expr
+from ..trace.trace import reachable
+from .polynomial import SUMS, Builder, Polynomial, polynomial, pythagoras, united
+
+_WAYS = ((True, True), (True, False), (False, True))
+"""How a polynomial is built: whether constants come out before atoms, and whether atoms come out."""
+
+
+def cost(graph: Graph) -> float:
+    """What a graph costs, in additions; a multiplication that an addition can take along (fma) is nearly free."""
+    uses = _uses(graph.args, (k for row in graph.outputs for k in row), len(graph))
+    return sum(_cost(graph.op, graph.args, uses, k) for k in range(len(graph)))
+
+
+_COSTS = {"input": 0.0, "const": 0.0, "part": 0.0, "div": 8.0, "sqrt": 8.0, "sin": 12.0, "cos": 12.0, "atan2": 40.0}
+_FUSED = 0.25
+
+
+def _cost(op: Sequence[str], args: Sequence[tuple[int, ...]], uses: Sequence[int], k: int) -> float:
+    kind = op[k]
+    if kind == "add" or kind == "sub":
+        i, j = args[k]
+        fused = (op[i] == "mul" and uses[i] == 1) or (op[j] == "mul" and uses[j] == 1)
+        return _FUSED if fused else 1.0
+    return _COSTS.get(kind, 1.0)
+
+
+def _uses(args: Sequence[tuple[int, ...]], outputs: Iterable[int], size: int) -> list[int]:
+    uses = [0] * size
+    for row in args:
+        for k in row:
+            uses[k] += 1
+    for k in outputs:
+        uses[k] += 1
+    return uses
+
+
+class Rewrite:
+    """A graph being rewritten: its nodes in a table, how often each is used, and which node each was replaced by."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.source = graph
+        self.table, number = _reread(graph)
+        self.outputs = [[number[k] for k in row] for row in graph.outputs]
+        self.same: dict[int, int] = {}
+        self.cut: set[int] = set()
+        self.kept: set[int] = set()
+        self.journal: list[tuple[int, int]] = []
+        live = reachable(self.table.op, self.table.args, self.table.value, [k for row in self.outputs for k in row])[3]
+        size = self.size = len(self.table.op)
+        self.uses = [0] * size
+        for k in range(size):
+            if live[k] >= 0:
+                for j in self.table.args[k]:
+                    self.uses[j] += 1
+        for row in self.outputs:
+            for k in row:
+                self.uses[k] += 1
+        self.angle = {k: self.table.args[k][0] for k in range(size) if self.table.op[k] in ("sin", "cos")}
+        self.angular = set(self.angle)
+        self.cosines = {self.table.args[k][0]: k for k in range(size) if self.table.op[k] == "cos"}
+        self.sines = {self.table.args[k][0]: k for k in range(size) if self.table.op[k] == "sin"}
+
+    def find(self, k: int) -> int:
+        """The node that stands for k now."""
+        same = self.same
+        while k in same:
+            k = same[k]
+        return k
+
+    def roots(self) -> list[int]:
+        """The sums that are no summand of a single other sum."""
+        op, args, uses, find = self.table.op, self.table.args, self.uses, self.find
+        inside = bytearray(len(op))
+        for k in range(len(uses)):
+            if uses[k] and op[k] in SUMS:
+                for j in args[k]:
+                    j = find(j)
+                    if uses[j] == 1:
+                        inside[j] = 1
+        return [k for k in range(len(uses)) if uses[k] and op[k] in SUMS and not inside[k]]
+
+    def polynomial(self, root: int) -> Polynomial:
+        """The sum at a root."""
+        return self.summands(root)[0]
+
+    def summands(self, root: int) -> tuple[Polynomial, int]:
+        """The sum at a root, and how many summands it has as it stands."""
+        return polynomial(self.table, root, self.uses, self.find)
+
+    def rebuild(self, roots: list[int], terms: list[Polynomial]) -> bool:
+        """Build the roots anew from their polynomials in the cheapest of several ways, if that is cheaper than they are."""
+        variants = self._variants(terms)
+        self.kept = {k for poly in terms for monomial in poly for k in monomial}
+        owned = self._cut(roots)
+        self._undo(0)
+        present = self._sum_of_costs(owned)
+        self._cut(roots)
+        costs = [self._try(roots, variant, *_WAYS[0]) for variant in variants]
+        best = min(costs)
+        variant, way = variants[costs.index(best)], _WAYS[0]
+        for other in _WAYS[1:] if any(_repeats(poly) for poly in terms) else ():
+            new = self._try(roots, variant, *other)
+            if new < best:
+                best, way = new, other
+        if best > present - 1e-9:
+            self._undo(0)
+            return False
+        built = self._build(variant, *way)
+        self._link(roots, built)
+        self._drop_unused()
+        for k, new in zip(roots, built, strict=True):
+            if k != new:
+                self.same[k] = new
+                self.uses[k] = 0
+        return True
+
+    def _try(self, roots: list[int], terms: list[Polynomial], constants_first: bool, atoms: bool) -> float:
+        """What the roots, whose arguments are cut, would cost if they were built so."""
+        size, start = len(self.table.op), len(self.journal)
+        built = self._build(terms, constants_first, atoms)
+        cost = self._sum_of_costs(self._link(roots, built))
+        self._undo(start)
+        self.table.forget(size)
+        del self.uses[size:]
+        return cost
+
+    def _variants(self, terms: list[Polynomial]) -> list[list[Polynomial]]:
+        """The polynomials, and what they are by sin² + cos² = 1 with the products of the sine and cosine of an angle kept whole."""
+        angle = self.angle
+        pairs = {(x, y) for poly in terms for m in poly for x, y in combinations(m, 2) if x in angle and angle[x] == angle.get(y)}
+        if not pairs:
+            return [terms]
+        squares = {x for x, y in pairs if x == y}
+        to_cosine = {s: self.cosines[angle[s]] for s in squares if self.table.op[s] == "sin" and angle[s] in self.cosines}
+        to_sine = {c: self.sines[angle[c]] for c in squares if self.table.op[c] == "cos" and angle[c] in self.sines}
+        changes: list[dict[int, int]] = [{}, *(change for change in (to_cosine, to_sine) if change)]
+        return [terms, *([united(pythagoras(p, change), angle, self._unit) for p in terms] for change in changes)]
+
+    def _unit(self, x: int, y: int) -> int:
+        k = self.table.mul(x, y)
+        self.uses.extend([0] * (len(self.table.op) - len(self.uses)))
+        self.angular.add(k)
+        return k
+
+    def _build(self, terms: list[Polynomial], constants_first: bool, atoms: bool) -> list[int]:
+        builder = Builder(self.table, self.uses, constants_first, atoms, self.angular)
+        built = []
+        for poly in terms:
+            node, sign = builder.build(poly)
+            built.append(node if sign > 0 else self.table.neg(node))
+        return built
+
+    # How often nodes are used, changed with a journal so that a try can be taken back
+
+    def _cut(self, roots: list[int]) -> list[int]:
+        """Take the arguments of the roots away; the nodes that then are unused, and the roots."""
+        uses, args, journal, find, kept = self.uses, self.table.args, self.journal, self.find, self.kept
+        cut = self.cut = set(roots)
+        freed = list(roots)
+        stack = [j for k in roots for j in args[k]]
+        while stack:
+            k = find(stack.pop())
+            uses[k] -= 1
+            journal.append((k, -1))
+            if not uses[k] and k not in cut and k not in kept:
+                freed.append(k)
+                stack += args[k]
+        return freed
+
+    def _link(self, roots: list[int], built: list[int]) -> list[int] | None:
+        """Let `built` stand for the roots, whose arguments were cut; the nodes now used that were not, or None if it cannot be."""
+        uses, args, journal, find, cut, kept = self.uses, self.table.args, self.journal, self.find, self.cut, self.kept
+        uses.extend([0] * (len(self.table.op) - len(uses)))
+        owned: list[int] = []
+        for root, new in sorted(zip(roots, built, strict=True), reverse=True):
+            if new != root and (new in cut or new in self.same):  # a form that was given up before would lead back to the root
+                return None
+            stack: list[int] = []
+            if new == root or not uses[new]:
+                owned.append(new)
+                stack += args[new]
+            if new != root:
+                uses[new] += uses[root]
+                journal.append((new, uses[root]))
+            while stack:
+                j = stack.pop()
+                k = find(j)
+                if k != j and k in cut:
+                    return None
+                if not uses[k] and k not in cut and k not in kept:
+                    owned.append(k)
+                    stack += args[k]
+                uses[k] += 1
+                journal.append((k, 1))
+        return owned
+
+    def _drop_unused(self) -> None:
+        """Keep what was linked; an atom that is used no more gives its arguments back."""
+        self.journal.clear()
+        stack = [k for k in self.kept if not self.uses[k]]
+        while stack:
+            for j in self.table.args[stack.pop()]:
+                j = self.find(j)
+                self.uses[j] -= 1
+                if not self.uses[j]:
+                    stack.append(j)
+
+    def _undo(self, start: int) -> None:
+        for k, change in self.journal[start:]:
+            self.uses[k] -= change
+        del self.journal[start:]
+
+    def _sum_of_costs(self, nodes: list[int] | None) -> float:
+        if nodes is None:
+            return math.inf
+        table, find = self.table, self.find
+        total = 0.0
+        for k in nodes:
+            kind = table.op[k]
+            if kind == "add" or kind == "sub":
+                i, j = table.args[k]
+                total += _FUSED if self._fuses(find(i)) or self._fuses(find(j)) else 1.0
+            else:
+                total += _COSTS.get(kind, 1.0)
+        return total
+
+    def _fuses(self, k: int) -> bool:
+        return self.table.op[k] == "mul" and self.uses[k] == 1
+
+    # Back to a graph
+
+    def graph(self) -> Graph:
+        """The graph as it is now, nodes near to where they were."""
+        table = self.table
+        op, args, value = table.op, [tuple(map(self.find, row)) for row in table.args], table.value
+        outputs = [[self.find(k) for k in row] for row in self.outputs]
+        order = _ordered(args, [k for row in outputs for k in row], self.size)
+        final = Table()
+        number: dict[int, int] = {}
+        for k in order:
+            number[k] = folded(final, op[k], tuple(number[j] for j in args[k]), value[k])
+        roots = [number[k] for row in outputs for k in row]
+        new_op, new_args, new_value, place = reachable(final.op, final.args, final.value, roots)
+        source = self.source
+        return Graph(
+            name=source.name,
+            input_names=source.input_names,
+            input_shapes=source.input_shapes,
+            op=new_op,
+            args=new_args,
+            value=new_value,
+            outputs=tuple(tuple(place[number[k]] for k in row) for row in outputs),
+            output_shapes=source.output_shapes,
+        )
+
+
+def _repeats(terms: Polynomial) -> bool:
+    """Whether a constant factor occurs twice."""
+    sizes = [abs(coefficient) for coefficient in terms.values() if abs(coefficient) != 1.0]
+    return len(set(sizes)) < len(sizes)
+
+
+def _ordered(args: Sequence[tuple[int, ...]], roots: Sequence[int], old: int) -> list[int]:
+    """The nodes that the roots need, each after its arguments, otherwise the first `old` in the order of their numbers."""
+    needed: set[int] = set()
+    stack = list(roots)
+    while stack:
+        k = stack.pop()
+        if k not in needed:
+            needed.add(k)
+            stack += args[k]
+    users: dict[int, list[int]] = {}
+    waiting: dict[int, int] = {}
+    for k in needed:
+        waiting[k] = len(args[k])
+        for j in args[k]:
+            users.setdefault(j, []).append(k)
+    # A new node has a high number but belongs where its last argument is.
+    place: dict[int, int] = {}
+    ready = [(k, k) for k in needed if not args[k]]
+    heapq.heapify(ready)
+    order: list[int] = []
+    while ready:
+        at, k = heapq.heappop(ready)
+        place[k] = at
+        order.append(k)
+        for user in users.get(k, ()):
+            waiting[user] -= 1
+            if not waiting[user]:
+                heapq.heappush(ready, (user if user < old else max(place[j] for j in args[user]), user))
+    return order
+
+
+def _reread(graph: Graph) -> tuple[Table, list[int]]:
+    """The nodes of the graph folded into a new table, and the number of each there.
+
+    Divisions by constants, and by what more than one is divided by, become multiplications by the reciprocal.
+    """
+    divisors: dict[int, int] = {}
+    for op, args in zip(graph.op, graph.args, strict=True):
+        if op == "div":
+            divisors[args[1]] = divisors.get(args[1], 0) + 1
+    table = Table()
+    number: list[int] = []
+    for op, args, value in zip(graph.op, graph.args, graph.value, strict=True):
+        new = tuple([number[j] for j in args])
+        if op == "div":
+            divisor = expr(table, new[1])
+            if not isinstance(divisor, Expr):
+                if divisor and math.isfinite(1.0 / divisor):
+                    op, new = "mul", (new[0], table.const(1.0 / divisor))
+            elif divisors[args[1]] > 1:
+                op, new = "mul", (new[0], table.div(table.const(1.0), new[1]))
+        elif op == "mul":
+            new = _one_constant(table, *new)
+        number.append(folded(table, op, new, value))
+    return table, number
+
+
+def _one_constant(table: Table, i: int, j: int) -> tuple[int, int]:
+    """The factors c₁ and c₂·x as c₁·c₂ and x."""
+    if table.op[j] == "const":
+        i, j = j, i
+    if table.op[i] == "const" and table.op[j] == "mul":
+        a, b = table.args[j]
+        for c, x in ((a, b), (b, a)):
+            if table.op[c] == "const":
+                return table.const(table.value[i] * table.value[c]), x
+    return i, j
+
+
+def folded(table: Table, op: str, args: tuple[int, ...], value: Any) -> int:
+    """The node op(args), folded as in a trace."""
+    if op == "const":
+        return table.const(value)
+    if op in functions.OPERATIONS:
+        result = functions.OPERATIONS[op](*[expr(table, k) for k in args])
+        return result.index if isinstance(result, Expr) else table.const(float(result))
+    return table.node(op, args, value)

@@ -1,0 +1,157 @@
+"""Algebra on the graph: fewer operations for the same values, exact but for rounding.
+
+Sums of products are read as polynomials and built again where that is cheaper: like terms merge, common factors come out,
+sin² + cos² = 1, and what two sums compute before they are multiplied into a third is expanded where the products then meet or
+cancel. So, of Jᵢ V̇ᵢ - ad*(Jᵢ Vᵢ), remain the few products of velocities that the equations of a rigid body have, each
+computed once; and a symmetric block turned about an axis costs four multiplications. Every change is accepted by its count.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from ..graph import Graph
+from .common_sums import shared_sums
+from .polynomial import SUMS, Polynomial, expand
+from .reassociate import arranged
+from .rewrite import Rewrite, cost
+
+_OCCURRENCES = 6
+_TERMS = 12
+_LIMIT = 64
+"""A sum is expanded into others if it has at most so many terms, occurs at most so often, and the result stays below the limit."""
+
+
+def simplify(graph: Graph) -> Graph:
+    """A graph of the same function with at most as many operations."""
+    work = Rewrite(graph)
+    expand_sums(work)
+    refactor_sums(work)
+    for old, new in shared_sums(work.table, work.roots(), work.uses, work.find).items():
+        if work.find(new) != old:
+            work.same[old] = new
+    result = work.graph()
+    return arranged(result) if cost(result) < cost(graph) else graph
+
+
+def expand_sums(work: Rewrite) -> None:
+    """Multiply out sums where the products meet or cancel."""
+    groups, users, angles = _groups(work)
+    by_angle: dict[int, list[list[int]]] = {}
+    alone: list[list[int]] = []
+    for group, angle in zip(groups, angles, strict=True):
+        if angle >= 0:
+            by_angle.setdefault(angle, []).append(group)
+        else:
+            alone.append(group)
+    for together in by_angle.values():
+        if len(together) == 1 or not _expand(work, [k for group in together for k in group], users):
+            alone += together
+    for group in sorted(alone):
+        _expand(work, group, users)
+
+
+def _expand(work: Rewrite, group: list[int], users: dict[int, list[int]]) -> bool:
+    inner = {}
+    for k in group:
+        k = work.find(k)
+        if work.uses[k] and work.table.op[k] in SUMS:
+            inner[k] = work.polynomial(k)
+    into = dict.fromkeys(work.find(u) for k in group for u in users[k])
+    roots = [k for k in into if work.uses[k] and work.table.op[k] in SUMS and k not in inner]
+    expanded = []
+    for k in roots:
+        terms = expand(work.polynomial(k), inner, _LIMIT)
+        if terms is None:
+            return False
+        expanded.append(terms)
+    return work.rebuild(roots, expanded)
+
+
+def _groups(work: Rewrite) -> tuple[list[list[int]], dict[int, list[int]], list[int]]:
+    """Sums that meet in others when multiplied out, in groups; the sums that use each; the angle that turns each group, or -1."""
+    roots = work.roots()
+    is_root = set(roots)
+    terms = {k: work.polynomial(k) for k in roots}
+    users: dict[int, list[int]] = {}
+    for k, poly in terms.items():
+        for monomial in poly:
+            for factor in monomial:
+                if factor in is_root:
+                    users.setdefault(factor, []).append(k)
+    candidates = {k for k, at in users.items() if len(at) <= _OCCURRENCES and 2 <= len(terms[k]) <= _TERMS}
+    trigonometric = {s: work.cosines[x] for x, s in work.sines.items() if x in work.cosines}
+    leader: dict[int, int] = {}
+
+    def lead(k: int) -> int:
+        while leader.setdefault(k, k) != k:
+            leader[k] = leader[leader[k]]
+            k = leader[k]
+        return k
+
+    met: set[int] = set()
+    turned: dict[int, int] = {}
+    for poly in terms.values():
+        first: dict[tuple[int, ...], int] = {}
+        for monomial in poly:
+            factor = max((f for f in monomial if f in candidates), default=-1)  # the last made, if there are several
+            if factor < 0:
+                key = _even(monomial, trigonometric)
+                if key in first and first[key] >= 0:
+                    met.add(first[key])
+                first.setdefault(key, -1)
+                continue
+            place = monomial.index(factor)
+            rest = monomial[:place] + monomial[place + 1 :]
+            if len(rest) == 1 and rest[0] in work.angle:
+                turned[factor] = work.angle[rest[0]]
+            for inner in terms[factor]:
+                product = tuple(sorted(rest + inner))
+                keys = [_even(product, trigonometric)]
+                for x, y in pairwise(product):
+                    if x == y and x in work.angle:
+                        keys.append((-1 - work.angle[x],))  # squares of sine and cosine meet whatever they multiply
+                for key in keys:
+                    other = first.setdefault(key, factor)
+                    if other == factor:
+                        continue
+                    met.add(factor)
+                    if other >= 0:
+                        met.add(other)
+                        a, b = lead(factor), lead(other)
+                        leader[max(a, b)] = min(a, b)
+    groups: dict[int, list[int]] = {}
+    for k in sorted(met):
+        groups.setdefault(lead(k), []).append(k)
+    return list(groups.values()), users, [max(turned.get(k, -1) for k in group) for group in groups.values()]
+
+
+def refactor_sums(work: Rewrite) -> None:
+    """Take common factors out of single sums."""
+    for k in work.roots():
+        k = work.find(k)
+        if not work.uses[k] or work.table.op[k] not in SUMS:
+            continue
+        terms, summands = work.summands(k)
+        if len(terms) <= _LIMIT and (len(terms) < summands or _promising(terms)):
+            work.rebuild([k], [terms])
+
+
+def _promising(terms: Polynomial) -> bool:
+    """Whether two terms have a factor in common, or a factor is squared."""
+    seen: set[float] = set()
+    for monomial, coefficient in terms.items():
+        keys = {*monomial, -abs(coefficient)} - {-1.0}
+        if not seen.isdisjoint(keys) or len(set(monomial)) < len(monomial):
+            return True
+        seen |= keys
+    return False
+
+
+def _even(monomial: tuple[int, ...], trigonometric: dict[int, int]) -> tuple[int, ...]:
+    """The monomial with the squares of sines counted as squares of cosines."""
+    for n, x in enumerate(monomial[:-1]):
+        if monomial[n + 1] == x and x in trigonometric:
+            y = trigonometric[x]
+            return tuple(sorted((*monomial[:n], *monomial[n + 2 :], y, y)))
+    return monomial

@@ -1,0 +1,1 @@
+"""Machine code at run time: made, cached, loaded, called, shared among threads."""

@@ -1,0 +1,45 @@
+"""What machine code knows of Python: a table of addresses, filled when the code is loaded, and offsets in structs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..emit.llvm import Module
+
+# In any object, a tuple, and a PyArrayObject; and NumPy's flags.
+TYPE, TUPLE_SIZE = 8, 16
+DATA, ND, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64
+ALIGNED, WRITEABLE = 0x100, 0x400
+
+FIELDS = (
+    "allocate",  # PyMem_RawMalloc
+    "release",  # PyMem_RawFree
+    "vectorcall",  # PyObject_Vectorcall
+    "save_thread",  # PyEval_SaveThread
+    "restore_thread",  # PyEval_RestoreThread
+    "increment",  # Py_IncRef
+    "decrement",  # Py_DecRef
+    "no_memory",  # PyErr_NoMemory
+    "new_tuple",  # PyTuple_New
+    "new_array",  # NumPy's PyArray_New
+    "array_type",  # numpy.ndarray
+    "tuple_type",  # tuple
+    "dtype",  # the one descriptor of the kernel's float type
+    "out",  # the interned string "out"
+    "threads",  # and "threads"
+    "none",  # None
+    "one",  # the one object that is a small 1
+    "tuple_items",  # where in a tuple its first item stands
+    "most",  # the largest batch that is not shared out to threads
+)
+
+
+def define_context(module: Module) -> None:
+    """The table itself."""
+    module.define("@context", f"@context = dso_local global [{len(FIELDS)} x i64] zeroinitializer, align 8")
+
+
+def context(field: str) -> str:
+    """Pointer to an entry, as a constant expression."""
+    return f"getelementptr (i8, ptr @context, i64 {8 * FIELDS.index(field)})"

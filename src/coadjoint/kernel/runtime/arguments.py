@@ -1,0 +1,91 @@
+"""Checking and arranging what a kernel is called with. The as-written path checks with the same function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Array, broadcast_batch
+from ...errors import CoadjointError, ShapeError
+
+Shape = tuple[int, ...]
+
+
+def check_inputs(names: Sequence[str], core_shapes: Sequence[Shape], arrays: Sequence[Array]) -> Shape:
+    """The batch shape that the arrays broadcast to; ShapeError names the argument that does not fit."""
+    for name, core, x in zip(names, core_shapes, arrays, strict=True):
+        shape = tuple(x.shape)
+        if len(shape) < len(core) or shape[len(shape) - len(core) :] != core:
+            expected = f"(..., {', '.join(map(str, core))})" if core else "(...)"
+            raise ShapeError(f"{name} has shape {shape}; expected {expected}.")
+    batches = {tuple(x.shape)[: len(x.shape) - len(core)] for core, x in zip(core_shapes, arrays, strict=True)}
+    if len(batches) == 1:
+        return batches.pop()
+    return broadcast_batch(**{n: (x, len(c)) for n, c, x in zip(names, core_shapes, arrays, strict=True)})
+
+
+def real_array(name: str, x: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """x as an array of the kernel's type; CoadjointError where it has no real numbers."""
+    try:
+        array = np.asarray(x)
+    except ValueError as error:  # lists of uneven length
+        raise ShapeError(f"{name} is not an array of numbers: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise CoadjointError(f"{name} has dtype {array.dtype}; expected real numbers.")
+    return array.astype(dtype, copy=False)
+
+
+def as_rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int] | None:
+    """(x, batch stride in bytes) if all states of x lie evenly apart, each of them contiguous; otherwise None."""
+    n_core = len(core)
+    flags = x.flags
+    if flags.c_contiguous and flags.aligned and x.dtype.isnative and (x.ndim == n_core or x.shape == batch + core):
+        return x, 0 if x.ndim == n_core else x.itemsize * math.prod(core)
+    expected = x.itemsize
+    for size, stride in zip(reversed(x.shape[x.ndim - n_core :]), reversed(x.strides[x.ndim - n_core :]), strict=True):
+        if size != 1 and stride != expected:
+            return None
+        expected *= size
+    if not flags.aligned or not x.dtype.isnative:
+        return None
+    lead = (1,) * (len(batch) - (x.ndim - n_core)) + x.shape[: x.ndim - n_core]
+    strides = (0,) * (len(batch) - (x.ndim - n_core)) + x.strides[: x.ndim - n_core]
+    step: int | None = None
+    expected = 0
+    for whole, size, stride in zip(reversed(batch), reversed(lead), reversed(strides), strict=True):
+        if whole == 1:
+            continue
+        stride = stride if size != 1 else 0
+        if step is None:
+            step = stride
+        elif stride != expected:
+            return None
+        expected = stride * whole
+    return x, step or 0
+
+
+def rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int]:
+    """The same, copying where needed."""
+    found = as_rows(x, core, batch)
+    if found is None:
+        full = np.empty(batch + core, x.dtype.newbyteorder("="))
+        full[...] = x
+        found = as_rows(full, core, batch)
+        assert found is not None
+    return found
+
+
+def check_out(name: str, out: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
+    """`out`, if results can be written there."""
+    if not isinstance(out, np.ndarray):
+        raise CoadjointError(f"{name} is a {type(out).__name__}; expected a NumPy array to write to.")
+    if out.shape != shape:
+        raise ShapeError(f"{name} has shape {out.shape}; the result has shape {shape}.")
+    if out.dtype != dtype:
+        raise CoadjointError(f"{name} has dtype {out.dtype}; the result has dtype {dtype}.")
+    if not out.flags.writeable:
+        raise CoadjointError(f"{name} is read-only.")
+    return out

@@ -1,0 +1,1 @@
+"""From a Python function to a graph: symbols that record what is done to them."""
