@@ -24,7 +24,7 @@ sys.path.insert(0, {tests!r})
 import numpy as np
 from graph_helpers import SMOOTH, random_graph
 from coadjoint.kernel.runtime import native
-from coadjoint.kernel.evaluate import evaluate
+from coadjoint.kernel.passes.evaluate import evaluate
 
 threads, seed = int(sys.argv[1]), int(sys.argv[2])
 graphs = [random_graph(k, 30 + 60 * k, shapes=((3,), (2,)), out=((4,),), ops=SMOOTH) for k in range(6)]
