@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import acceptance
 import coadjoint as cj
 from coadjoint import Joint, Link, Robot
 from coadjoint.design import balance, conditions, counterweights, first_moments
 from coadjoint.errors import CoadjointError, ModelError
 from coadjoint.lie import inertia, se3
 from random_robots import random_inertia, random_robot
-
-CASES = Path(__file__).parents[1].parent / "shared" / "cases"
 
 
 def parallel_tree(rng, n, tree=True) -> Robot:
@@ -63,12 +60,8 @@ def constant(robot: Robot, seed=1) -> float:
 
 
 def test_case_14():
-    path = CASES / "14_balanced_planar_3R.json"
-    if not path.exists():
-        pytest.skip("the cases are not at hand")
-    case = json.loads(path.read_text())
-    m = case["model"]
-    robot = Robot.from_screws(m["A"], m["M"], m["mass"], m["inertia"], m["parent"], gravity=m["gravity"])
+    case = acceptance.read(14)
+    robot = acceptance.robot(case["model"])
     assert cj.is_balanced(robot)
     np.testing.assert_allclose(cj.mass_matrix(robot, case["inputs"]["qs"]), [case["expected"]["M"]] * 5, **case["tolerance"])
     np.testing.assert_allclose(first_moments(robot)[1:], 0.0, atol=1e-15)

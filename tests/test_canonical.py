@@ -8,8 +8,8 @@ import pytest
 import coadjoint as cj
 from coadjoint.lie import se3
 from coadjoint.robot.canonical import canonical
+from laws import relative
 from random_robots import random_robot
-from test_dynamics import relative
 
 
 @pytest.mark.parametrize("seed", range(20))

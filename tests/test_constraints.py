@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+import laws
+from acceptance import check, load
 from coadjoint import Constraint, constraints
 from coadjoint.constraints import ConstraintError, PseudoVelocities
 from coadjoint.errors import CoadjointError, ShapeError, UnknownNameError
 from constraint_robots import at, four_bar, free_body
+from laws import close
 from random_robots import MOVING, ONE_SCREW, random_robot, random_velocity
-from test_cases import check, load
 
 
 def robot_of(seed: int, kinds=MOVING, n: int = 9, **options) -> cj.Robot:
@@ -96,7 +98,9 @@ def test_what_is_left_open_is_held_as_it_is():
         assert constraint.residual(robot, q) is None
         held = constraint.at(robot, q)
         np.testing.assert_allclose(held.residual(robot, q), 0, atol=1e-14)
-        np.testing.assert_allclose(held.jacobian(robot, q)[..., 0, 0].shape, ())
+        A, v = held.jacobian(robot, q), np.linspace(-1, 1, robot.nv)
+        close(A @ v, laws.derivative(robot, lambda x, held=held: held.residual(robot, x), q, v), 1e-10)
+        assert np.abs(held.residual(robot, robot.random(2))).max() > 1e-3
         assert held == constraint.at(robot, q)
         assert hash(held) == hash(constraint.at(robot, q))
         assert held != constraint

@@ -6,12 +6,8 @@ import pytest
 import coadjoint as cj
 from derivative_helpers import ROBOTS, complex_step, traced
 from kernel_helpers import difference_quotient
+from laws import relative, state
 from random_robots import ONE_SCREW, random_robot
-from test_dynamics import relative
-
-
-def state(robot, rng, shape=()):
-    return robot.random(rng, shape), *rng.normal(size=(2, *shape, robot.nv))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -239,7 +235,7 @@ def test_pinocchio_on_its_robots():
 
 def test_acceptance_case_13():
     """∂τ/∂q and ∂τ/∂v of a tree of five joints, from 60-digit differences and Pinocchio."""
-    from test_cases import check, load
+    from acceptance import check, load
 
     case = load(13)
     x = case.inputs

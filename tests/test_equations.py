@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.linalg import block_diag, expm
 
 import coadjoint as cj
+import laws
 from coadjoint.lie import inertia, se3, so3
+from laws import rate
 from random_robots import ONE_SCREW, random_inertia, random_pose, random_robot
 
-WEIGHTS = ((1, 8 / 5), (2, -2 / 5), (3, 8 / 105), (4, -1 / 140))
-
-
-def rate(fn, h=2e-3):
-    """d/dt fn(t) at 0 by central differences of eighth order."""
-    return sum(w * (fn(k * h) - fn(-k * h)) for k, w in WEIGHTS) / (2 * h)
-
-
-def close(found, expected, tolerance=1e-12):
-    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(1.0, np.abs(expected).max()))
+close = partial(laws.close, tolerance=1e-12)
 
 
 @pytest.fixture(params=range(3))

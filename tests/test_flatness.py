@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from acceptance import load
 from coadjoint.geometry import flat_coordinates, flatness
 from coadjoint.geometry.flatness import bending
+from laws import derivative
+from models import body
 from random_robots import random_robot
-from test_cases import load
-from test_curvature import body
-from test_dynamics import derivative
 
 
 def test_cases_14_and_17_are_flat():

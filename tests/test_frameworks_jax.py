@@ -10,8 +10,8 @@ import pytest
 
 import coadjoint as cj
 from derivative_helpers import ROBOTS, complex_step
+from laws import relative
 from random_robots import ONE_SCREW, random_robot
-from test_dynamics import relative
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

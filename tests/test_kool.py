@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coadjoint as cj
+from acceptance import load
 from coadjoint.dynamics import kool
 from coadjoint.errors import ModelError
 from coadjoint.lie import se3
+from laws import derivative
 from random_robots import ONE_SCREW, random_robot, random_velocity
-from test_cases import load
-from test_dynamics import derivative
 
 
 @pytest.mark.parametrize("way", ["as written", pytest.param("native", marks=pytest.mark.native)])

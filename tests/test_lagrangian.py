@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from acceptance import check, load
 from coadjoint.dynamics import lagrangian
 from coadjoint.dynamics.factorisation import body_factors, link_transformation, space_factors
+from laws import COORDINATES, central, relative
 from random_robots import ONE_SCREW, random_robot
-from test_cases import check, load
-from test_christoffel import COORDINATES
-from test_dynamics import relative
 
 
 @pytest.fixture(params=range(9))
@@ -102,13 +101,6 @@ def chain():
     robot = random_robot(rng, 6, ONE_SCREW, tree=False)
     A, _ = cj.space_screws(robot, robot.link_names[-1])
     return A, robot.random(rng), rng.normal(size=6)
-
-
-def central(fn, x, k, h=1e-3):
-    """∂fn/∂x_k by central differences of eighth order."""
-    weights = ((1, 8 / 5), (2, -2 / 5), (3, 8 / 105), (4, -1 / 140))
-    e = np.eye(len(x))[k] * h
-    return sum(w * (fn(x + n * e) - fn(x - n * e)) for n, w in weights) / (2 * h)
 
 
 def test_proposition_1(chain):

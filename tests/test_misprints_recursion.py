@@ -11,19 +11,10 @@ from scipy.linalg import expm
 
 import coadjoint as cj
 from coadjoint.lie import inertia, se3, so3
+from laws import rate, relative
 from random_robots import ONE_SCREW, random_inertia, random_pose, random_robot
 
 HOLDS, FAILS = 1e-9, 1e-2
-WEIGHTS = ((1, 8 / 5), (2, -2 / 5), (3, 8 / 105), (4, -1 / 140))
-
-
-def relative(x, y):
-    return np.max(np.abs(np.asarray(x) - y)) / np.max(np.abs(y))
-
-
-def rate(fn, h=2e-3):
-    """d/dt fn(t) at 0 by central differences of eighth order."""
-    return sum(w * (fn(k * h) - fn(-k * h)) for k, w in WEIGHTS) / (2 * h)
 
 
 @pytest.fixture(scope="module")

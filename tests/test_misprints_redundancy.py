@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from acceptance import load
 from coadjoint import redundancy as rd
 from coadjoint.geometry import flat_coordinates
 from coadjoint.lie import se3
+from laws import close, derivative
 from redundant_robots import PLANAR, balanced_3r, case_24, ppr_with_rotor, pprr, with_wheels
-from test_cases import load
-from test_dynamics import derivative
-from test_lift import close
 
 
 def spectral_root(M):

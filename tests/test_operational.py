@@ -8,8 +8,8 @@ import pytest
 import coadjoint as cj
 from coadjoint import redundancy as rd
 from coadjoint.errors import CoadjointError
-from test_dynamics import derivative
-from test_lift import close, redundant
+from laws import close, derivative
+from redundant_robots import redundant
 
 POSITION, TURN = rd.Task("tip", (3, 4, 5)), rd.Task("tip", (0, 1, 2))
 

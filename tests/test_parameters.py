@@ -7,9 +7,8 @@ import coadjoint as cj
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.trace.trace import trace
 from derivative_helpers import complex_step
+from laws import relative, state
 from random_robots import ONE_SCREW, random_robot
-from test_derivatives import state
-from test_dynamics import relative
 
 ALL = (
     "inertial",

@@ -13,8 +13,8 @@ from coadjoint.cli import main
 from coadjoint.errors import CoadjointError
 from coadjoint.geometry import inner_product
 from coadjoint.redundancy.conditions import regular_configurations
-from redundant_robots import PLANAR, balanced_3r, case_24, panda_circle, ppr_with_rotor, pprr, with_wheels
-from test_lift import close, redundant
+from laws import close
+from redundant_robots import PLANAR, balanced_3r, case_24, panda_circle, ppr_with_rotor, pprr, redundant, with_wheels
 
 # --- the counterexamples of Altafini's claims, and the example for them
 

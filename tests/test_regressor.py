@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from laws import relative, state
 from random_robots import random_robot
-from test_derivatives import state
-from test_dynamics import relative
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3, 1, 2)])

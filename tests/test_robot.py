@@ -431,7 +431,8 @@ def test_equality_is_of_content():
     assert hash(one) == hash(two)
     assert len({one, two, everything(15)}) == 2
     assert one != one.with_gravity((0, 0, 0))
-    assert one != one.with_joint("j0", effort=5.0) or one.links[0].joint.kind == "fixed"
+    moving = next(link.joint.name for link in one.links if link.joint.kind != "fixed")
+    assert one != one.with_joint(moving, effort=5.0)
     assert one != "random"
 
 

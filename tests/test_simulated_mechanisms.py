@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import fsolve
 
+import acceptance
 import coadjoint as cj
 from coadjoint import Constraint, Contact
 from coadjoint.lie import quaternion
@@ -29,7 +27,6 @@ from simulated_mechanisms import (
 )
 
 pytestmark = pytest.mark.native
-CASES = Path(__file__).parents[1].parent / "shared" / "cases"
 
 
 @pytest.mark.parametrize("method", ["adaptive", "variational", "symplectic"])
@@ -55,12 +52,8 @@ def test_chaplygins_sleigh(method):
 
 
 def test_case_19_over_time():
-    path = CASES / "19_chaplygin_sleigh.json"
-    if not path.exists():
-        pytest.skip("case 19 is not at hand")
-    case = json.loads(path.read_text(encoding="utf-8"))
-    m = case["model"]
-    robot = cj.Robot.from_screws(m["A"], m["M"], m["mass"], m["inertia"], m["parent"], gravity=m["gravity"])
+    case = acceptance.read(19)
+    robot = acceptance.robot(case["model"])
     edge = Constraint.from_jacobian(lambda q: np.stack([-np.sin(q[2]), np.cos(q[2]), 0.0 * q[2]])[None])
     found = cj.simulate(robot, case["inputs"]["q"], case["inputs"]["qd"], [0.0, case["inputs"]["T"]], constraints=edge)
     np.testing.assert_allclose(found.q[-1], case["expected"]["q_at_T_force_free"], atol=case["tolerance"]["trajectory_atol"])

@@ -9,7 +9,6 @@ to its, so that a mass matrix must be Pᵀ M P and forces Pᵀ τ; P and the mim
 by the standard library, not by ours.
 """
 
-import importlib.metadata
 import warnings
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 import coadjoint as cj
 from coadjoint.errors import ModelWarning, SingularMassMatrixError
 from coadjoint.robot.urdf_write import to_urdf
+from models import urdf_files
 
 pin = pytest.importorskip("pinocchio")
 
@@ -31,16 +31,7 @@ EMPTY = "ur_description/urdf/ur3.urdf"
 """A <robot> without a name and without a single link, which Pinocchio refuses: there is nothing to compare."""
 
 
-def _files() -> dict[str, Path]:
-    try:
-        files = importlib.metadata.distribution("example-robot-data").files or []
-    except importlib.metadata.PackageNotFoundError:
-        return {}
-    paths = [Path(str(f.locate())).resolve() for f in files if f.suffix == ".urdf"]
-    return {"/".join(path.parts[-3:]): path for path in sorted(paths)}
-
-
-FILES = _files()
+FILES = urdf_files()
 if not FILES:
     pytest.skip("example-robot-data is not installed", allow_module_level=True)
 
