@@ -119,14 +119,11 @@ def test_09_massless_link():
 
 
 def test_09_singular_where_the_mass_lies_on_the_axis():
-    """Not a number, or an error: never a wrong acceleration."""
+    """An error that names the joint, never a wrong acceleration."""
     case = load(9)
     q = np.array([0.3, np.pi / 2])
-    try:
-        a = cj.forward_dynamics(case.robot, q, case.inputs.qd, np.ones(2))
-    except cj.errors.SingularMassMatrixError:
-        return
-    assert not np.all(np.isfinite(a))
+    with pytest.raises(cj.errors.SingularMassMatrixError, match="joint 'joint1' moves no mass"):
+        cj.forward_dynamics(case.robot, q, case.inputs.qd, np.ones(2))
 
 
 def test_13_torques_belong_to_their_linearisation():

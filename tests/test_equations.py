@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.linalg import block_diag, expm
@@ -14,7 +12,9 @@ from coadjoint.lie import inertia, se3, so3
 from laws import rate
 from random_robots import ONE_SCREW, random_inertia, random_pose, random_robot
 
-close = partial(laws.close, tolerance=1e-12)
+
+def close(found, expected, tolerance=1e-12):
+    laws.close(found, expected, tolerance)
 
 
 @pytest.fixture(params=range(3))

@@ -311,7 +311,7 @@ def test_mimic_joints_in_pinocchio(pin):
         again = to_pin.from_pinocchio(model)
         assert {again.links[i].joint.name for i in again.mimics} == {robot.links[i].joint.name for i in robot.mimics}
         assert_agrees_with_pinocchio(pin, again, model, states=20)
-    assert written >= 3
+    assert 3 <= written < 6  # both happen
 
 
 def ancestors(robot: cj.Robot, i: int) -> list[int]:

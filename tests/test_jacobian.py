@@ -15,7 +15,10 @@ from random_robots import ALL_KINDS, MOVING, random_joint, random_robot
 
 REFERENCES = ("body", "space", "world")
 derivative = partial(laws.derivative, h=2e-3)
-assert_close = partial(laws.close, tolerance=1e-10)
+
+
+def assert_close(found, expected, tolerance=1e-10):
+    laws.close(found, expected, tolerance)
 
 
 def twist(T, rate, reference):

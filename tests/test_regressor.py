@@ -92,7 +92,7 @@ def test_native_equals_as_written(monkeypatch):
 
 
 def test_pinocchios_regressor():
-    peers = pytest.importorskip("test_urdf_peers")
+    peers = pytest.importorskip("pinocchio_helpers")
     order = np.array([0, 1, 2, 3, 4, 5, 7, 6, 8, 9])  # Ixx Ixy Iyy Ixz Iyz Izz there
     chosen = [name for name in peers.FILES if any(part in name for part in ("panda.urdf", "ur5_robot", "talos_left", "romeo.urdf"))]
     assert chosen

@@ -54,7 +54,7 @@ def test_compiled():
 
 def test_forward_dynamics_derivatives_of_pinocchio_on_its_robots():
     """Every URDF file of `example-robot-data` whose mass matrix is regular, with a fixed or a free base in turn."""
-    peers = pytest.importorskip("test_urdf_peers")
+    peers = pytest.importorskip("pinocchio_helpers")
     compared = 0
     for number, (name, path) in enumerate(peers.FILES.items()):
         if name == peers.EMPTY:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import inspect
 
 import numpy as np
@@ -13,6 +12,7 @@ import coadjoint as cj
 from coadjoint.errors import CoadjointError, ModelError, UnknownNameError
 from coadjoint.lie import inertia, quaternion
 from coadjoint.robot import zoo
+from models import urdf_files
 
 GRAVITY = 9.81
 
@@ -64,11 +64,10 @@ def test_panda_at_its_ready_pose():
 def test_panda_against_its_urdf():
     """Kinematics, limits and names of another description of the same arm."""
     pin = pytest.importorskip("pinocchio")
-    try:
-        files = importlib.metadata.distribution("example-robot-data").files or []
-    except importlib.metadata.PackageNotFoundError:
+    files = urdf_files()
+    if not files:
         pytest.skip("example-robot-data is not installed")
-    path = next(file.locate() for file in files if file.name == "panda.urdf")
+    path = next(path for path in files.values() if path.name == "panda.urdf")
     robot, model = zoo.make("panda"), pin.buildModelFromUrdf(str(path))
     frame = model.getFrameId("panda_link8")
     work = model.createData()
