@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import coadjoint as cj
 
@@ -19,6 +21,26 @@ def urdf_files() -> dict[str, Path]:
         return {}
     paths = [Path(str(f.locate())).resolve() for f in files if f.suffix == ".urdf"]
     return {"/".join(path.parts[-3:]): path for path in sorted(paths)}
+
+
+FEW = (
+    "panda.urdf",
+    "ur5_robot.urdf",
+    "hyq_no_sensors.urdf",
+    "solo12.urdf",
+    "talos_reduced.urdf",
+    "romeo_laas_small.urdf",
+    "double_pendulum_continuous.urdf",
+    "iris_simple.urdf",
+    "tiago_no_hand.urdf",
+    "ur3.urdf",
+)
+"""Arms, quadrupeds, humanoids; with mimic and continuous joints, without joints, without mass at a joint, without links."""
+
+
+def slow_but_few(files: Iterable[str]) -> list:
+    """Parameters of a test: every file, all but the few marked slow."""
+    return [name if name.rpartition("/")[2] in FEW else pytest.param(name, marks=pytest.mark.slow) for name in files]
 
 
 def mjcf_files() -> dict[str, Path]:

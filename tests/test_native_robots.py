@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
 import coadjoint as cj
 from laws import fresh, relative
-from models import mjcf_files, urdf_files
+from models import mjcf_files, slow_but_few, urdf_files
 
 FILES, SUITE = urdf_files(), mjcf_files()
 EMPTY = "ur_description/urdf/ur3.urdf"
@@ -25,7 +23,7 @@ def states(robot, seed=0):
     return robot.random(rng, 5), *rng.normal(size=(2, 5, robot.nv))
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", slow_but_few(FILES))
 def test_inverse_dynamics_of_every_urdf(monkeypatch, name):
     """With fixed and free bases in turn."""
     index = list(FILES).index(name)
@@ -39,13 +37,11 @@ def test_inverse_dynamics_of_every_urdf(monkeypatch, name):
     assert not native.size or relative(native, written) < 1e-13
 
 
-# The rest takes minutes to compile: run with COADJOINT_EVERY=1 when kernels change.
-CHOSEN = ("panda.urdf", "hyq_no_sensors.urdf", "ur5_robot.urdf", "solo12.urdf", "talos_reduced.urdf")
-SOME = [name for name in FILES if "COADJOINT_EVERY" in os.environ or name.rpartition("/")[2] in CHOSEN]
-MODELS = {**{name: FILES[name] for name in SOME}, **{name: SUITE[name] for name in ("cheetah", "fish") if name in SUITE}}
+REGULAR = [name for name in FILES if name not in (EMPTY, *SINGULAR)]
+MODELS = {**FILES, **SUITE}
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in (EMPTY, *SINGULAR)])
+@pytest.mark.parametrize("name", [*slow_but_few(REGULAR), *(name for name in ("cheetah", "fish") if name in SUITE)])
 def test_mass_matrix_and_forward_dynamics(monkeypatch, name):
     """Accelerations differ by rounding times the condition of the mass matrix."""
     robot = cj.load(MODELS[name])

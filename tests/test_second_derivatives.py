@@ -18,6 +18,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SMALL)
 def test_inverse_dynamics_in_sixty_digits(kind):
     rng = np.random.default_rng(3)

@@ -151,7 +151,13 @@ def test_small_robots_of_the_zoo(name, parameters):
     assert_same(e(q, v), robot, q, v)
 
 
-LARGE = [("puma560", "symbolic"), ("ur5e", "numeric"), ("panda", "numeric"), ("panda", "symbolic")]
+SLOW = pytest.mark.slow
+LARGE = [
+    ("puma560", "symbolic"),
+    pytest.param("ur5e", "numeric", marks=SLOW),
+    ("panda", "numeric"),
+    pytest.param("panda", "symbolic", marks=SLOW),
+]
 
 
 @pytest.mark.parametrize(("name", "parameters"), LARGE)
@@ -174,7 +180,7 @@ def test_random_trees_of_all_joints(seed, size, mimic):
 
 
 @pytest.mark.parametrize("parameters", ["numeric", "symbolic"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=SLOW) for seed in (1, 2))])
 def test_random_robots_with_a_free_joint(seed, parameters):
     robot = random_robot(seed, 2, ("free", "revolute"))
     q, v = states(robot, seed=seed)

@@ -11,6 +11,7 @@ import pytest
 import coadjoint as cj
 from coadjoint.errors import SingularMassMatrixError
 from coadjoint.robot.urdf_write import to_urdf
+from models import FEW, slow_but_few
 from pinocchio_helpers import EMPTY, FILES, STATES, SWAP, Peer, load, pin
 
 TOLERANCE = 1e-10
@@ -27,10 +28,15 @@ def assert_close(ours: np.ndarray, theirs: np.ndarray, what: str, small: float =
     assert error < TOLERANCE, f"{what}: relative error {error:.1e}"
 
 
-CASES = [(name, base) for name in FILES if name != EMPTY for base in ("fixed", "free")]
+CASES = [
+    pytest.param((name, base), id=f"{name}-{base}", marks=[] if name.rpartition("/")[2] in FEW else pytest.mark.slow)
+    for name in FILES
+    if name != EMPTY
+    for base in ("fixed", "free")
+]
 
 
-@pytest.fixture(params=CASES, ids="-".join, scope="module")
+@pytest.fixture(params=CASES, scope="module")
 def peer(request: pytest.FixtureRequest) -> Peer:
     name, base = request.param
     return Peer.of(FILES[name], base)
@@ -155,7 +161,7 @@ def test_forward_dynamics(peer: Peer) -> None:
     assert_close(cj.forward_dynamics(robot, q, v, tau, wrenches), np.reshape(theirs, v.shape), "forward dynamics", small=1.0)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", slow_but_few(FILES))
 def test_fixed_joints_kept_and_files_written_again(name: str) -> None:
     """The same mechanism in three ways: merged, with all its links, and written as URDF and read again."""
     robot, kept = (load(FILES[name], base="free", fixed_joints=choice) for choice in ("merge", "keep"))
