@@ -23,7 +23,7 @@ def parallel_tree(rng, n, tree=True) -> Robot:
     turn = se3.exp(np.concatenate([rng.normal(size=3), np.zeros(3)]))
     links = []
     for i in range(n):
-        mass, com, I = random_inertia(rng)  # noqa: E741
+        mass, com, I = random_inertia(rng)
         frame = se3.exp(np.concatenate([[0, 0, rng.uniform(-2, 2)], np.zeros(3)]))
         frame[:3, 3] = rng.uniform(0.2, 0.6, 3) * rng.choice([-1, 1], 3)
         point = rng.uniform(-0.2, 0.2, 3)
@@ -78,7 +78,7 @@ def test_ordinary_robots_are_not_balanced(name):
     found = balance(robot)
     assert not cj.is_balanced(robot)
     assert found.variation > 0.01
-    i, j, l = found.freedoms  # noqa: E741
+    i, j, l = found.freedoms
     M = cj.mass_matrix(robot, robot.random(0, 64))
     step = 1e-6 * np.eye(robot.nv)[l]
     change = cj.mass_matrix(robot, found.where + step) - cj.mass_matrix(robot, found.where - step)

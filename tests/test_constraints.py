@@ -147,7 +147,7 @@ def test_laws_of_constrained_motion(name, seed):
     # The force of the constraint does no work: the rate of energy is the power of τ.
     np.testing.assert_allclose(np.sum(force * v, -1), 0, atol=1e-10 * size)
     h = 1e-6
-    energy = lambda q, v: cj.kinetic_energy(robot, q, v) + cj.potential_energy(robot, q)  # noqa: E731
+    energy = lambda q, v: cj.kinetic_energy(robot, q, v) + cj.potential_energy(robot, q)
     ahead, behind = (energy(robot.integrate(q, s * h * v), v + s * h * a) for s in (1, -1))
     np.testing.assert_allclose((ahead - behind) / (2 * h), np.sum(tau * v, -1), rtol=1e-5, atol=1e-5 * size)
 
@@ -210,7 +210,7 @@ def test_connection_is_that_of_the_definition():
     """(26) from derivatives of P⊥ taken by differences; (27) for fields in D; and compatibility with the metric on D."""
     robot = robot_of(7, ("revolute", "prismatic"), 4, tree=False)
     constraint, q, h = Constraint.point(robot, "tip", "xz"), robot.random(0), 1e-5
-    N = lambda x: np.eye(robot.nv) - cj.constraint_projector(robot, constraint, x)  # noqa: E731
+    N = lambda x: np.eye(robot.nv) - cj.constraint_projector(robot, constraint, x)
     steps = h * np.eye(robot.nv)
     dN = np.stack([(N(q + s) - N(q - s)) / (2 * h) for s in steps], 1)  # i, j, k
     G = cj.connection(robot, q)
@@ -402,7 +402,7 @@ def test_native_is_as_written(part, monkeypatch):
     robot = robot_of(6, ("revolute", "prismatic", "spherical"), 5)
     constraint, rng = Constraint.all(make(robot) for make in list(MADE.values())[part::4]), np.random.default_rng(0)
     q, v = robot.random(rng, (2, 3)), random_velocity(robot, rng, (3,))
-    run = lambda: [  # noqa: E731
+    run = lambda: [
         constraint.residual(robot, q),
         constraint.jacobian(robot, q),
         constraint.bias(robot, q, v),

@@ -92,7 +92,7 @@ def test_curvature_without_the_tensor(case):
     vector = curvature_operator(robot, q, x, y, z)
     assert np.max(np.abs(np.einsum("...ij,...j->...i", M, vector) - lowered)) < 1e-9 * np.max(np.abs(R))
     above = np.einsum("...ijkl,...i,...j,...k,...l->...", R, x, y, x, y)
-    inner = lambda a, b: inner_product(robot, q, a, b)  # noqa: E731
+    inner = lambda a, b: inner_product(robot, q, a, b)
     assert relative(cj.sectional_curvature(robot, q, x, y), above / (inner(x, x) * inner(y, y) - inner(x, y) ** 2)) < 1e-9
 
 
@@ -111,11 +111,11 @@ def test_covariant_derivative(case):
     n = robot.nv
     x, y, z = rng.normal(size=(3, n))
     dy, dz = rng.normal(size=(2, n, n))
-    fields = lambda p: (y + dy @ p, z + dz @ p)  # noqa: E731
-    D = lambda a, b, db: cj.covariant_derivative(robot, q, a, b, db)  # noqa: E731
+    fields = lambda p: (y + dy @ p, z + dz @ p)
+    D = lambda a, b, db: cj.covariant_derivative(robot, q, a, b, db)
     # along X the fields have components y + dy·(t x) to first order, and that is all a derivative sees
     change = rate(lambda t: inner_product(robot, robot.integrate(q, t * x), *fields(t * x)), 1e-3)
-    inner = lambda a, b: inner_product(robot, q, a, b)  # noqa: E731
+    inner = lambda a, b: inner_product(robot, q, a, b)
     assert relative(inner(D(x, y, dy), z) + inner(y, D(x, z, dz)), change) < 1e-8
     bracket = dz @ y - dy @ z + np.einsum("kij,i,j->k", structure_constants(robot), y, z)
     torsion = D(y, z, dz) - D(z, y, dy) - bracket
@@ -131,7 +131,7 @@ def test_divergence_is_the_rate_of_volume(seed):
     robot = random_robot(rng, 4, COORDINATES)
     q = robot.random(rng)
     y, dy = rng.normal(size=robot.nv), rng.normal(size=(robot.nv, robot.nv))
-    log_volume = lambda p: 0.5 * np.linalg.slogdet(cj.mass_matrix(robot, p))[1]  # noqa: E731
+    log_volume = lambda p: 0.5 * np.linalg.slogdet(cj.mass_matrix(robot, p))[1]
     expected = np.trace(dy) + frame_derivative(robot, log_volume, q) @ y
     assert divergence(robot, q, y, dy) == pytest.approx(expected, rel=1e-9)
 
@@ -202,7 +202,7 @@ def test_a_body_in_the_plane_is_flat():
 
 def test_mimic_joints_are_a_surface_in_the_space_of_the_tree():
     """A planar 2R whose second joint repeats the first is a curve, without curvature; with a third joint it is a surface with some."""
-    link = lambda n, parent, **o: cj.Link.solid(  # noqa: E731
+    link = lambda n, parent, **o: cj.Link.solid(
         f"l{n}", parent, cj.Joint.revolute(name=f"j{n}", **o), np.eye(4) + 0.5 * np.eye(4, k=3), mass=1.0, com=(0.3, 0, 0)
     )
     curve = cj.Robot("curve", [link(1, "base"), link(2, "l1", mimic=cj.Mimic("j1", 1.0))])

@@ -126,7 +126,7 @@ def test_reactions_hold_the_joint_forces(case):
 def test_momentum_changes_by_what_acts_from_outside(case):
     """d(momentum)/dt = weight + the reaction of the base, here with wrenches zero: Σ over the joints at the base."""
     robot, q, v, a, _ = case
-    momentum = lambda t: cj.momentum(robot, robot.integrate(q, t * v), v + t * a)  # noqa: E731
+    momentum = lambda t: cj.momentum(robot, robot.integrate(q, t * v), v + t * a)
     F, poses = cj.joint_reactions(robot, q, v, a), cj.forward_kinematics(robot, q)
     outside = 0
     for i, parent in enumerate(robot.parents):

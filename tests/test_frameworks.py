@@ -74,7 +74,7 @@ def test_jax_single_precision_stays_single():
 def test_jax_derivative_by_parameters(jax):
     """∂τ/∂parameters by tracing the robot's own numbers; τ is linear in them."""
     robot, q, v, a = state(1, n=4)
-    torque = lambda p: cj.inverse_dynamics(robot.with_numbers(inertias=p), q[0], v[0], a[0])  # noqa: E731
+    torque = lambda p: cj.inverse_dynamics(robot.with_numbers(inertias=p), q[0], v[0], a[0])
     inertial = jax.jacfwd(torque)(jax.numpy.asarray(robot.inertias))
     without = cj.inverse_dynamics(robot.with_inertial_parameters(np.zeros(10 * robot.n_links)), q[0], v[0], a[0])
     tau = np.einsum("tij,ij->t", np.asarray(inertial), robot.inertias) + without

@@ -180,7 +180,7 @@ def test_parallel_vectors_keep_lengths_and_angles(moving):
 def test_transport_round_a_cap_turns_by_its_area():
     """On a sphere a vector comes back turned by the solid angle 2π (1 - sin b) of the cap north of the latitude b."""
     robot, latitude = load(9).robot, 0.5
-    circle = lambda t: (np.array([t, -latitude]), np.array([1.0, 0.0]))  # noqa: E731
+    circle = lambda t: (np.array([t, -latitude]), np.array([1.0, 0.0]))
     start = np.array([1.0, 0.0])
     end = parallel_transport(robot, circle, start, 2 * np.pi)
     size = np.sqrt(np.diag(cj.mass_matrix(robot, [0.0, -latitude])))

@@ -112,9 +112,9 @@ def test_proposition_1(chain):
 
 def test_proposition_2(chain):
     A, x, B = chain
-    for i, j, k, l in [(1, 4, 2, 3), (1, 4, 3, 2), (0, 5, 4, 1), (1, 4, 2, 2), (2, 4, 1, 3), (1, 3, 2, 4), (1, 4, 1, 4)]:  # noqa: E741
+    for i, j, k, l in [(1, 4, 2, 3), (1, 4, 3, 2), (0, 5, 4, 1), (1, 4, 2, 2), (2, 4, 1, 3), (1, 3, 2, 4), (1, 4, 1, 4)]:
         found = lagrangian.adjoint_second_derivative(A, x, i, j, k, l, B)
-        first = lambda y: lagrangian.adjoint_derivative(A, y, i, j, k, B)  # noqa: B023, E731
+        first = lambda y: lagrangian.adjoint_derivative(A, y, i, j, k, B)  # noqa: B023
         np.testing.assert_allclose(found, central(first, x, l), atol=1e-10)
 
 

@@ -127,7 +127,7 @@ def test_denavit_hartenberg():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.uniform(-1, 1, 4), rng.uniform(0.1, 0.5, (4, 2)), rng.uniform(0.3, 1.2, 4)])
     bodies = {"masses": [1.0, 2.0, 1.5, 0.5], "coms": rng.normal(size=(4, 3)) * 0.1, "inertias": np.eye(3) * 0.02}
-    make = lambda rows: cj.robot_from_dh(rows, "modified", "RPRR", tool=np.eye(4), **bodies)  # noqa: E731
+    make = lambda rows: cj.robot_from_dh(rows, "modified", "RPRR", tool=np.eye(4), **bodies)
     robot, changed = make(rows), rows + 0.05 * rng.normal(size=(4, 4))
     found = robot.parameters("dh:tip").reshape(-1, 4)
     assert robot.parameter_names("dh:tip")[:5] == ("joint1.theta", "joint1.d", "joint1.a", "joint1.alpha", "joint2.theta")
@@ -256,7 +256,7 @@ def test_jax_through_the_parameters():
         q, v, a = state(robot, np.random.default_rng(0))
         for name in ("lengths", "axes"):
             x = jax.numpy.asarray(robot.parameters(name))
-            torque = lambda x, name=name: cj.inverse_dynamics(robot.with_parameters(name, x), *map(jax.numpy.asarray, (q, v, a)))  # noqa: E731
+            torque = lambda x, name=name: cj.inverse_dynamics(robot.with_parameters(name, x), *map(jax.numpy.asarray, (q, v, a)))
             found = jax.jit(jax.jacfwd(torque))(x)
             assert relative(np.asarray(found), cj.derivative(cj.inverse_dynamics, robot, name)(q, v, a)) < 1e-12
     finally:

@@ -53,7 +53,7 @@ def test_the_law_of_lagrange():
     rng = np.random.default_rng(5)
     robot = random_robot(rng, 4, ("revolute", "prismatic", "helical"), tree=False)
     q, v, a = state(robot, rng)
-    energy = lambda robot, q, v: cj.kinetic_energy_regressor(robot, q, v) - cj.potential_energy_regressor(robot, q)  # noqa: E731
+    energy = lambda robot, q, v: cj.kinetic_energy_regressor(robot, q, v) - cj.potential_energy_regressor(robot, q)
     by_v = cj.differential(energy, "v")
     rate = np.einsum("pij,j->pi", cj.derivative(by_v, robot, "q")(q, v), v) + np.einsum(
         "pij,j->pi", cj.derivative(by_v, robot, "v")(q, v), a

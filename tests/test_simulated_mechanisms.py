@@ -234,7 +234,7 @@ def test_the_limit_cycle_of_the_compass_walker():
             turn = np.sin(y[0] - slope)
             return [y[2], y[3], turn, turn + y[2] ** 2 * np.sin(y[1]) - np.cos(y[0] - slope) * np.sin(y[1])]
 
-        strike = lambda t, y: y[1] - 2 * y[0] if y[0] < -0.05 else -1.0  # noqa: E731
+        strike = lambda t, y: y[1] - 2 * y[0] if y[0] < -0.05 else -1.0
         strike.terminal, strike.direction = True, 1
         c = np.cos(2 * state[0])
         y = [state[0], 2 * state[0], state[1], (1 - c) * state[1]]
@@ -293,7 +293,7 @@ def test_a_table_with_a_moving_load_stays_where_it_is():
     feet = Constraint.all(Constraint.point(robot, f"foot{k}", "z", at=0.0) for k in range(4))
     q = robot.neutral()
     q[2] = 0.1
-    load = lambda robot, q, v, t: np.array([2 * np.sin(3 * t), 3 * np.cos(2 * t), 0, 0, 0, 0])  # noqa: E731
+    load = lambda robot, q, v, t: np.array([2 * np.sin(3 * t), 3 * np.cos(2 * t), 0, 0, 0, 0])
     for e in (0.0, 0.5):
         found = cj.simulate(robot, q, np.zeros(6), np.linspace(0, 1.0, 21), load, events=Contact(feet, e))
         assert np.abs(found.v).max() < 1e-9

@@ -329,7 +329,7 @@ def compiler(tmp_path_factory):
 def test_c_compiled(name, parameters, what, compiler):
     robot, e, q, v = written(name, parameters, what)
     library = compiler(e.c(), f"{name}_{parameters}")
-    pointer = lambda x: ctypes.c_void_p(x.ctypes.data)  # noqa: E731
+    pointer = lambda x: ctypes.c_void_p(x.ctypes.data)
     p = np.array([x.value for x in e.parameters])
     computed = {}
     for quantity, array in e.arrays.items():
