@@ -213,6 +213,7 @@ def test_counterweights_make_the_mass_matrix_constant(name):
     assert cj.is_balanced(result.robot)
     assert result.balance[0].variation > 0.1
     added = result.robot.inertias - robot.inertias
+    assert result.weights
     for weight in result.weights:
         ten = inertia.from_body(weight.mass, weight.center, weight.inertia)
         np.testing.assert_allclose(added[robot.link_index(weight.link)], ten, atol=1e-12)
@@ -267,6 +268,7 @@ def test_least_squares_are_least():
     result = counterweights(robot, ["link2", "link3"], max_mass=30.0, grid=3)
     assert not result.exact
     assert result.residual[1] < 0.6 * result.residual[0]
+    assert result.weights
     assert all(w.mass <= 30.0 for w in result.weights)
 
     def residual(parameters):
