@@ -9,7 +9,7 @@ import random
 import mpmath as mp
 import numpy as np
 
-from coadjoint.kernel.graph import ARITY, Graph
+from coadjoint.kernel.graph import Graph
 from coadjoint.kernel.runtime.native import NativeFunction, _Kernel, compile_graph
 from coadjoint.kernel.runtime.target import host
 
@@ -41,22 +41,6 @@ def of_one_node(op, n=1):
     """The graph of an operation on scalars."""
     make = Maker(*[()] * n)
     return make.graph([make(op, *[x[0] for x in make.inputs])], shapes=[()], name=op)
-
-
-def well_formed(graph):
-    """Arguments come before their node, as many as the operation takes; truth values feed only truth values and where."""
-    truths = {"lt", "le", "eq", "and", "or", "not"}
-    assert len(graph.op) == len(graph.args) == len(graph.value)
-    used = {k for row in graph.outputs for k in row}
-    for k, (op, args) in enumerate(zip(graph.op, graph.args, strict=True)):
-        assert all(0 <= j < k for j in args)
-        assert ARITY[op] in (len(args), -1)
-        used.update(args)
-        for place, j in enumerate(args):
-            assert (graph.op[j] in truths) == (op in {"and", "or", "not"} or (op == "where" and place == 0))
-    assert used == set(range(len(graph)))  # nothing dead
-    assert all(graph.op[k] not in truths for row in graph.outputs for k in row)
-    return graph
 
 
 SMOOTH = ["add", "sub", "mul", "mul", "neg", "sin", "cos", "root", "quotient", "atan2", "exp", "log"]

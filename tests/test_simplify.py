@@ -13,8 +13,7 @@ from coadjoint.kernel.passes.rewrite import cost
 from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace import symbols as xs
 from coadjoint.kernel.trace.trace import trace
-from graph_helpers import well_formed
-from kernel_helpers import PROGRAM, bodies, exact, newton_euler, programs, run
+from kernel_helpers import PROGRAM, bodies, exact, newton_euler, programs, run, well_formed
 
 RNG = np.random.default_rng(5)
 ADDITIONS = ("add", "sub", "neg")

@@ -13,8 +13,7 @@ from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.trace import symbols as xs
 from coadjoint.kernel.trace.expr import Expr
 from coadjoint.kernel.trace.trace import trace
-from graph_helpers import well_formed
-from kernel_helpers import programs, run
+from kernel_helpers import programs, run, well_formed
 
 
 def agrees(fn, *inputs, tolerance=1e-13):

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
-from ._version import __version__
+from . import __version__
 from .errors import CoadjointError, ModelWarning
 
 ROBOT = "a bundled robot (see `coadjoint zoo`) or a file: .urdf, .xml (MJCF), .json"
