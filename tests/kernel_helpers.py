@@ -5,6 +5,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coadjoint import arrays
+from coadjoint.kernel.graph import ARITY
 from coadjoint.kernel.passes.evaluate import evaluate
 
 PROGRAM = {
@@ -95,6 +96,22 @@ def difference_quotient(graph, output, k, *inputs):
                 ends.append(exact(graph, *inputs[:k], moved, *inputs[k + 1 :])[output])
             columns.append((ends[0] - ends[1]) / (2 * h))
         return np.stack(columns, axis=-1).reshape(graph.output_shapes[output] + x.shape)
+
+
+def well_formed(graph):
+    """Arguments come before their node, as many as the operation takes; truth values feed only truth values and where."""
+    truths = {"lt", "le", "eq", "and", "or", "not"}
+    assert len(graph.op) == len(graph.args) == len(graph.value)
+    used = {k for row in graph.outputs for k in row}
+    for k, (op, args) in enumerate(zip(graph.op, graph.args, strict=True)):
+        assert all(0 <= j < k for j in args)
+        assert ARITY[op] in (len(args), -1)
+        used.update(args)
+        for place, j in enumerate(args):
+            assert (graph.op[j] in truths) == (op in {"and", "or", "not"} or (op == "where" and place == 0))
+    assert used == set(range(len(graph)))  # nothing dead
+    assert all(graph.op[k] not in truths for row in graph.outputs for k in row)
+    return graph
 
 
 # A chain of revolute joints about z by the plain recursion of Newton and Euler, angular and linear parts apart.

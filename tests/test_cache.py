@@ -90,7 +90,9 @@ def test_loading_needs_no_llvm(folder):
 import sys
 sys.path.insert(0, {tests!r})
 import numpy as np
-from test_cache import GRAPH, X
+from graph_helpers import SMOOTH, random_graph
+GRAPH = random_graph(1, 40, shapes=((3,),), out=((4,),), ops=SMOOTH)
+X = np.random.default_rng(0).uniform(-1, 1, (9, 3))
 for name in [m for m in sys.modules if m.startswith("llvmlite.") or "kernel.emit" in m or "kernel.schedule" in m]:
     del sys.modules[name]
 from coadjoint.kernel.runtime import elf, native

@@ -8,8 +8,8 @@ import pytest
 import coadjoint as cj
 from coadjoint.lie import se3
 from coadjoint.robot.canonical import canonical
+from laws import relative
 from random_robots import random_robot
-from test_dynamics import relative
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -42,7 +42,7 @@ def test_poses_are_those_of_the_moved_frames():
 
 def test_constants_vanish():
     """An arm whose neighbouring axes are at right angles or parallel has placements of 0 and ±1 but for its lengths."""
-    link = lambda k, axis, at: cj.Link.solid(  # noqa: E731
+    link = lambda k, axis, at: cj.Link.solid(
         f"l{k}",
         "base" if k == 0 else f"l{k - 1}",
         cj.Joint.revolute(axis),

@@ -7,6 +7,7 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from . import errors, lie
+from ._version import __version__ as __version__
 from .arrays import where
 from .dynamics import (
     bias_force,
@@ -58,8 +59,6 @@ from .kinematics import (
 )
 from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
-
-__version__ = "0.1.0"
 
 _LATER = {
     "compiling": ("compile", "trace"),

@@ -110,7 +110,7 @@ def _curved(robot: Robot, q: np.ndarray, M: np.ndarray) -> tuple[float, float, n
     scale = np.einsum("ik,jl->ijkl", lengths, lengths) + np.einsum("il,jk->ijkl", lengths, lengths)
     ratio = np.divide(np.abs(R), scale, out=np.zeros_like(R), where=scale > 0)
     values = np.linalg.eigvalsh(M)
-    i, j, k, l = (int(x) for x in np.unravel_index(np.argmax(ratio), R.shape))  # noqa: E741
+    i, j, k, l = (int(x) for x in np.unravel_index(np.argmax(ratio), R.shape))
     return float(ratio[i, j, k, l]), max(TOLERANCE, ROUNDING * float(values[-1] / values[0])), q, (i, j, k, l)
 
 

@@ -22,7 +22,7 @@ class Geodesic:
         """q (..., nq), v (..., nv); span: times up to which it is wanted, before or after 0."""
         self.robot = robot
         self.q, self.v = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv))
-        rate = lambda t, y: list(flow.geodesic_rate(robot, *y))  # noqa: E731
+        rate = lambda t, y: list(flow.geodesic_rate(robot, *y))
         self._solution = flow.Solution(rate, [self.q, self.v], flow.times(span), "the geodesic")
 
     def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:

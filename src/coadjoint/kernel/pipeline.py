@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .._version import __version__
 from .dispatch import core_shape
 from .graph import Graph
 from .runtime.native import NativeError, available, build
@@ -39,8 +40,6 @@ def traced(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str, A
 @cache
 def source_stamp() -> str:
     """What tells this version of the library's own code from any other."""
-    from .. import __version__
-
     root = str(Path(__file__).parents[1])
     stats = []
     for folder, _, files in os.walk(root):

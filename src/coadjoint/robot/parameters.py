@@ -74,7 +74,7 @@ def with_parameters(robot: Robot, name: str, values: Array) -> Robot:
 
 def _remade(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
     """The robot with other numbers in its links, joints and frames, checked like those of any robot."""
-    get = lambda key: numbers.get(key, getattr(robot, key))  # noqa: E731
+    get = lambda key: numbers.get(key, getattr(robot, key))
     links = []
     for i, link in enumerate(robot.links):
         dofs = robot.tree_v_slices[i]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._version import __version__
 from ..graph import Graph
 
 
@@ -18,10 +19,8 @@ def surroundings() -> str:
     """A digest of all that decides which code a graph becomes here."""
     import llvmlite
 
-    import coadjoint
-
     digest = hashlib.blake2b(digest_size=16)
-    parts = [coadjoint.__version__, llvmlite.__version__, np.__version__, platform.python_version(), *_processor()]
+    parts = [__version__, llvmlite.__version__, np.__version__, platform.python_version(), *_processor()]
     for part in parts:
         digest.update(part.encode() + b"\0")
     for path in _sources():
