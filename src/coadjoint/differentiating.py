@@ -137,14 +137,14 @@ class _Place:
     """fn's results where some of its arguments and of the robot's numbers are free symbols, and the place these stand for."""
 
     def __init__(self, fn: Callable[..., Any], robot: Robot, given: dict[str, Any], chosen: Sequence[str]) -> None:
-        from .kernel.trace.builder import Table
+        from .kernel.trace.builder import GraphBuilder
         from .kernel.trace.expr import Expr
         from .kernel.trace.symbols import Symbols, symbols
         from .kernel.trace.trace import variables
 
         at = [given[x] if x in given else _number(robot, x) for x in chosen]
         arrays = [x for x in (*at, *given.values(), *(getattr(robot, x) for x in PARAMETERS)) if isinstance(x, Symbols)]
-        table = next((x.table for a in arrays for x in a.ravel().tolist() if isinstance(x, Expr)), None) or Table()
+        table = next((x.table for a in arrays for x in a.ravel().tolist() if isinstance(x, Expr)), None) or GraphBuilder()
         self.shapes = [x.shape for x in at]
         self.at = symbols(concat([x.reshape(-1) for x in at]))
         self.free = variables(table, -1 - len(table.op), self.at.shape)

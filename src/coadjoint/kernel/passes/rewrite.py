@@ -10,14 +10,12 @@ import heapq
 import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import Any
 
 from ..graph import Graph
-from ..trace import functions
-from ..trace.builder import Table
-from ..trace.expr import Expr, expr
+from ..trace.builder import GraphBuilder
+from ..trace.functions import folded
 from ..trace.trace import reachable
-from .polynomial import SUMS, Builder, Polynomial, polynomial, pythagoras, united
+from .polynomial import SUMS, Builder, Polynomial, ordinary, polynomial, pythagoras, united
 
 _WAYS = ((True, True), (True, False), (False, True))
 """How a polynomial is built: whether constants come out before atoms, and whether atoms come out."""
@@ -67,7 +65,7 @@ class Rewrite:
         size = self.size = len(self.table.op)
         self.uses = [0] * size
         for k in range(size):
-            if live[k] >= 0:
+            if k in live:
                 for j in self.table.args[k]:
                     self.uses[j] += 1
         for row in self.outputs:
@@ -253,7 +251,7 @@ class Rewrite:
         op, args, value = table.op, [tuple(map(self.find, row)) for row in table.args], table.value
         outputs = [[self.find(k) for k in row] for row in self.outputs]
         order = _ordered(args, [k for row in outputs for k in row], self.size)
-        final = Table()
+        final = GraphBuilder()
         number: dict[int, int] = {}
         for k in order:
             number[k] = folded(final, op[k], tuple(number[j] for j in args[k]), value[k])
@@ -309,7 +307,7 @@ def _ordered(args: Sequence[tuple[int, ...]], roots: Sequence[int], old: int) ->
     return order
 
 
-def _reread(graph: Graph) -> tuple[Table, list[int]]:
+def _reread(graph: Graph) -> tuple[GraphBuilder, list[int]]:
     """The nodes of the graph folded into a new table, and the number of each there.
 
     Divisions by constants, and by what more than one is divided by, become multiplications by the reciprocal.
@@ -318,14 +316,14 @@ def _reread(graph: Graph) -> tuple[Table, list[int]]:
     for op, args in zip(graph.op, graph.args, strict=True):
         if op == "div":
             divisors[args[1]] = divisors.get(args[1], 0) + 1
-    table = Table()
+    table = GraphBuilder()
     number: list[int] = []
     for op, args, value in zip(graph.op, graph.args, graph.value, strict=True):
         new = tuple([number[j] for j in args])
         if op == "div":
-            divisor = expr(table, new[1])
-            if not isinstance(divisor, Expr):
-                if divisor and math.isfinite(1.0 / divisor):
+            if table.op[new[1]] == "const":
+                divisor = table.value[new[1]]
+                if ordinary(divisor):
                     op, new = "mul", (new[0], table.const(1.0 / divisor))
             elif divisors[args[1]] > 1:
                 op, new = "mul", (new[0], table.div(table.const(1.0), new[1]))
@@ -335,23 +333,13 @@ def _reread(graph: Graph) -> tuple[Table, list[int]]:
     return table, number
 
 
-def _one_constant(table: Table, i: int, j: int) -> tuple[int, int]:
+def _one_constant(table: GraphBuilder, i: int, j: int) -> tuple[int, int]:
     """The factors c₁ and c₂·x as c₁·c₂ and x."""
     if table.op[j] == "const":
         i, j = j, i
     if table.op[i] == "const" and table.op[j] == "mul":
         a, b = table.args[j]
         for c, x in ((a, b), (b, a)):
-            if table.op[c] == "const":
+            if table.op[c] == "const" and ordinary(table.value[i]) and ordinary(table.value[c]):
                 return table.const(table.value[i] * table.value[c]), x
     return i, j
-
-
-def folded(table: Table, op: str, args: tuple[int, ...], value: Any) -> int:
-    """The node op(args), folded as in a trace."""
-    if op == "const":
-        return table.const(value)
-    if op in functions.OPERATIONS:
-        result = functions.OPERATIONS[op](*[expr(table, k) for k in args])
-        return result.index if isinstance(result, Expr) else table.const(float(result))
-    return table.node(op, args, value)

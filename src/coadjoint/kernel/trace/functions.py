@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import TraceError
-from .expr import Expr, Scalar, equal, less, less_equal, logical_and, logical_not, logical_or, node_of, scalar, where
+from .builder import GraphBuilder, quotient
+from .expr import Expr, Scalar, equal, expr, less, less_equal, logical_and, logical_not, logical_or, node_of, scalar, where
 
 __all__ = ["equal", "less", "less_equal", "logical_and", "logical_not", "logical_or", "where"]
 
@@ -132,11 +133,7 @@ def maximum(x: Scalar, y: Scalar) -> Scalar:
 def divide(x: Scalar, y: Scalar) -> Scalar:
     """x / y; of numbers as NumPy has it, x / 0 = ±inf."""
     x, y = scalar(x), scalar(y)
-    if type(y) is float and y == 0.0:
-        if type(x) is float:
-            return math.copysign(math.inf, x) * math.copysign(1.0, y) if x and not math.isnan(x) else math.nan
-        return Expr(x.table, x.table.div(x.index, x.table.const(y)))
-    return x / y
+    return quotient(x, y) if type(x) is float and type(y) is float else x / y
 
 
 def _number_power(x: float, exponent: float) -> float:
@@ -245,6 +242,16 @@ OPERATIONS: dict[str, Callable[..., Scalar]] = {
     "where": where,
 }
 """What each operation of a graph is on numbers and symbols."""
+
+
+def folded(table: GraphBuilder, op: str, args: tuple[int, ...], value: Any) -> int:
+    """The node op(args), folded as in a trace."""
+    if op == "const":
+        return table.const(value)
+    if op in OPERATIONS:
+        result = OPERATIONS[op](*[expr(table, k) for k in args])
+        return result.index if isinstance(result, Expr) else table.const(float(result))
+    return table.node(op, args, value)
 
 
 def spd_solve_block(A: Any, B: Any) -> list[list[Scalar]]:
