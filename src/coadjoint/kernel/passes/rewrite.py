@@ -6,7 +6,6 @@ the arguments of the roots are cut, the new nodes linked, the nodes that became 
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
@@ -15,6 +14,7 @@ from ..graph import Graph
 from ..trace.builder import GraphBuilder
 from ..trace.functions import folded
 from ..trace.trace import reachable
+from .order import Order, in_order
 from .polynomial import SUMS, Builder, Polynomial, ordinary, polynomial, pythagoras, united
 
 _WAYS = ((True, True), (True, False), (False, True))
@@ -61,6 +61,7 @@ class Rewrite:
         self.cut: set[int] = set()
         self.kept: set[int] = set()
         self.journal: list[tuple[int, int]] = []
+        self.order = Order(len(self.table.op))
         live = reachable(self.table.op, self.table.args, self.table.value, [k for row in self.outputs for k in row])[3]
         size = self.size = len(self.table.op)
         self.uses = [0] * size
@@ -121,8 +122,12 @@ class Rewrite:
         if best > present - 1e-9:
             self._undo(0)
             return False
+        size = len(self.table.op)
         built = self._build(variant, *way)
-        self._link(roots, built)
+        if self._link(roots, built) is None or not all(self._precedes(new, k) for k, new in zip(roots, built, strict=True)):
+            self._undo(0)
+            self._forget(size)
+            return False
         self._drop_unused()
         for k, new in zip(roots, built, strict=True):
             if k != new:
@@ -130,14 +135,29 @@ class Rewrite:
                 self.uses[k] = 0
         return True
 
+    def replace(self, old: int, new: int) -> None:
+        """Let `new` stand for `old` if it does not depend on it."""
+        if self.find(new) != old and self.order.put_before(new, old, self.table.args, self.find):
+            self.same[old] = new
+
+    def _precedes(self, new: int, old: int) -> bool:
+        """Whether `new` can be computed before `old`: then it can stand for it."""
+        return new == old or self.order.put_before(new, old, self.table.args, self.find, self.cut)
+
+    def _forget(self, size: int) -> None:
+        """Take back the nodes that were made last."""
+        for k in range(size, len(self.table.op)):
+            self.order.label.pop(k, None)
+        self.table.forget(size)
+        del self.uses[size:]
+
     def _try(self, roots: list[int], terms: list[Polynomial], constants_first: bool, atoms: bool) -> float:
         """What the roots, whose arguments are cut, would cost if they were built so."""
         size, start = len(self.table.op), len(self.journal)
         built = self._build(terms, constants_first, atoms)
         cost = self._sum_of_costs(self._link(roots, built))
         self._undo(start)
-        self.table.forget(size)
-        del self.uses[size:]
+        self._forget(size)
         return cost
 
     def _variants(self, terms: list[Polynomial]) -> list[list[Polynomial]]:
@@ -250,7 +270,7 @@ class Rewrite:
         table = self.table
         op, args, value = table.op, [tuple(map(self.find, row)) for row in table.args], table.value
         outputs = [[self.find(k) for k in row] for row in self.outputs]
-        order = _ordered(args, [k for row in outputs for k in row], self.size)
+        order = in_order(args, [k for row in outputs for k in row], self.size)
         final = GraphBuilder()
         number: dict[int, int] = {}
         for k in order:
@@ -274,37 +294,6 @@ def _repeats(terms: Polynomial) -> bool:
     """Whether a constant factor occurs twice."""
     sizes = [abs(coefficient) for coefficient in terms.values() if abs(coefficient) != 1.0]
     return len(set(sizes)) < len(sizes)
-
-
-def _ordered(args: Sequence[tuple[int, ...]], roots: Sequence[int], old: int) -> list[int]:
-    """The nodes that the roots need, each after its arguments, otherwise the first `old` in the order of their numbers."""
-    needed: set[int] = set()
-    stack = list(roots)
-    while stack:
-        k = stack.pop()
-        if k not in needed:
-            needed.add(k)
-            stack += args[k]
-    users: dict[int, list[int]] = {}
-    waiting: dict[int, int] = {}
-    for k in needed:
-        waiting[k] = len(args[k])
-        for j in args[k]:
-            users.setdefault(j, []).append(k)
-    # A new node has a high number but belongs where its last argument is.
-    place: dict[int, int] = {}
-    ready = [(k, k) for k in needed if not args[k]]
-    heapq.heapify(ready)
-    order: list[int] = []
-    while ready:
-        at, k = heapq.heappop(ready)
-        place[k] = at
-        order.append(k)
-        for user in users.get(k, ()):
-            waiting[user] -= 1
-            if not waiting[user]:
-                heapq.heappush(ready, (user if user < old else max(place[j] for j in args[user]), user))
-    return order
 
 
 def _reread(graph: Graph) -> tuple[GraphBuilder, list[int]]:

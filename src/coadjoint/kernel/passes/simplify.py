@@ -29,10 +29,9 @@ def simplify(graph: Graph) -> Graph:
     expand_sums(work)
     refactor_sums(work)
     for old, new in shared_sums(work.table, work.roots(), work.uses, work.find).items():
-        if work.find(new) != old:
-            work.same[old] = new
+        work.replace(old, new)
     result = work.graph()
-    return arranged(result) if cost(result) < cost(graph) else graph
+    return next((g for g in (arranged(result), result) if cost(g) < cost(graph)), graph)
 
 
 def expand_sums(work: Rewrite) -> None:
