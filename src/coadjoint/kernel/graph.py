@@ -42,7 +42,7 @@ ARITY: dict[str, int] = {
 
 Block kinds:
     ("spd_solve", n, m): args are the lower triangle of a symmetric positive definite A, row by row (n(n+1)/2), then B
-    row by row (n·m); the parts are A⁻¹B row by row (n·m).
+    row by row (n·m); the parts are A⁻¹B row by row (n·m), all of them NaN where A is not positive definite.
 """
 
 

@@ -381,4 +381,6 @@ def where(condition: Any, x: Scalar, y: Scalar) -> Scalar:
     if table.op[i] == "not":
         i, x, y = table.args[i][0], y, x
     j, k = node_of(table, x), node_of(table, y)
+    if table.op[j] == "where" and table.args[j][2] == k:  # where(c, where(d, x, y), y): one choice by both
+        return where(logical_and(Truth(table, i), Truth(table, table.args[j][0])), expr(table, table.args[j][1]), y)
     return x if j == k else Expr(table, table.node("where", (i, j, k)))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import solve_spd
 from ...errors import TraceError
 from .builder import GraphBuilder, quotient
 from .expr import Expr, Scalar, equal, expr, less, less_equal, logical_and, logical_not, logical_or, node_of, scalar, where
@@ -255,12 +256,12 @@ def folded(table: GraphBuilder, op: str, args: tuple[int, ...], value: Any) -> i
 
 
 def spd_solve_block(A: Any, B: Any) -> list[list[Scalar]]:
-    """A⁻¹B by the block "spd_solve" of nested lists A (n, n) and B (n, m)."""
+    """A⁻¹B by the block "spd_solve" of nested lists A (n, n) and B (n, m); NaN where A is not positive definite."""
     n, m = len(B), len(B[0])
     arguments = [scalar(A[i][j]) for i in range(n) for j in range(i + 1)] + [scalar(x) for row in B for x in row]
     table = next((x.table for x in arguments if type(x) is Expr), None)
     if table is None:
-        solution = np.linalg.solve(np.array(A, dtype=float), np.array(B, dtype=float))
+        solution = solve_spd(np.array(A, dtype=float), np.array(B, dtype=float))
         return [[float(x) for x in row] for row in solution]
     block = table.node("block", tuple(node_of(table, x) for x in arguments), ("spd_solve", n, m))
     return [[Expr(table, table.node("part", (block,), i * m + j)) for j in range(m)] for i in range(n)]
