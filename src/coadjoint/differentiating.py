@@ -5,6 +5,7 @@ The function is run once on symbols and its graph differentiated, exactly, by th
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -198,7 +199,7 @@ def _built(graph: Graph, robot: Robot, dtype: Any) -> Callable[..., Any]:
     """The graph as a callable: machine code, or node by node where there is none."""
     from .kernel.runtime import native
 
-    if native.available():
+    with contextlib.suppress(native.NativeError):
         return native.build(graph, dtype)
     return as_written(lambda _, **named: _evaluate(graph, *named.values()), robot, graph, (), {}, np.dtype(dtype))
 

@@ -46,7 +46,8 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
     """The outputs of a graph, always a tuple, for inputs with any batch axes in front of their shapes.
 
     Arrays of symbols give symbols: the graph is then traced anew into their trace. With `operations`, a function for each
-    operation of the graph, it runs on arrays of anything else, such as mpmath's numbers; "spd_solve", if it is there, is called with the matrices of a block.
+    operation of the graph, it runs on arrays of anything else, such as mpmath's numbers; a function "spd_solve" among them is
+    called with the matrices of a block.
     """
     inputs = [x if isinstance(x, np.ndarray) else np.asarray(x) for x in arrays]
     if len(inputs) != len(graph.input_names):

@@ -8,6 +8,7 @@ computed once; and a symmetric block turned about an axis costs four multiplicat
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -31,7 +32,8 @@ def simplify(graph: Graph) -> Graph:
     for old, new in shared_sums(work.table, work.roots(), work.uses, work.find).items():
         work.replace(old, new)
     result = work.graph()
-    return next((g for g in (arranged(result), result) if cost(g) < cost(graph)), graph)
+    best = next((g for g in (arranged(result), result) if cost(g) < cost(graph)), graph)
+    return best if best is graph else replace(best, traced=graph.traced or graph)
 
 
 def expand_sums(work: Rewrite) -> None:
