@@ -9,6 +9,7 @@ An error in a kernel is larger by many orders.
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import tempfile
@@ -75,10 +76,11 @@ class Trial:
 
 def states(shapes: Sequence[tuple[int, ...]], count: int = STATES) -> list[Array]:
     """Inputs for `count` states, always the same: of both signs, positive, and small; where they look like poses, poses."""
-    rng = np.random.default_rng(20)
-    inputs = []
+    inputs, first = [], 7
     for shape in shapes:
-        x = rng.uniform(-1.0, 1.0, size=(count, *shape))
+        k = np.arange(first, first + count * math.prod(shape), dtype=float)
+        first += k.size
+        x = (2.0 * (k * k * 0.6180339887498949 % 1.0) - 1.0).reshape(count, *shape)  # quicker than a generator, and as irregular
         x[1::3] = 0.2 + np.abs(x[1::3])
         x[2::3] *= 0.3
         if shape[-2:] == (4, 4):
