@@ -71,8 +71,9 @@ def _pose(rng: np.random.Generator) -> np.ndarray:
     pose = np.eye(4)
     for _ in range(rng.integers(0, 3)):
         pose[:3, :3] = pose[:3, :3] @ so3.exp(_axis(rng) * float(rng.choice(ANGLES)))
-    if rng.random() < 0.3:
-        pose[:3, :3] = np.where(np.abs(pose[:3, :3] - np.round(pose[:3, :3])) < 1e-6, np.round(pose[:3, :3]), pose[:3, :3])
+    whole = np.round(pose[:3, :3])
+    if rng.random() < 0.3 and np.abs(pose[:3, :3] - whole).max() < 1e-6:
+        pose[:3, :3] = whole
     pose[:3, 3] = _lengths(rng)
     return pose
 

@@ -173,6 +173,7 @@ def _elementwise(ufunc: np.ufunc) -> Callable[..., Array]:
 add, subtract, multiply, negative = (_elementwise(f) for f in (np.add, np.subtract, np.multiply, np.negative))
 divide, square, reciprocal = (_elementwise(f) for f in (np.true_divide, np.square, np.reciprocal))
 power = pow = _elementwise(np.power)
+floor_divide, remainder = _elementwise(np.floor_divide), _elementwise(np.remainder)
 sin, cos, tan = (_elementwise(f) for f in (np.sin, np.cos, np.tan))
 asin, acos, atan, atan2 = (_elementwise(f) for f in (np.arcsin, np.arccos, np.arctan, np.arctan2))
 arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
