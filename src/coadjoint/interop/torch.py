@@ -77,7 +77,7 @@ class _Run(_Function):
 
     @staticmethod
     def forward(program: Program, *tensors: Array) -> tuple[Array, ...]:
-        found = program.native(DTYPES[tensors[0].dtype])(*(x.detach().numpy() for x in tensors))
+        found = program.call(DTYPES[tensors[0].dtype])(*(x.detach().numpy() for x in tensors))
         return tuple(torch.from_numpy(x) for x in (found if isinstance(found, tuple) else (found,)))
 
     @staticmethod

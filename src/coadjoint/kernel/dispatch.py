@@ -22,7 +22,7 @@ import numpy as np
 from ..arrays import Array, alike, asfloat, broadcast_batch, like, namespace, not_real
 from ..errors import CoadjointError, ShapeError
 from ..lie import se3
-from .runtime.arguments import check_out
+from .runtime.arguments import check_outs, check_threads
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -121,21 +121,20 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
         left_out = {name for name in self.optional if bound.arguments[name] is None}
         named = {name: (bound.arguments[name], core) for name, core in self.cores.items() if name not in left_out}
         arrays, batch = check(robot, named)
-        if threads is not None and (not isinstance(threads, int) or threads < 1):
-            raise CoadjointError(f"threads is {threads!r}; expected a whole number, 1 or more.")
+        threads = check_threads(threads)
         reference = next(iter(arrays.values()))
         statics = {name: x for name, x in bound.arguments.items() if name not in self.cores and name != "robot"}
         native = None
         if robot.nv and all(type(x) is np.ndarray and x.dtype != object for x in arrays.values()):
             native = self.native(robot, arrays, statics)
         if native is not None:
-            result = native.general.compute(*arrays.values(), out=out, threads=threads)
+            result = native.compute(*arrays.values(), out=out, threads=threads)
         else:
             robot_like = robot.like(reference)
             if self.joint_space and namespace(*arrays.values()).__name__.endswith("symbols") and robot.has_plain_numbers:
                 robot_like = self._canonical(robot, arrays)
             bound.arguments.update(arrays, robot=robot_like)
-            result = _written_to(out, self._spread(self.source(*bound.args, **bound.kwargs), batch, reference))
+            result = written_to(out, self._spread(self.source(*bound.args, **bound.kwargs), batch, reference), self.source.__name__)
         if self.explain is not None and self._lacking(result):
             self.explain(robot, **arrays)
         return result
@@ -174,7 +173,7 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
             def general(*given: Any, **options: Any) -> Any:  # arrays by name: what else is given may stand before them
                 return self.general(robot, **dict(zip(self.required, given, strict=True)), **statics, **options)
 
-            found.general.slow = general
+            found.otherwise = general
             robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = found.call
         return found
 
@@ -250,12 +249,11 @@ def spread(x: Array, batch: tuple[int, ...], core: int, reference: Array) -> Arr
     return x.copy() if xp is np else x
 
 
-def _written_to(out: Any, result: Any) -> Any:
-    """The result, copied to `out` where that is given."""
+def written_to(out: Any, result: Any, name: str) -> Any:
+    """The result of the function of that name, copied to `out` where that is given."""
     if out is None:
         return result
-    results, outs = (result, out) if isinstance(result, tuple) else ((result,), (out,))
-    for k, (x, y) in enumerate(zip(results, outs, strict=True)):
-        check_out("out" if len(outs) == 1 else f"out[{k}]", y, x.shape, x.dtype)
+    results = result if isinstance(result, tuple) else (result,)
+    for x, y in zip(results, check_outs(name, out, [x.shape for x in results], results[0].dtype), strict=True):
         y[...] = x
     return out
