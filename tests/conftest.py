@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 
@@ -13,14 +11,11 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory):
-    """Compiled code goes to a folder of the test run, never to the user's."""
-    before = os.environ.get("COADJOINT_CACHE")
-    os.environ["COADJOINT_CACHE"] = str(tmp_path_factory.mktemp("cache"))
-    yield
-    if before is None:
-        del os.environ["COADJOINT_CACHE"]
-    else:
-        os.environ["COADJOINT_CACHE"] = before
+    """Compiled code, and the secret that protects it, go to folders of the test run, never to the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COADJOINT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 @pytest.fixture(autouse=True)
