@@ -43,6 +43,21 @@ class Signature:
         inputs = ", ".join(f"{name} {one(shape)}" for name, shape in zip(self.input_names, self.input_shapes, strict=True))
         return f"{inputs or 'nothing'} -> {', '.join(map(one, self.output_shapes))}"
 
+    def bind(self, arrays: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        """The arrays, given by place and by name, in order."""
+        values = list(arrays)
+        for name in self.input_names[len(arrays) :]:
+            if name not in named:
+                break
+            values.append(named.pop(name))
+        if named:
+            raise TypeError(f"{self.name}() got an unexpected or repeated argument {next(iter(named))!r}; it is {self.text()}")
+        if len(values) != len(self.input_names):
+            raise TypeError(
+                f"{self.name}() takes {len(self.input_names)} arrays ({', '.join(self.input_names)}); {len(values)} given"
+            )
+        return values
+
 
 class Kernel:
     """Machine code in memory and its signature; shared by all functions made of one graph."""
@@ -115,16 +130,10 @@ class CompiledFunction:
         doc = f"{s.text()}\n--\n\n{s.name}, compiled for this processor ({s.dtype}): {s.shapes()}."
         return builtin.builtin(self.kernel.code.call_address, self, s.name, doc)
 
-    def __getattr__(self, name: str) -> Any:
-        # Pickle finds a built-in function by its name, as an attribute of its `__self__`.
-        if "kernel" in self.__dict__ and name == self.kernel.signature.name:
-            return self.call
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def __reduce__(self) -> Any:
         if self.recipe is None:
             raise TypeError(f"{self!r} cannot be pickled; pickle the function and the robot that it was compiled from.")
-        return _remade, (self.recipe,)
+        return _Remade, (self.recipe,)
 
     def __repr__(self) -> str:
         s = self.signature
@@ -136,7 +145,7 @@ class CompiledFunction:
     def compute(self, *arrays: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         """Check, arrange, run."""
         s, dtype = self.signature, np.dtype(self.signature.dtype)
-        given = [real_array(n, x, dtype) for n, x in zip(s.input_names, self._bind(arrays, named), strict=True)]
+        given = [real_array(n, x, dtype) for n, x in zip(s.input_names, s.bind(arrays, named), strict=True)]
         batch = check_inputs(s.input_names, s.input_shapes, given)
         threads = check_threads(threads)
         count = 1
@@ -163,19 +172,6 @@ class CompiledFunction:
         if out is not None:
             return out
         return tuple(results) if len(results) != 1 else results[0]
-
-    def _bind(self, arrays: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
-        s = self.signature
-        values = list(arrays)
-        for name in s.input_names[len(arrays) :]:
-            if name not in named:
-                break
-            values.append(named.pop(name))
-        if named:
-            raise TypeError(f"{s.name}() got an unexpected or repeated argument {next(iter(named))!r}; it is {s.text()}")
-        if len(values) != len(s.input_names):
-            raise TypeError(f"{s.name}() takes {len(s.input_names)} arrays ({', '.join(s.input_names)}); {len(values)} given")
-        return values
 
     def _run(
         self,
@@ -221,10 +217,14 @@ class CompiledFunction:
             raise MemoryError(f"{self.signature.name}: no memory for intermediate values")
 
 
-def _remade(recipe: Recipe) -> CompiledFunction:
-    """The function that a recipe makes, as the object that owns it."""
-    made = recipe()
-    return getattr(made, "__self__", made)
+class _Remade:
+    """What stands for a compiled function while its built-in function is unpickled, as an attribute of it: every attribute is that."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._made = recipe()
+
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, "_made")
 
 
 def _words(numbers: list[int]) -> Any:
