@@ -34,15 +34,13 @@ def pytest_sessionfinish(session):
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory):
-    """Compiled code goes to a folder of the test run, one for all its workers, never to the user's."""
-    before, root = os.environ.get("COADJOINT_CACHE"), tmp_path_factory.getbasetemp()
-    folder = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "kernels"
-    os.environ["COADJOINT_CACHE"] = str(folder)
-    yield
-    if before is None:
-        del os.environ["COADJOINT_CACHE"]
-    else:
-        os.environ["COADJOINT_CACHE"] = before
+    """Compiled code, and the secret that protects it, go to folders of the test run, one for all its workers, never to the user's."""
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COADJOINT_CACHE", str(root / "kernels"))
+        patch.setenv("XDG_STATE_HOME", str(root / "state"))
+        yield
 
 
 @pytest.fixture(autouse=True)

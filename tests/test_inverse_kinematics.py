@@ -118,11 +118,11 @@ def test_native_is_as_written(monkeypatch):
 
 @pytest.mark.native
 def test_steps_run_in_the_kernel(monkeypatch):
-    from coadjoint.kernel.runtime.native import _General
+    from coadjoint.kernel.runtime.function import CompiledFunction
 
     calls = []
-    repeat = _General.repeat
-    monkeypatch.setattr(_General, "repeat", lambda self, *args: calls.append(args[2]) or repeat(self, *args))
+    repeat = CompiledFunction.repeat
+    monkeypatch.setattr(CompiledFunction, "repeat", lambda self, *args: calls.append(args[2]) or repeat(self, *args))
     robot = cj.load("ur5e")
     cj.inverse_kinematics(robot, cj.pose(robot, robot.random(6, 3000), "tip"), "tip", starts=1)
     assert calls[:3] == [8, 4, 4]

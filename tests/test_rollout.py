@@ -63,11 +63,11 @@ def test_a_policy_is_traced_into_the_kernel(native):
 @pytest.mark.native
 def test_all_steps_run_in_one_kernel(monkeypatch):
     """The compiled step is not called from Python at all."""
-    from coadjoint.kernel.runtime.native import _General
+    from coadjoint.kernel.runtime.function import CompiledFunction
 
     calls = []
-    repeat = _General.repeat
-    monkeypatch.setattr(_General, "repeat", lambda self, *args: calls.append(args[2]) or repeat(self, *args))
+    repeat = CompiledFunction.repeat
+    monkeypatch.setattr(CompiledFunction, "repeat", lambda self, *args: calls.append(args[2]) or repeat(self, *args))
     robot = cj.load("planar2r")
     qs, _ = cj.rollout(robot, np.zeros((5, 2)), np.zeros(2), steps=30, dt=1e-3, threads=1)
     assert calls == [30]

@@ -46,6 +46,7 @@ def test_sums_that_cancel():
 
 def test_the_old_sum_is_caught(monkeypatch, tmp_path):
     monkeypatch.setattr(reassociate, "_sum", sum_with_minus_one)
+    native._alive.clear()  # a kernel of an equal robot may be alive
     monkeypatch.setenv("COADJOINT_CACHE", "off")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     robot = two_balls()
@@ -147,7 +148,9 @@ def test_every_call_can_be_compared(monkeypatch, tmp_path):
     out = np.zeros((70, 2, 2))
     assert cj.mass_matrix(robot, q, out=out) is out
     f = native.build(trace(lambda x: np.where(x > 0.99, x, 2 * x), {"x": ()}, "f"))
-    wrong = f.general.inner.compute
-    monkeypatch.setattr(f.general.inner, "compute", lambda *a, **o: wrong(*a, **o) + (a[0] == 0.5))  # wrong at one place only
+    right = CompiledFunction.compute
+    monkeypatch.setattr(
+        CompiledFunction, "compute", lambda self, *a, **o: right(self, *a, **o) + (a[0] == 0.5)
+    )  # wrong at one place
     with pytest.warns(KernelWarning, match="1 of 3 entries"):
         np.testing.assert_array_equal(f(np.array([0.1, 0.5, 2.0])), [0.2, 1.0, 2.0])

@@ -240,9 +240,16 @@ def solve_spd(a: Array, b: Array, assume_definite: bool = False) -> Array:
     return solution if definite is None else np.where(definite, solution, np.nan)
 
 
+MOST_AXES = 24
+"""Batch axes: NumPy counts 32 axes in all in some of its functions, and algorithms add some of their own."""
+
+
 def broadcast_batch(**arrays: tuple[Array, int]) -> tuple[int, ...]:
     """The common batch shape of named (array, core_ndim); an error names the arguments that do not fit."""
     shapes = {name: tuple(x.shape[: x.ndim - core]) for name, (x, core) in arrays.items()}
+    for name, shape in shapes.items():
+        if len(shape) > MOST_AXES:
+            raise ShapeError(f"{name} has {len(shape)} batch axes; expected at most {MOST_AXES}.")
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import concat, transpose
+from .arrays import Array, concat, transpose
 from .errors import CoadjointError, unknown
-from .kernel.dispatch import core_shape
+from .kernel.dispatch import KEYWORDS, core_shape, spread
 from .kernel.graph import Graph
-from .kernel.runtime.arguments import check_inputs, real_array
+from .kernel.runtime.arguments import check_inputs, check_outs, check_threads, real_array
+from .kernel.runtime.function import Recipe, Signature
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
 
@@ -85,13 +86,24 @@ def compile(
     fn is one of our functions or a user's own, fn(robot, *arrays, **options); see `trace` for shapes and parameters. Arrays may have
     any batch axes in front. Where native code is impossible the callable runs fn as written.
     """
+    graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
+    recipe = Recipe(compile, (fn, robot), {"shapes": shapes, "parameters": parameters, "dtype": dtype} | options)
+
+    def written(**named: Array) -> Any:
+        chosen = {name: named.pop(name) for name in parameters}
+        return fn(_with(robot, chosen), **named, **options)
+
+    return function_of(graph, dtype, written, recipe)
+
+
+def function_of(graph: Graph, dtype: Any, written: Callable[..., Any], recipe: Recipe) -> Callable[..., Any]:
+    """The graph as a built-in function; where native code is impossible `written`, called with the graph's inputs by name."""
     from .kernel.runtime import native
 
-    graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
     try:
-        return native.build(graph, dtype).call  # the built-in function itself: nothing in Python stands before the kernel
+        return native.build(graph, dtype, recipe=recipe).call  # nothing in Python stands before the kernel
     except native.NativeError:
-        return as_written(fn, robot, graph, parameters, options, np.dtype(dtype))
+        return WrittenFunction(graph, np.dtype(dtype), written, recipe)
 
 
 def _shapes(
@@ -119,21 +131,45 @@ def _shapes(
     return found
 
 
-def as_written(
-    fn: Any, robot: Robot, graph: Graph, parameters: Sequence[str], options: dict[str, Any], dtype: np.dtype
-) -> Callable[..., Any]:
-    """The same callable without native code."""
+class WrittenFunction:
+    """What `compile` gives where native code is impossible: the function as written, f(*arrays, out=None, threads=None)."""
 
-    def call(*arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        given = [real_array(n, x, dtype) for n, x in zip(graph.input_names, arrays, strict=True)]
-        check_inputs(graph.input_names, graph.input_shapes, given)
-        named = dict(zip(graph.input_names, given, strict=True))
-        chosen = {name: named.pop(name) for name in parameters}
-        result = fn(_with(robot, chosen), **named, **options)
-        if out is None:
-            return result
-        for x, y in zip(result, out, strict=True) if isinstance(result, tuple) else ((result, out),):
+    def __init__(self, graph: Graph, dtype: np.dtype[Any], written: Callable[..., Any], recipe: Recipe) -> None:
+        self.signature = Signature(
+            graph.name, dtype.name, 1, graph.input_names, graph.input_shapes, graph.output_shapes, len(graph)
+        )
+        self.__name__ = self.__qualname__ = graph.name
+        self.__doc__ = f"{graph.name} as written, without native code ({dtype}): {self.signature.shapes()}."
+        places = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in graph.input_names]
+        self.__signature__ = inspect.Signature([*places, *(p.replace(annotation=inspect.Parameter.empty) for p in KEYWORDS)])
+        self.written, self.recipe = written, recipe
+
+    def __call__(self, *arrays: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
+        s, dtype = self.signature, np.dtype(self.signature.dtype)
+        values = s.bind(arrays, named)
+        given = [real_array(n, x, dtype) for n, x in zip(s.input_names, values, strict=True)]
+        batch = check_inputs(s.input_names, s.input_shapes, given)
+        check_threads(threads)
+        shapes = [batch + core for core in s.output_shapes]
+        targets = None if out is None else check_outs(s.name, out, shapes, dtype)
+        result = self.written(**dict(zip(s.input_names, given, strict=True)))
+        results = [
+            spread(x, batch, len(core), np.empty(0, dtype)) for x, core in zip(_several(result), s.output_shapes, strict=True)
+        ]
+        results = [x.astype(dtype, copy=False) for x in results]
+        if targets is None:
+            return tuple(results) if len(results) != 1 else results[0]
+        for x, y in zip(results, targets, strict=True):
             y[...] = x
         return out
 
-    return call
+    def __reduce__(self) -> Any:
+        return self.recipe, ()
+
+    def __repr__(self) -> str:
+        s = self.signature
+        return f"<function {s.text()} as written: {s.shapes()}; {s.dtype}>"
+
+
+def _several(result: Any) -> Any:
+    return result if isinstance(result, tuple | list) else (result,)

@@ -5,7 +5,6 @@ The function is run once on symbols and its graph differentiated, exactly, by th
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, concat, mv, namespace, transpose
-from .compiling import PARAMETERS, SIZES, as_written, trace
+from .compiling import PARAMETERS, SIZES, function_of, trace
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import core_shape
 from .kernel.graph import Graph
+from .kernel.runtime.function import Recipe
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
 
@@ -65,7 +65,9 @@ def derivative(
     `derivative(pose, panda, "dh:tip", frame="tip")` what a calibration needs. Where native code is impossible the graph is
     evaluated node by node.
     """
-    return _built(trace(differential(fn, wrt), robot, shapes=shapes, parameters=parameters, **options), robot, dtype)
+    further = {"shapes": shapes, "parameters": parameters} | options
+    recipe = Recipe(derivative, (fn, robot, wrt), further | {"dtype": dtype})
+    return _built(trace(differential(fn, wrt), robot, **further), dtype, recipe)
 
 
 def jvp(
@@ -87,7 +89,7 @@ def jvp(
         direction = concat([d.reshape(-1) for d in moved])
         return [substitute(along(y, here.free, direction), here.free, here.at) for y in here.results]
 
-    return _product(fn, chosen, robot, product, [f"d{name}" for name in chosen], dtype, options)
+    return _product(fn, chosen, robot, product, [f"d{name}" for name in chosen], dtype, options, jvp)
 
 
 def vjp(
@@ -113,12 +115,13 @@ def vjp(
             start = stop
         return found
 
-    return _product(fn, chosen, robot, product, ["weights"], dtype, options)
+    return _product(fn, chosen, robot, product, ["weights"], dtype, options, vjp)
 
 
 def _check(fn: Callable[..., Any], chosen: Iterable[str]) -> list[str]:
     """The names of fn's arguments after the robot; an error for what it cannot be differentiated by."""
-    names = [p.name for p in list(inspect.signature(fn).parameters.values())[1:]]
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)  # not `out` and `threads` of ours
+    names = [p.name for p in list(inspect.signature(fn).parameters.values())[1:] if p.kind in kinds]
     known = [*names, *SETS, *_WHOLE, *(f"{x}:frame" for x in FRAME_SETS)]
     for wrt in chosen:
         if wrt not in known and wrt.partition(":")[0] not in FRAME_SETS:
@@ -170,8 +173,10 @@ def _product(
     further: Sequence[str],
     dtype: Any,
     options: dict[str, Any],
+    maker: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """The native callable of a product with directions or weights, which are arguments after those of fn."""
+    """The native callable of a product with directions or weights, which are arguments after those of fn; `maker` makes it."""
+    recipe = Recipe(maker, (fn, robot, list(chosen)), {"dtype": dtype} | options)
     graph = trace(fn, robot, **options)
     shapes = dict(zip(graph.input_names, graph.input_shapes, strict=True))
     parameters = options.pop("parameters", ())
@@ -192,16 +197,12 @@ def _product(
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     run.__signature__ = inspect.Signature([inspect.Parameter(x, kind) for x in ("robot", *arrays, *sizes)])  # type: ignore[attr-defined]
     run.__name__ = graph.name
-    return _built(trace(run, robot, shapes=arrays | sizes, parameters=parameters), robot, dtype)
+    return _built(trace(run, robot, shapes=arrays | sizes, parameters=parameters), dtype, recipe)
 
 
-def _built(graph: Graph, robot: Robot, dtype: Any) -> Callable[..., Any]:
+def _built(graph: Graph, dtype: Any, recipe: Recipe) -> Callable[..., Any]:
     """The graph as a callable: machine code, or node by node where there is none."""
-    from .kernel.runtime import native
-
-    with contextlib.suppress(native.NativeError):
-        return native.build(graph, dtype)
-    return as_written(lambda _, **named: _evaluate(graph, *named.values()), robot, graph, (), {}, np.dtype(dtype))
+    return function_of(graph, dtype, lambda **named: _evaluate(graph, *named.values()), recipe)
 
 
 def _evaluated(derivative: Callable[..., Any], robot: Robot, arrays: dict[str, Array], options: dict[str, Any]) -> Any:

@@ -54,7 +54,7 @@ def constraint_terms(robot: Robot, constraint: Constraint, q: Any, v: Any, a: An
     graph = graph_of(robot, key, run, q=(robot.nq,), v=(n,), a=(n,), multipliers=(m,))
     kept = robot._cache.setdefault("constraint terms", {})
     try:
-        flat = kept.setdefault(key, native.build(graph))(q, v, a, multipliers)
+        flat = kept.setdefault(key, native.build(graph).call)(q, v, a, multipliers)
     except native.NativeError:
         flat = evaluated(graph, q, v, a, multipliers)
     return tuple(x.reshape(*x.shape[:-1], -1, n) for x in np.split(flat, [n * n, n * n + m * n], axis=-1))

@@ -18,7 +18,7 @@ from ..dynamics.articulated import forward_dynamics, mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import SINGULAR, inertia_scale
-from ..kernel.dispatch import _written_to, as_written, kernel
+from ..kernel.dispatch import as_written, kernel, written_to
 from ..lie import inertia
 from ..robot.robot import Robot
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
@@ -166,7 +166,7 @@ def constrained_dynamics(
     if single_precision(q, v, tau):  # double decides whether rows depend on each other
         q, v, tau = (x.astype(np.float64) for x in (q, v, tau))
         found = constrained_dynamics(robot, constraint, q, v, tau, wrenches, friction, threads=threads)
-        return _written_to(out, tuple(x.astype(np.float32) for x in found))
+        return written_to(out, tuple(x.astype(np.float32) for x in found), "constrained_dynamics")
     solve: Any = regular_dynamics
     a, multipliers = found = solve(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
     if type(a) is np.ndarray and a.dtype != object and has_nan(multipliers):

@@ -80,7 +80,7 @@ class _Run(_Function):
     def forward(program: Program, *tensors: Array) -> tuple[Array, ...]:
         arrays = [x.detach().numpy() for x in tensors]
         try:
-            found = program.native(arrays[0].dtype)(*arrays)
+            found = program.call(arrays[0].dtype)(*arrays)
         except native.NativeError:
             found = tuple(x.astype(arrays[0].dtype) for x in evaluate(program.graph, *arrays))
         return tuple(torch.from_numpy(x) for x in (found if isinstance(found, tuple) else (found,)))

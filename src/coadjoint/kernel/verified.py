@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,26 +11,31 @@ import numpy as np
 from ..errors import KernelWarning
 from . import selftest
 from .graph import Graph
+from .runtime.function import CompiledFunction, Kernel, Recipe
 
 CHUNK = 64
 """States that are evaluated at once."""
 
 
-class Verified:
-    """A kernel's general call, with its results compared, and replaced by those of the graph where they are wrong."""
+class VerifiedFunction(CompiledFunction):
+    """A compiled function whose results are compared, and replaced by those of the graph where they are wrong."""
 
-    def __init__(self, general: Any, graph: Graph) -> None:
-        self.inner, self.graph = general, graph
-        self.slow, self.code, self.signature = general.slow, general.code, general.signature
+    def __init__(
+        self, kernel: Kernel, graph: Graph, otherwise: Callable[..., Any] | None = None, recipe: Recipe | None = None
+    ) -> None:
+        super().__init__(kernel, otherwise, recipe)
+        self.graph = graph
 
-    def __call__(self, *arrays: Any, **named: Any) -> Any:
-        return (self.slow or self.compute)(*arrays, **named)
+    @property
+    def call(self) -> Callable[..., Any]:
+        """This object: no call may pass it by."""
+        return self
 
-    def compute(self, *arrays: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
+    def compute(self, *arrays: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         """Run the kernel on copies of the inputs, compare, return."""
         s = self.signature
-        given = [np.array(x) for x in self.inner._bind(arrays, named)]
-        result = self.inner.compute(*given, out=out, threads=threads)
+        given = [np.array(x) for x in s.bind(arrays, named)]
+        result = super().compute(*given, out=out, threads=threads)
         results = list(result) if len(s.output_shapes) != 1 else [result]
         batch = np.broadcast_shapes(*(x.shape[: x.ndim - len(core)] for x, core in zip(given, s.input_shapes, strict=True)))
         flat = [np.broadcast_to(x, (*batch, *core)).reshape(-1, *core) for x, core in zip(given, s.input_shapes, strict=True)]
@@ -49,18 +55,12 @@ class Verified:
             for x, y in zip(results, trial.expected, strict=True):
                 x[...] = y
 
-    def repeat(self, inputs: list[np.ndarray], outputs: list[np.ndarray], steps: int, threads: int | None = None) -> None:
+    def repeat(self, inputs: list[np.ndarray], outputs: list[np.ndarray], steps: int, threads: Any = None) -> None:
         """Step after step, each compared."""
         for step in range(steps):
             result = self.compute(*(x[:, step] for x in inputs), threads=threads)
             for x, y in zip(outputs, result if isinstance(result, tuple) else (result,), strict=True):
                 x[:, step] = y
-
-
-def verified(function: Any, graph: Graph) -> Any:
-    """The native function with every call compared."""
-    function.general = function.call = Verified(function.general, graph)
-    return function
 
 
 def warn(graph: Graph, dtype: str, what: str) -> None:

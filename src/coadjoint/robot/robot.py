@@ -54,6 +54,7 @@ class Robot(Coordinates):
     frame_poses: Array
     _link_index: dict[str, int]
     _cache: dict[Any, Any]
+    _fast: dict[Any, Any]
     _replaced: bool
 
     def __init__(
@@ -293,6 +294,13 @@ class Robot(Coordinates):
             self._cache["canonical"] = canonical(self)
         return self._cache["canonical"]
 
+    def canonical_arguments(self, arrays: dict[str, Array]) -> tuple[Robot, dict[str, Array]]:
+        """The robot in its canonical form, and arrays of arguments by name, wrenches as seen in its frames."""
+        form = self.canonical
+        if "wrenches" in arrays:
+            arrays = arrays | {"wrenches": se3.Ad_dual_act(form.frames, arrays["wrenches"])}
+        return form.robot, arrays
+
     def like(self, x: Array) -> Robot:
         """This robot with its numbers as arrays of the namespace, precision and device of x."""
         if isinstance(x, np.ndarray) and x.dtype != np.float32:
@@ -341,6 +349,9 @@ class Robot(Coordinates):
 
     def __deepcopy__(self, memo: Any) -> Robot:
         return self
+
+    def __dask_tokenize__(self) -> str:
+        return self.fingerprint
 
     def __reduce__(self) -> Any:
         whole = self.settled()

@@ -32,6 +32,10 @@ def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: s
         if isinstance(error.__cause__, TraceError):  # NumPy hides it where it fills an array
             raise error.__cause__ from None
         raise
+    except SystemError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # NumPy went on after it
+            raise error.__cause__ from None
+        raise
     outputs = [_output(x, name) for x in (returned if isinstance(returned, (tuple, list)) else (returned,))]
     nodes = [[_node(table, x) for x in output.ravel().tolist()] for output in outputs]
     op, args, value, number = reachable(table.op, table.args, table.value, [k for row in nodes for k in row])
