@@ -2,7 +2,8 @@
 
 The state (q, v) is integrated as it stands, dq/dt = E(q) v, whose solutions stay on the manifold; every step ends with a return to it
 and to the constraints, which removes what the local error took away. Between steps the method's interpolant of order 7 gives the state
-at any time; there the times of events are found, to rounding.
+at any time; there the times of events are found, to rounding. Where stability limits the steps, as under a stiff control, an implicit
+method (`radau.py`) takes over.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError
 from .events import Event
-from .mechanics import SLOW, TOUCHING, Mechanics
+from .mechanics import SLOW, TOUCHING, Mechanics, SimulationError
 from .trajectory import Happening, Piece
 
 SAMPLES = 8
@@ -26,12 +26,14 @@ NOISE = 1e-14
 ZENO = 1e-6
 """Bounces that last shorter than this, in seconds, and become ever shorter are over: they rise no more than a picometre."""
 
+STEPS = 25
+"""Steps after which it is asked whether the motion is stiff."""
+STABLE = 4.5
+"""Steps times the largest eigenvalue from which on it is: stability, at about 6.4, and not precision limits them; else it is below 3."""
+LONG = 200
+"""Steps that are still to come for a change of the method to be worth while."""
 MARGIN = 1e-12
 """Part of its dry friction by which a joint may be overloaded and still stick: rounding."""
-
-
-class SimulationError(CoadjointError):
-    """A motion cannot be continued; the message says when and why."""
 
 
 def _samples(
@@ -67,16 +69,25 @@ class Flow:
     """A motion on its way: the present state, the pieces and the happenings so far."""
 
     def __init__(
-        self, mechanics: Mechanics, t: float, q: np.ndarray, v: np.ndarray, events: Sequence[Event], tolerance: float
+        self,
+        mechanics: Mechanics,
+        t: float,
+        q: np.ndarray,
+        v: np.ndarray,
+        events: Sequence[Event],
+        tolerance: float,
+        stiff: bool = False,
     ) -> None:
+        self.stiff, self.steps = stiff, 0
         self.mechanics, self.events, self.tolerance = mechanics, events, tolerance
         self.robot = mechanics.robot
         self.t, self.q, self.v = t, q, v
         self.pieces: list[Piece] = []
         self.happenings: list[Happening] = []
-        self.hop = np.inf
+        self.hop = self.held = self.step = np.inf
         self.dry = np.flatnonzero(mechanics.dry)
         """The velocities with dry friction."""
+        self._sample()
         self._decide(mechanics.contacts.gaps(q) <= TOUCHING)
 
     # --- what happens at a moment
@@ -135,25 +146,43 @@ class Flow:
     def advance(self, end: float, report: Callable[[float], None]) -> str:
         """Go on to the time `end`, or to a terminal event, whose name is returned."""
         while self.t < end:
-            name = self._smooth(end, report)
+            name = self._smooth(min(end, self._sample()), end, report)
             if name:
                 return name
         return ""
 
-    def _smooth(self, end: float, report: Callable[[float], None]) -> str:
-        """Integrate until something happens, and let it."""
+    def _sample(self) -> float:
+        """Take the sample of the control that is due; the time up to which its forces are held."""
+        if self.mechanics.sampled is None:
+            return np.inf
+        if not (self.mechanics.sampled.acted and self.t < self.held):
+            self.held = self.mechanics.sampled.update(self.q, self.v, self.t)
+            self._decide(self.mechanics.contacts.gaps(self.q) <= TOUCHING)
+        return self.held
+
+    def _solver(self, end: float) -> Any:
+        """The method of order 8, or the implicit one for stiff motions, from the present state on."""
         from scipy.integrate import DOP853
 
-        first = min(end - self.t, 0.5 * self.hop) if np.isfinite(self.hop) else None
-        solver = DOP853(
-            self.mechanics.rate,
-            self.t,
-            np.concatenate([self.q, self.v]),
-            end,
-            first_step=first,
-            rtol=self.tolerance,
-            atol=self.tolerance,
-        )
+        from .radau import Radau
+
+        y = np.concatenate([self.q, self.v])
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._check_finite(self.mechanics.rate(self.t, y), end)
+        step = min(end - self.t, 0.5 * self.hop, self.step) if min(self.hop, self.step) < np.inf else None
+        method = Radau if self.stiff else DOP853
+        return method(self.mechanics.rate, self.t, y, end, first_step=step, rtol=self.tolerance, atol=self.tolerance)
+
+    def _check_finite(self, rate: np.ndarray, end: float) -> None:
+        if not np.isfinite(rate).all():
+            raise SimulationError(
+                f"the motion cannot be continued beyond t = {self.t:.6g} of {end:.6g}: the acceleration is not finite. The state is "
+                f"singular, or velocities (up to {np.abs(self.v).max():.3g}) or forces are too large."
+            )
+
+    def _smooth(self, until: float, end: float, report: Callable[[float], None]) -> str:
+        """Integrate until something happens, and let it."""
+        solver = self._solver(until)
         before, armed = self._signals(self.t, self.q, self.v), False
         while solver.status == "running":
             report(self.t)
@@ -163,24 +192,42 @@ class Flow:
                 why = "steps become too small" if failure else "the state is no longer finite"
                 raise SimulationError(
                     f"the motion cannot be continued beyond t = {self.t:.6g} of {end:.6g}: {why}, as where the mass matrix or the "
-                    "constraint is singular. Ask for earlier times, or start elsewhere."
+                    "constraint is singular, or a control jumps (one that is sampled has a `period`)."
                 )
             sol, start = solver.dense_output(), self.t
             found = self._first(sol, start, solver.t, before, armed) if len(before) else None
             if found is not None:
                 time, crossed = found
                 self._keep(sol, start, time)
-                self.t = time
+                self.t, self.step = time, np.inf
                 self.q, self.v = self.mechanics.settle(*self._split(sol(time)))
                 return self._let(crossed)
             self._keep(sol, start, solver.t)
             self.t = float(solver.t)
             self.q, self.v = self.mechanics.settle(*self._split(solver.y))
+            self.steps += 1
+            if solver.status != "running":
+                break
             solver.y = np.concatenate([self.q, self.v])
             solver.f = self.mechanics.rate(self.t, solver.y)
+            if self.steps % STEPS == 0 and self._is_stiff(solver, end):
+                self.stiff = True
+                break
             if len(before):
                 before, armed = self._signals(self.t, self.q, self.v), True
+        self.step = (
+            max(float(solver.h_abs), float(solver.step_size)) if self.stiff or self.mechanics.sampled is not None else np.inf
+        )
         return ""
+
+    def _is_stiff(self, solver: Any, end: float) -> bool:
+        """Whether stability limits the steps, and many are still to come."""
+        from .radau import jacobian
+
+        if self.stiff or end - self.t < LONG * solver.step_size:
+            return False
+        J = jacobian(self.mechanics.rate, self.t, solver.y, solver.f)
+        return bool(np.isfinite(J).all() and np.abs(np.linalg.eigvals(J)).max() * solver.step_size > STABLE)
 
     def _split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return y[: self.robot.nq], y[self.robot.nq :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..robot.robot import Robot
 from .events import Contacts, Event
 from .friction import friction_coefficients
 from .holding import settled
+from .sampled import Sampled
 
 Control = Callable[[Robot, Any, Any, Any], Any]
 """The joint forces τ (nv,) from the robot, q, v and the time t."""
@@ -33,8 +35,10 @@ STILL = 1e-13
 """Relative velocity of a joint with dry friction that counts as rest."""
 
 
-class ControlError(CoadjointError):
-    """A control gave what are no joint forces; the message says what and when."""
+class SimulationError(CoadjointError):
+    """A motion cannot be continued; the message says when and why. `motion` is the `Trajectory` up to there, None at the start."""
+
+    motion: Any = None
 
 
 class _Rows:
@@ -65,7 +69,7 @@ class Mode:
     direction: np.ndarray
     """(nv,) the sign of v that dry friction opposes; 0 for joints that stick or have none."""
 
-    @property
+    @cached_property
     def holds(self) -> bool:
         """Whether a contact or a joint is held."""
         return bool(self.closed.any() or self.sticking.any())
@@ -79,6 +83,9 @@ class Mechanics:
     ) -> None:
         self.robot, self.constraint, self.contacts, self.friction = robot, constraint, contacts, friction
         self.control = control
+        self.sampled: Sampled | None = None
+        self.plain = robot.nq == robot.nv and all(x.joint.kind != "planar" for x in robot.links)
+        """Whether dq/dt is v."""
         none = np.zeros(robot.nv)
         self.damping: np.ndarray
         self.dry: np.ndarray
@@ -87,7 +94,11 @@ class Mechanics:
         self.mode = Mode(np.zeros(len(contacts), dtype=bool), np.zeros(robot.nv, dtype=bool), none)
 
     def force(self, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
-        """τ (nv,) of the control."""
+        """τ (nv,) in effect."""
+        return self.asked(q, v, t) if self.sampled is None else self.sampled.force
+
+    def asked(self, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
+        """τ (nv,) that the control asks for at this state."""
         if self.control is None:
             return np.zeros(self.robot.nv)
         if not callable(self.control):
@@ -98,8 +109,20 @@ class Mechanics:
         except (TypeError, ValueError):
             tau = np.zeros(0)
         if tau.shape != (self.robot.nv,) or not np.isfinite(tau).all():
-            raise ControlError(f"control gave {found!r} at t = {t:g}; expected {self.robot.nv} finite joint forces.")
+            raise SimulationError(f"control gave {found!r} at t = {t:g}; expected {self.robot.nv} finite joint forces.")
         return tau
+
+    def sample(self, start: float, period: float, delay: float) -> None:
+        """Have the control evaluated once a period from now on."""
+        self.sampled = Sampled(self.asked, start, period, delay)
+
+    def forces(self, q: np.ndarray, v: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """τ (N, nv) along a motion."""
+        if self.sampled is not None:
+            return self.sampled.at(times)
+        if self.control is None:
+            return np.zeros(v.shape)
+        return np.array([self.force(a, b, float(t)) for a, b, t in zip(q, v, times, strict=True)])
 
     def _applied(self, q: np.ndarray, v: np.ndarray, t: float, direction: np.ndarray) -> np.ndarray:
         """τ less viscous friction, and the dry friction of slipping joints."""
@@ -127,14 +150,20 @@ class Mechanics:
 
     def rate(self, t: float, y: np.ndarray) -> np.ndarray:
         """The rate of the state y = (q, v)."""
-        q, v = y[: self.robot.nq], y[self.robot.nq :]
-        return np.concatenate([configuration_rate(self.robot, q, v), self.motion(q, v, t)[0]])
+        n, q, v = self.robot.nq, y[: self.robot.nq], y[self.robot.nq :]
+        rate = np.empty(len(y))
+        rate[:n] = v if self.plain else configuration_rate(self.robot, q, v)
+        if self.constraint is None and not self.mode.holds:
+            rate[n:] = forward_dynamics(self.robot, q, v, self._applied(q, v, t, self.mode.direction))
+        else:
+            rate[n:] = self.motion(q, v, t)[0]
+        return rate
 
     def settle(self, q: np.ndarray, v: np.ndarray, mode: Mode | None = None) -> tuple[np.ndarray, np.ndarray]:
         """States (..., nq), (..., nv) brought back to the constraints and what the mode holds, quaternions to length one."""
         mode = self.mode if mode is None else mode
         if not mode.closed.any() and self.constraint is None:
-            return self.robot.normalize(q), np.where(mode.sticking, 0.0, v)
+            return q if self.plain else self.robot.normalize(q), np.where(mode.sticking, 0.0, v)
         if not mode.holds and self.constraint is not None:
             return settled(self.robot, self.constraint, q, v)
         if q.ndim > 1:
