@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 import coadjoint as cj
 from coadjoint import Constraint, Contact
 from coadjoint.constraints.complementarity import box_complementarity
-from coadjoint.motion.friction import friction_coefficients
+from coadjoint.motion.friction import box_forces, friction_coefficients, locked
 from random_robots import random_robot
 from simulated_mechanisms import G, four_bar, four_bar_state
 
@@ -271,6 +271,113 @@ def test_mimics_share_friction():
     damping, dry = friction_coefficients(robot)
     np.testing.assert_allclose(damping, [0.1 + 9 * 0.2])
     np.testing.assert_allclose(dry, [1.0 + 3 * 2.0])
+
+
+METHODS = ("euler", "rk4", "variational")
+
+
+@native
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dt", [0.01, 0.0073])
+def test_steps_of_fixed_length_stop_a_block(method, dt):
+    """It stops within a step of 0.5 s, exactly in place for constant friction where the method is not of first order, and stays."""
+    n = int(1.0 / dt)
+    q, v = cj.rollout(block(), [0.0], [1.0], steps=n, dt=dt, method=method, friction=True)
+    stop = int(np.argmax(v[:, 0] == 0))
+    assert 0.5 <= stop * dt < 0.5 + dt
+    np.testing.assert_array_equal(v[stop:], 0.0)
+    np.testing.assert_array_equal(q[stop:], np.tile(q[stop], (n + 1 - stop, 1)))
+    assert abs(q[-1, 0] - 0.25) < (dt if method == "euler" else 1e-12)
+
+
+@native
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_of_fixed_length_hold_a_load_and_let_go(method):
+    """A block is held without creeping below the friction, and slides with what exceeds it above."""
+    robot = block(mass=2.0, friction=3.0)
+    for force in (2.999, -2.999, 0.0):
+        q, v = cj.rollout(robot, [0.1], [0.0], np.full((500, 1), force), dt=0.01, method=method, friction=True)
+        np.testing.assert_array_equal(q, 0.1)
+        np.testing.assert_array_equal(v, 0.0)
+    _, v = cj.rollout(robot, [0.1], [0.0], np.full((500, 1), -3.5), dt=0.01, method=method, friction=True)
+    np.testing.assert_allclose(v[-1], -0.25 * 5.0, atol=1e-11)
+
+
+@native
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_of_fixed_length_follow_random_mechanisms(method):
+    """Against `simulate`: joints that stick and slip at once; the error falls with the step, joints stick without chatter."""
+    rng = np.random.default_rng(3)
+    robot = random_robot(rng, 3, ("revolute", "prismatic"), tree=False)
+    for joint in robot.joint_names:
+        robot = robot.with_joint(joint, friction=float(rng.uniform(0.5, 3.0)), damping=0.1)
+    drive, phase = rng.uniform(1, 6, robot.nv), rng.uniform(0, 6, robot.nv)
+    tau = lambda robot, q, v, t: drive * np.sin(4 * t + phase) - 2.0 * q  # noqa: E731
+    start = robot.neutral(), 0.5 * rng.normal(size=robot.nv)
+    true = cj.simulate(robot, *start, 2.0, tau, friction=True)
+    assert {"stick", "slip"} <= set(kinds(true))
+    errors = []
+    for n in (500, 2000):
+        times = np.linspace(0, 2, n + 1)
+        # a policy is told the time at the beginning of a step: the force in its middle, for all methods
+        middle = (times[:-1] + times[1:]) / 2
+        forces = np.array([tau(robot, true(t)[0], None, t) for t in middle])
+        q, v = cj.rollout(robot, *start, forces, dt=2.0 / n, method=method, friction=True)
+        errors.append(np.abs(q - true(times)[0]).max())
+        turns = ((v[1:] * v[:-1]) < -1e-24).sum(0)
+        assert turns.max() < 12
+    assert errors[1] < (0.02 if method == "euler" else 1e-4)
+    assert errors[1] < errors[0] / 2.5
+
+
+@native
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_of_fixed_length_with_friction_under_a_constraint(method):
+    """The four-bar of above comes to rest at the same place; energy falls, the loop stays closed."""
+    robot, loop = four_bar()
+    for name in robot.joint_names:
+        robot = robot.with_joint(name, friction=0.4)
+    start = four_bar_state(0.3)
+    true = cj.simulate(robot, start, np.zeros(3), 4.0, constraints=loop, friction=True)
+    q, v = cj.rollout(robot, start, np.zeros(3), steps=2000, dt=0.002, method=method, constraints=loop, friction=True)
+    assert np.abs(q[-1] - true.q[-1]).max() < (2e-2 if method == "euler" else 1e-4)
+    assert np.abs(v[-1]).max() < 1e-15
+    assert np.abs(loop.residual(robot, q)).max() < 1e-11
+    assert np.ptp(q[-100:], axis=0).max() < 1e-14
+
+
+@native
+def test_simulate_by_variational_steps_with_friction():
+    found = cj.simulate(block(), [0.0], [1.0], 1.0, friction=True, method="variational", step=0.01)
+    assert found.q[-1, 0] == pytest.approx(0.25, abs=1e-12)
+    assert abs(found.v[-1, 0]) < 1e-15
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_locked_inverse(seed):
+    """The inverse of the mass matrix without the locked rows and columns, zero there."""
+    rng = np.random.default_rng(seed)
+    B = rng.normal(size=(2, 5, 7))
+    M = B @ np.swapaxes(B, -1, -2)
+    held = rng.integers(0, 2, (2, 5)).astype(float)
+    found = locked(np.linalg.inv(M), held)
+    for k in range(2):
+        free = held[k] == 0
+        np.testing.assert_allclose(found[k][np.ix_(free, free)], np.linalg.inv(M[k][np.ix_(free, free)]), rtol=1e-9, atol=1e-11)
+        assert not found[k][~free].any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_box_forces_are_those_of_complementarity(seed):
+    """Straight code finds what the active-set method finds, for regular and for singular matrices (the motion, there)."""
+    rng = np.random.default_rng(seed)
+    n, rank = 6, (6, 4)[seed % 2]
+    B = rng.normal(size=(n, rank)) * rng.uniform(0.3, 3.0, (n, 1))
+    W, u = B @ B.T, 3 * B @ rng.normal(size=rank)
+    upper = rng.uniform(0.1, 2.0, n)
+    lower = np.where(rng.random(n) < 0.3, upper, -upper)
+    found, true = box_forces(W, u, lower, upper), box_complementarity(W, u, lower, upper)
+    np.testing.assert_allclose(W @ found, W @ true, atol=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(20))

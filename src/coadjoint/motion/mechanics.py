@@ -89,7 +89,7 @@ class Mechanics:
         none = np.zeros(robot.nv)
         self.damping: np.ndarray
         self.dry: np.ndarray
-        self.damping, self.dry = friction_coefficients(robot) if friction else (none, none)
+        self.damping, self.dry = (np.asarray(x, dtype=float) for x in friction_coefficients(robot)) if friction else (none, none)
         """Viscous coefficients and dry friction (nv,)."""
         self.mode = Mode(np.zeros(len(contacts), dtype=bool), np.zeros(robot.nv, dtype=bool), none)
 

@@ -28,6 +28,7 @@ from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix
 from ..robot.robot import Robot
 from .discrete import coadjoint, dexp_dual, momentum_and_force
+from .friction import locked
 from .holding import Bound, inverse, row_rates
 
 ITERATIONS = 12
@@ -50,14 +51,16 @@ def step(
     force: Callable[[Array, Array], Array] | None = None,
     constraint: Constraint | None = None,
     iterations: int = ITERATIONS,
+    held: Array | None = None,
 ) -> tuple[Array, Array, Array, Array]:
     """One step of length h (..., 1) from q and the momentum p: q⁺, p⁺, the velocity in its middle, and how far from converged (..., 1).
 
-    w (..., nv) guesses that velocity; force(q, v) gives the joint forces.
+    w (..., nv) guesses that velocity; force(q, v) gives the joint forces. held (..., nv): 1 for joints that are locked, whose w is 0.
     """
     middle = lambda v: robot.integrate(q, (h / 2) * v)  # noqa: E731
     W = inverse(mass_matrix(robot, middle(w)))
-    bound = None if constraint is None else Bound(robot, constraint, q, W)
+    bound = None if constraint is None else Bound(robot, constraint, q, W, held)
+    W = W if held is None else locked(W, held)
 
     def equation(v: Array, p: Array) -> tuple[Array, Array, Array]:
         """What is left of the equation for v, the middle m, and p⁺."""
@@ -80,7 +83,7 @@ def step(
     _, _, p = equation(v, pushed)
     q = robot.integrate(q, h * v)
     if constraint is not None:
-        p = Bound(robot, constraint, q, inverse(mass_matrix(robot, q))).tangent(p)
+        p = Bound(robot, constraint, q, inverse(mass_matrix(robot, q)), held).tangent(p)
     slow = REST**2 if constraint is None else REST**2 + (CLOSING / h[..., 0]) ** 2
     return q, p, v, namespace(v).sqrt(dot(change, change) / (dot(v, v) + slow))[..., None]
 
