@@ -13,9 +13,9 @@ from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from .adaptive import Flow
-from .events import Contact, Contacts, Event
+from .events import Contact, Contacts, Event, joint_stops
 from .holding import check_start, settled
-from .mechanics import Control, Mechanics, SimulationError
+from .mechanics import TOUCHING, Control, Mechanics, SimulationError
 from .rollout import check_converged, variational_step
 from .trajectory import Trajectory
 from .variational import COMPOSITIONS
@@ -41,17 +41,22 @@ def simulate(
     friction: bool = False,
     period: float | None = None,
     delay: float = 0.0,
+    stops: float | None = None,
     report: Callable[[float], None] | None = None,
 ) -> Trajectory:
     """The motion from the state q (nq,), v (nv,) over t, a duration or the times (N,) at which states are wanted, the first the start.
 
-    control: joint forces (nv,), or control(robot, q, v, t) that gives them. constraints hold throughout, at rounding. events: `Event`s,
-    and `Contact`s with their impacts, located in time; bounces without end are recognised and end at rest.
+    control: joint forces (nv,), or control(robot, q, v, t) that gives them. With a `period`, in seconds, it is evaluated at samples only,
+    and what it gives is held between them, from `delay` seconds after the sample on. constraints hold throughout, at rounding. events:
+    `Event`s, and `Contact`s with their impacts, located in time; bounces without end are recognised and end at rest. friction: viscous and
+    dry friction of the joints, whose sticking and slipping are located likewise. stops: the restitution, 0 to 1, of stops at the joints'
+    position limits.
 
-    method "adaptive" (order 8) keeps the local error below `tolerance` and knows the state at every time between. "variational" (order
-    2) and "symplectic" (its composition of order 4) take steps of about `step` seconds, natively, and keep energy without trend, for as
-    long as you like; a control for them is written with array operations, and they take no events. `report` is called with the part
-    that is done. Interrupted (Ctrl-C), the motion so far is returned, `stopped` being "interrupted".
+    method "adaptive" (order 8) keeps the local error below `tolerance` and knows the state at every time between. Where the motion is
+    stiff it goes on with the method of "implicit" (order 9), which can also be asked for. "variational" (order 2) and "symplectic" (its
+    composition of order 4) take steps of about `step` seconds, natively, and keep energy without trend, for as long as you like; a
+    control for them is written with array operations, and they take no events and no period. `report` is called with the part that is
+    done. Interrupted (Ctrl-C), the motion so far is returned, `stopped` being "interrupted"; that before an error is its `motion`.
     """
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
@@ -73,6 +78,9 @@ def simulate(
     for other in happening:
         if not isinstance(other, Event | Contact):
             raise CoadjointError(f"events have {other!r}; expected Event or Contact.")
+    if stops is not None:
+        happening += joint_stops(robot, stops)
+        _check_within(robot, q)
     constraint = check_start(robot, constraints, q, v)
     if constraint is not None:
         q, v = settled(robot, constraint, q, v)
@@ -196,6 +204,17 @@ def _check_sampling(period: Any, delay: Any, method: str) -> None:
     if METHODS[method] in COMPOSITIONS:
         raise CoadjointError(
             f"method {method!r} takes no period: choose 'adaptive' for a sampled control, or `rollout`, whose forces are held by steps."
+        )
+
+
+def _check_within(robot: Robot, q: np.ndarray) -> None:
+    """An error for a configuration beyond the joints' limits."""
+    beyond = (q < robot.lower - TOUCHING) | (q > robot.upper + TOUCHING)
+    if beyond.any():
+        k = int(np.argmax(beyond))
+        raise CoadjointError(
+            f"q of {robot.q_names[k]} is {q[k]:.6g}, beyond its limits {robot.lower[k]:.6g} and {robot.upper[k]:.6g}; start between the "
+            "stops, or leave `stops` out."
         )
 
 
