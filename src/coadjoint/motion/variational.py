@@ -17,6 +17,9 @@ A M⁻¹ p⁺ = 0 (RATTLE on any manifold). Nonholonomic ones hold in the middle
 
 The implicit equation is solved by a chord iteration with M⁻¹ at a predicted middle: every turn gains a factor O(h), a fixed number of
 turns is straight code, and the size of the last correction is a result of the step.
+
+Armature of spherical, planar and free joints has, in this library, no gyroscopic part: the equations of motion are then not Lagrange's, and
+what takes that part away is a force of the step. It does no work; the step is still symmetric and of second order.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from ..arrays import Array, dot, mv, namespace
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix
 from ..robot.robot import Robot
-from .discrete import coadjoint, dexp_dual, momentum_and_force
+from .discrete import armature_force, coadjoint, dexp_dual, momentum_and_force
 from .friction import locked
 from .holding import Bound, inverse, row_rates
 
@@ -67,6 +70,7 @@ def step(
         m, x = middle(v), (h / 2) * v
         Mv, f = momentum_and_force(robot, m, v)
         f = f if force is None else f + force(m, v)
+        f = f if (gyroscopic := armature_force(robot, v)) is None else f + gyroscopic
         mu = coadjoint(robot, x, p)
         even = 0.5 * (dexp_dual(robot, x, mu) + dexp_dual(robot, -x, mu))
         return Mv - even - (h / 2) * dexp_dual(robot, x, f), m, coadjoint(robot, x, mu + h * f)
