@@ -57,6 +57,9 @@ def test_the_step_is_stationary_for_the_discrete_action(kinds):
     """δ(L_d(q₀, q₁) + L_d(q₁, q₂)) = 0 for every variation of q₁, L_d as in the docstring, differentiated numerically."""
     rng = np.random.default_rng(11)
     robot = random_robot(rng, 2, kinds, tree=False, armature=True)
+    for link in robot.links:  # armature along axes that turn is not part of a Lagrangian: see test_armature_of_group_joints
+        if link.joint.kind in ("spherical", "planar", "free"):
+            robot = robot.with_joint(link.joint.name, armature=0)
     h, q0, v0 = 0.01, robot.random(rng), 0.5 * rng.normal(size=robot.nv)
     q1, v1, _ = one_step(robot, q0, v0, h)
     q2, _, _ = one_step(robot, q1, v1, h)
@@ -269,3 +272,22 @@ def test_a_step_that_is_too_long_is_told():
     robot = cj.load("planar2r")
     with pytest.raises(cj.CoadjointError, match="did not converge at step"):
         cj.rollout(robot, [0.3, 0.2], [4.0, -9.0], steps=5, dt=0.1, method="variational")
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("kind", ["spherical", "planar", "free"])
+def test_armature_of_group_joints(kind):
+    """The same motion as that of the adaptive method, to second order: armature has no gyroscopic part there either."""
+    armature = {"spherical": (0.5, 0.1, 2.0), "planar": (0.5, 0.1, 2.0), "free": (0.5, 0.1, 2.0, 0.3, 1.0, 0.2)}[kind]
+    joint = getattr(cj.Joint, kind)(armature=armature)
+    body = cj.Link.solid("body", "base", joint, mass=1.0, com=(0.2, 0.1, 0), inertia=np.diag([1.0, 2.0, 2.5]))
+    arm = cj.Link.solid("arm", "body", cj.Joint.revolute((1, 0, 0), armature=0.3), mass=0.5, com=(0, 0.3, 0.1), inertia=0.1)
+    robot = cj.Robot("top", [body, arm])
+    q, v = robot.neutral(), np.random.default_rng(0).normal(size=robot.nv)
+    true = cj.simulate(robot, q, v, [0.0, 1.0])
+    errors = []
+    for h in (4e-3, 2e-3):
+        found = cj.simulate(robot, q, v, [0.0, 1.0], method="variational", step=h)
+        errors.append(np.abs(found.v[-1] - true.v[-1]).max())
+    assert errors[1] < 1e-3
+    assert errors[0] / errors[1] == pytest.approx(4.0, abs=0.3)

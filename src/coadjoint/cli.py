@@ -76,11 +76,17 @@ def parser() -> argparse.ArgumentParser:
     simulate.add_argument("--duration", type=float, default=5.0, metavar="S", help="seconds (default: 5)")
     simulate.add_argument("--q", type=float, nargs="+", metavar="X", help="the configuration to start from (default: home)")
     simulate.add_argument("--v", type=float, nargs="+", metavar="X", help="the velocity to start with (default: none)")
-    methods = "adaptive (order 8), variational (order 2) or symplectic (order 4), which keep energy for long (default: adaptive)"
-    simulate.add_argument("--method", choices=("adaptive", "variational", "symplectic"), default="adaptive", help=methods)
+    methods = (
+        "adaptive (order 8), implicit (order 9, for stiff motions), variational (order 2) or symplectic (order 4), for long ones"
+    )
+    simulate.add_argument(
+        "--method", choices=("adaptive", "implicit", "variational", "symplectic"), default="adaptive", help=methods
+    )
     simulate.add_argument("--step", type=float, default=1e-3, metavar="S", help="seconds of a variational step (default: 0.001)")
     simulate.add_argument("--samples", type=int, default=501, metavar="N", help="how many states to keep (default: 501)")
     simulate.add_argument("--friction", action="store_true", help="with the joints' viscous and Coulomb friction")
+    stops = "stops at the position limits, with restitution E from 0 (plastic) to 1 (elastic)"
+    simulate.add_argument("--stops", type=float, metavar="E", help=stops)
     simulate.add_argument("--out", metavar="FILE", help="write time, q, v, tau: .csv, .npz or .parquet")
     simulate.add_argument("--plot", metavar="FILE", help="draw positions, velocities and energies: .png, .svg, .pdf or .html")
     simulate.add_argument("--animate", metavar="FILE", help="film the robot as a stick figure: .gif, .html or .mp4")

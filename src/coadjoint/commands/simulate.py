@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
         q = assemble(robot, loops, q)
     times = np.linspace(0.0, args.duration, args.samples)
     with Progress("simulating") as report:
-        options = {"method": args.method, "step": args.step, "friction": args.friction}
+        options = {"method": args.method, "step": args.step, "friction": args.friction, "stops": args.stops}
         trajectory = simulate(robot, q, v, times, constraints=loops, report=report, **options)
     print(trajectory)
     print()
@@ -89,20 +89,38 @@ def _numbers(name: str, given: list[float] | None, size: int, default: np.ndarra
 
 
 def summary(robot: Robot, trajectory: Trajectory) -> str:
-    """Where every coordinate of the velocity was fastest, its limit, and the energies."""
+    """The range of every coordinate, where its velocity was fastest, their limits, and the energies."""
     rows = []
     for k, name in enumerate(robot.v_names):
         fastest, limit = np.max(np.abs(trajectory.v[:, k])), robot.velocity_limit[k]
-        rows.append((name, number(fastest), number(limit), "exceeded" if fastest > limit else "kept" if np.isfinite(limit) else ""))
+        rows.append(
+            [name, number(fastest), number(limit), _verdict(fastest > limit, np.isfinite(limit)), *_range(robot, trajectory, name)]
+        )
     if trajectory.constraints is not None:
-        rows.append(("loops open by", f"{trajectory.drift()[0]:.1e}", "", ""))
+        rows.append(["loops open by", f"{trajectory.drift()[0]:.1e}", *[""] * 5])
     e = trajectory.energy
     scale = np.ptp(trajectory.potential_energy) + trajectory.kinetic_energy.max()
     return "\n".join(
         [
-            table(("joint", "max |v|", "limit", ""), rows, "lrrl"),
+            table(("joint", "max |v|", "limit", "", "position", "limits", ""), rows, "lrrlrrl"),
             "",
             f"energy {e[0]:.9g} J at first, {e[-1]:.9g} J at last; largest change {np.abs(e - e[0]).max():.2g} J "
-            f"({np.abs(e - e[0]).max() / scale if scale else 0.0:.1e} of what moves)",
+            f"({np.abs(e - e[0]).max() / scale if scale else 0.0:.1e} of the energy exchanged)",
         ]
     )
+
+
+def _verdict(exceeded: bool, limited: bool) -> str:
+    return "exceeded" if exceeded else "kept" if limited else ""
+
+
+def _range(robot: Robot, trajectory: Trajectory, name: str) -> list[str]:
+    """From where to where the coordinate of that name went, its limits, and whether it kept them; nothing for velocities without one."""
+    if name not in robot.q_names:
+        return ["", "", ""]
+    k = robot.q_names.index(name)
+    q, lower, upper = trajectory.q[:, k], robot.lower[k], robot.upper[k]
+    limited = bool(np.isfinite(lower) or np.isfinite(upper))
+    beyond = bool(q.min() < lower - 1e-9 or q.max() > upper + 1e-9)
+    limits = f"{number(lower)} … {number(upper)}" if limited else "-"
+    return [f"{number(q.min())} … {number(q.max())}", limits, _verdict(beyond, limited)]

@@ -1,4 +1,4 @@
-"""Linear complementarity: which unilateral rows push, and how hard."""
+"""Linear complementarity: which unilateral rows push and which rows of dry friction stick, and how hard."""
 
 from __future__ import annotations
 
@@ -15,26 +15,33 @@ CONTRADICTION = "the bilateral rows contradict each other: no impulses or forces
 
 
 def complementarity(G: np.ndarray, b: np.ndarray, unilateral: np.ndarray) -> np.ndarray:
-    """λ (m,) with w = G λ + b: w = 0 on bilateral rows, and 0 ≤ λ ⊥ w ≥ 0 on those marked in `unilateral` (m,).
+    """λ (m,) with w = G λ + b: w = 0 on bilateral rows, and 0 ≤ λ ⊥ w ≥ 0 on those marked in `unilateral` (m,)."""
+    return box_complementarity(G, b, np.where(unilateral, 0.0, -np.inf), np.full(len(b), np.inf))
 
-    G (m, m) is symmetric and positive semidefinite. These are the conditions for the least of ½ λᵀ G λ + bᵀ λ over λ ≥ 0 on unilateral
-    rows, which an active-set method finds in finitely many steps; λ of least length where rows are redundant.
+
+def box_complementarity(G: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """λ (m,) between lower and upper (m,) with w = G λ + b: w ≥ 0 where λ is at its lower bound, ≤ 0 at its upper one, else w = 0.
+
+    Bounds without end make a bilateral row, those from 0 on a unilateral one, those of ±μ one of dry friction. G (m, m) is symmetric and
+    positive semidefinite. These are the conditions for the least of ½ λᵀ G λ + bᵀ λ in the box, which an active-set method finds in
+    finitely many steps; where rows are redundant, those that are not at a bound share their load.
     """
     scale = _lengths(G)
-    G, b = G / np.outer(scale, scale), b / scale
+    G, b, bounds, lower, upper = G / np.outer(scale, scale), b / scale, (lower, upper), lower * scale, upper * scale
     m = len(b)
     size = max(float(np.max(np.abs(b), initial=0.0)), np.finfo(float).tiny)
-    lam, active = np.zeros(m), ~unilateral
+    lam = np.clip(np.zeros(m), lower, upper)
+    free = (lam > lower) & (lam < upper)
     for _ in range(10 * m + 10):
-        lam, active, consistent = _settle(G, b, lam, active, unilateral, size)
+        lam, free, consistent = _least(G, b, lam, free, lower, upper, size)
         if not consistent:
             raise CoadjointError(CONTRADICTION)
         w = G @ lam + b
-        w[active] = 0.0
-        if np.min(w, initial=0.0) >= -TOLERANCE * size:
-            return lam / scale
-        active = active.copy()
-        active[np.argmin(w)] = True
+        wrong = np.where(free | (lower == upper), 0.0, np.where(lam <= lower, -w, w))
+        if np.max(wrong, initial=0.0) <= TOLERANCE * size:
+            return np.where(lam <= lower, bounds[0], np.where(lam >= upper, bounds[1], lam / scale))
+        free = free.copy()
+        free[np.argmax(wrong)] = True
     raise CoadjointError(f"the complementarity problem of {m} rows was not solved; the rows are too badly conditioned.")
 
 
@@ -44,29 +51,29 @@ def _lengths(G: np.ndarray) -> np.ndarray:
     return np.where(length > NOTHING, length, 1.0)
 
 
-def _settle(
-    G: np.ndarray, b: np.ndarray, lam: np.ndarray, active: np.ndarray, unilateral: np.ndarray, size: float
+def _least(
+    G: np.ndarray, b: np.ndarray, lam: np.ndarray, free: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: float
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The least over the active rows; rows whose λ would become negative leave them on the way."""
-    active = active.copy()
+    """The least over the free rows, the others kept; rows that would leave the box stay at its side on the way."""
+    free = free.copy()
     while True:
-        rows = np.flatnonzero(active)
-        H = G[np.ix_(rows, rows)]
-        solution = np.linalg.lstsq(H, -b[rows], rcond=TOLERANCE)[0] if len(rows) else np.zeros(0)
-        rest = H @ solution + b[rows]
+        rows = np.flatnonzero(free)
+        H, right = G[np.ix_(rows, rows)], b[rows] + G[np.ix_(rows, ~free)] @ lam[~free]
+        solution = np.linalg.lstsq(H, -right, rcond=TOLERANCE)[0] if len(rows) else np.zeros(0)
+        rest = H @ solution + right
         direction = np.zeros_like(lam)
         bounded = np.max(np.abs(rest), initial=0.0) <= 1e3 * TOLERANCE * size
         direction[rows] = solution - lam[rows] if bounded else -rest  # redundant rows that contradict: down along their null space
-        falling = active & unilateral & (direction < (0.0 if not bounded else -TOLERANCE * size))
+        least = 0.0 if not bounded else TOLERANCE * size
+        falling, rising = free & (direction < -least), free & (direction > least)
         reach = np.full(len(lam), np.inf)
-        reach[falling] = np.maximum(lam[falling], 0.0) / -direction[falling]
+        reach[falling] = np.maximum(lam - lower, 0.0)[falling] / -direction[falling]
+        reach[rising] = np.maximum(upper - lam, 0.0)[rising] / direction[rising]
         far = float(np.min(reach, initial=np.inf))
         if bounded and far >= 1.0:
-            lam = lam + direction
-            lam[unilateral] = np.maximum(lam[unilateral], 0.0)
-            return lam, active, True
+            return np.clip(lam + direction, lower, upper), free, True
         if not np.isfinite(far):
-            return lam, active, False
-        lam = lam + far * direction
+            return lam, free, False
         out = int(np.argmin(reach))
-        lam[out], active[out] = 0.0, False
+        lam = lam + far * direction
+        lam[out], free[out] = (lower if falling[out] else upper)[out], False

@@ -77,6 +77,7 @@ class Solution:
         self.parts: dict[bool, Any] = {}
         for forward, end in ((True, np.max(times, initial=0.0)), (False, np.min(times, initial=0.0))):
             if end != 0.0:
+                self._check_start(rate, start, what)
                 derivative = lambda t, y: np.concatenate([x.ravel() for x in rate(t, self._split(y))])  # noqa: E731
                 with np.errstate(over="ignore", invalid="ignore"):
                     found = solve_ivp(derivative, (0.0, end), flat, "DOP853", dense_output=True, rtol=tolerance, atol=tolerance)
@@ -87,6 +88,18 @@ class Solution:
                     )
                 self.parts[forward] = found.sol
         self.start = flat
+
+    @staticmethod
+    def _check_start(rate: Callable[[float, list[np.ndarray]], list[np.ndarray]], start: list[np.ndarray], what: str) -> None:
+        """An error where the rate is not finite at the start, from which no step would be short enough."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = all(np.isfinite(x).all() for x in rate(0.0, start))
+        if not finite:
+            largest = max(float(np.abs(x).max(initial=0.0)) for x in start)
+            raise GeodesicError(
+                f"{what} cannot be started: its rate is not finite. The mass matrix is singular there, or the state, with entries up to "
+                f"{largest:.3g}, is too large."
+            )
 
     def _split(self, y: np.ndarray) -> list[np.ndarray]:
         return [x.reshape(shape) for x, shape in zip(np.split(y, self.ends[:-1]), self.shapes, strict=True)]

@@ -2,20 +2,21 @@
 
 The state (q, v) is integrated as it stands, dq/dt = E(q) v, whose solutions stay on the manifold; every step ends with a return to it
 and to the constraints, which removes what the local error took away. Between steps the method's interpolant of order 7 gives the state
-at any time; there the times of events are found, to rounding.
+at any time; there the times of events are found, to rounding. Where stability limits the steps, as under a stiff control, an implicit
+method (`radau.py`) takes over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError
 from .events import Event
-from .mechanics import SLOW, TOUCHING, Mechanics
+from .mechanics import SLOW, TOUCHING, Mechanics, SimulationError
 from .trajectory import Happening, Piece
 
 SAMPLES = 8
@@ -25,9 +26,14 @@ NOISE = 1e-14
 ZENO = 1e-6
 """Bounces that last shorter than this, in seconds, and become ever shorter are over: they rise no more than a picometre."""
 
-
-class SimulationError(CoadjointError):
-    """A motion cannot be continued; the message says when and why."""
+STEPS = 25
+"""Steps after which it is asked whether the motion is stiff."""
+STABLE = 4.5
+"""Steps times the largest eigenvalue from which on it is: stability, at about 6.4, and not precision limits them; else it is below 3."""
+LONG = 200
+"""Steps that are still to come for a change of the method to be worth while."""
+MARGIN = 1e-12
+"""Part of its dry friction by which a joint may be overloaded and still stick: rounding."""
 
 
 def _samples(
@@ -63,50 +69,66 @@ class Flow:
     """A motion on its way: the present state, the pieces and the happenings so far."""
 
     def __init__(
-        self, mechanics: Mechanics, t: float, q: np.ndarray, v: np.ndarray, events: Sequence[Event], tolerance: float
+        self,
+        mechanics: Mechanics,
+        t: float,
+        q: np.ndarray,
+        v: np.ndarray,
+        events: Sequence[Event],
+        tolerance: float,
+        stiff: bool = False,
     ) -> None:
+        self.stiff, self.steps = stiff, 0
         self.mechanics, self.events, self.tolerance = mechanics, events, tolerance
         self.robot = mechanics.robot
         self.t, self.q, self.v = t, q, v
         self.pieces: list[Piece] = []
         self.happenings: list[Happening] = []
-        self.hop = np.inf
-        gaps = mechanics.contacts.gaps(q)
-        self._settle_contacts(gaps <= TOUCHING)
+        self.hop = self.held = self.step = np.inf
+        self.dry = np.flatnonzero(mechanics.dry)
+        """The velocities with dry friction."""
+        self._sample()
+        self._decide(mechanics.contacts.gaps(q) <= TOUCHING)
 
     # --- what happens at a moment
 
     def _happened(self, kind: str, name: str, impact: Any = None, time: float | None = None) -> None:
         self.happenings.append(Happening(self.t if time is None else time, kind, name, self.q.copy(), self.v.copy(), impact))
 
-    def _settle_contacts(self, touching: np.ndarray) -> None:
-        """Which touching rows stay closed, and how soon the others can touch again."""
+    def _decide(self, touching: np.ndarray, loose: np.ndarray | None = None) -> None:
+        """Which of the touching rows stay closed, which joints stick, and how soon contacts that open can touch again."""
         mechanics, contacts = self.mechanics, self.mechanics.contacts
         self.hop = np.inf
-        if not len(contacts):
+        if not len(contacts) and not mechanics.dry.any():
             return
         rate = contacts.jacobian(self.q) @ self.v
-        still = touching & (np.abs(rate) <= SLOW * (1.0 + np.abs(self.v).max()))
-        before = mechanics.closed
-        mechanics.closed, curve = mechanics.resting(self.q, self.v, self.t, still)
-        for k in np.flatnonzero(mechanics.closed & ~before):
-            self._happened("contact", contacts.names[k])
-        for k in np.flatnonzero(before & ~mechanics.closed):
-            self._happened("release", contacts.names[k])
+        at_rest = touching & (np.abs(rate) <= SLOW * (1.0 + np.abs(self.v).max()))
+        before = mechanics.mode
+        after, curve = mechanics.decide(self.q, self.v, self.t, at_rest, loose)
+        mechanics.mode = after
+        for kind, names, rows in (
+            ("contact", contacts.names, after.closed & ~before.closed),
+            ("release", contacts.names, before.closed & ~after.closed),
+            ("stick", self.robot.v_names, after.sticking & ~before.sticking),
+            ("slip", self.robot.v_names, before.sticking & ~after.sticking),
+        ):
+            for k in np.flatnonzero(rows):
+                self._happened(kind, names[k])
         self.q, self.v = mechanics.settle(self.q, self.v)
-        soon = touching & ~mechanics.closed & (rate > 0) & (curve < 0)
+        soon = touching & ~after.closed & (rate > 0) & (curve < 0)
         if soon.any():
             self.hop = float(np.min(2 * rate[soon] / -curve[soon]))
 
     def _impact(self, rows: np.ndarray) -> None:
         """The impact of some rows and of all others that touch as well."""
         mechanics, contacts = self.mechanics, self.mechanics.contacts
-        touching = rows | mechanics.closed | (contacts.gaps(self.q) <= TOUCHING)
+        closed = mechanics.mode.closed
+        touching = rows | closed | (contacts.gaps(self.q) <= TOUCHING)
         account = mechanics.hit(self.q, self.v, touching, contacts.restitution)
         self.v = account.v_after
         names = ", ".join(contacts.names[k] for k in np.flatnonzero(rows))
         self._happened("impact", names, account)
-        _, curve = mechanics.resting(self.q, self.v, self.t, mechanics.closed & touching)
+        mode, curve = mechanics.decide(self.q, self.v, self.t, closed & touching)
         rate, e = contacts.jacobian(self.q) @ self.v, contacts.restitution
         # Bounces end at their limit: each lasts 2 u / |curve|, the next is e times as long.
         falling = touching & (rate > 0) & (curve < 0) & (e < 1)
@@ -114,36 +136,53 @@ class Flow:
         bounce[falling] = 2 * rate[falling] / -curve[falling]
         over = bounce < ZENO
         if over.any():
-            self.q, self.v = mechanics.settle(self.q, self.v, mechanics.closed | over)
+            self.q, self.v = mechanics.settle(self.q, self.v, replace(mode, closed=closed | over))
             for k in np.flatnonzero(over & (rate > SLOW * (1.0 + np.abs(self.v).max()) * (e == 0))):
                 self._happened("rest", contacts.names[k], time=self.t + float(bounce[k] / (1 - e[k])))
-        self._settle_contacts(touching)
+        self._decide(touching)
 
     # --- on to the next
 
     def advance(self, end: float, report: Callable[[float], None]) -> str:
         """Go on to the time `end`, or to a terminal event, whose name is returned."""
         while self.t < end:
-            name = self._smooth(end, report)
+            name = self._smooth(min(end, self._sample()), end, report)
             if name:
                 return name
         return ""
 
-    def _smooth(self, end: float, report: Callable[[float], None]) -> str:
-        """Integrate until something happens, and let it."""
+    def _sample(self) -> float:
+        """Take the sample of the control that is due; the time up to which its forces are held."""
+        if self.mechanics.sampled is None:
+            return np.inf
+        if not (self.mechanics.sampled.acted and self.t < self.held):
+            self.held = self.mechanics.sampled.update(self.q, self.v, self.t)
+            self._decide(self.mechanics.contacts.gaps(self.q) <= TOUCHING)
+        return self.held
+
+    def _solver(self, end: float) -> Any:
+        """The method of order 8, or the implicit one for stiff motions, from the present state on."""
         from scipy.integrate import DOP853
 
-        n = self.robot.nq
-        first = min(end - self.t, 0.5 * self.hop) if np.isfinite(self.hop) else None
-        solver = DOP853(
-            self.mechanics.rate,
-            self.t,
-            np.concatenate([self.q, self.v]),
-            end,
-            first_step=first,
-            rtol=self.tolerance,
-            atol=self.tolerance,
-        )
+        from .radau import Radau
+
+        y = np.concatenate([self.q, self.v])
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._check_finite(self.mechanics.rate(self.t, y), end)
+        step = min(end - self.t, 0.5 * self.hop, self.step) if min(self.hop, self.step) < np.inf else None
+        method = Radau if self.stiff else DOP853
+        return method(self.mechanics.rate, self.t, y, end, first_step=step, rtol=self.tolerance, atol=self.tolerance)
+
+    def _check_finite(self, rate: np.ndarray, end: float) -> None:
+        if not np.isfinite(rate).all():
+            raise SimulationError(
+                f"the motion cannot be continued beyond t = {self.t:.6g} of {end:.6g}: the acceleration is not finite. The state is "
+                f"singular, or velocities (up to {np.abs(self.v).max():.3g}) or forces are too large."
+            )
+
+    def _smooth(self, until: float, end: float, report: Callable[[float], None]) -> str:
+        """Integrate until something happens, and let it."""
+        solver = self._solver(until)
         before, armed = self._signals(self.t, self.q, self.v), False
         while solver.status == "running":
             report(self.t)
@@ -153,50 +192,74 @@ class Flow:
                 why = "steps become too small" if failure else "the state is no longer finite"
                 raise SimulationError(
                     f"the motion cannot be continued beyond t = {self.t:.6g} of {end:.6g}: {why}, as where the mass matrix or the "
-                    "constraint is singular. Ask for earlier times, or start elsewhere."
+                    "constraint is singular, or a control jumps (one that is sampled has a `period`)."
                 )
             sol, start = solver.dense_output(), self.t
             found = self._first(sol, start, solver.t, before, armed) if len(before) else None
             if found is not None:
                 time, crossed = found
                 self._keep(sol, start, time)
-                self.t = time
-                self.q, self.v = self.mechanics.settle(*np.split(sol(time), [n]))
+                self.t, self.step = time, np.inf
+                self.q, self.v = self.mechanics.settle(*self._split(sol(time)))
                 return self._let(crossed)
             self._keep(sol, start, solver.t)
             self.t = float(solver.t)
-            self.q, self.v = self.mechanics.settle(*np.split(solver.y, [n]))
+            self.q, self.v = self.mechanics.settle(*self._split(solver.y))
+            self.steps += 1
+            if solver.status != "running":
+                break
             solver.y = np.concatenate([self.q, self.v])
             solver.f = self.mechanics.rate(self.t, solver.y)
+            if self.steps % STEPS == 0 and self._is_stiff(solver, end):
+                self.stiff = True
+                break
             if len(before):
                 before, armed = self._signals(self.t, self.q, self.v), True
+        self.step = (
+            max(float(solver.h_abs), float(solver.step_size)) if self.stiff or self.mechanics.sampled is not None else np.inf
+        )
         return ""
+
+    def _is_stiff(self, solver: Any, end: float) -> bool:
+        """Whether stability limits the steps, and many are still to come."""
+        from .radau import jacobian
+
+        if self.stiff or end - self.t < LONG * solver.step_size:
+            return False
+        J = jacobian(self.mechanics.rate, self.t, solver.y, solver.f)
+        return bool(np.isfinite(J).all() and np.abs(np.linalg.eigvals(J)).max() * solver.step_size > STABLE)
+
+    def _split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return y[: self.robot.nq], y[self.robot.nq :]
 
     def _keep(self, sol: Any, start: float, stop: float) -> None:
         """A piece of dense output, on the constraints."""
-        mechanics, n, closed = self.mechanics, self.robot.nq, self.mechanics.closed.copy()
+        mechanics, n, mode = self.mechanics, self.robot.nq, self.mechanics.mode
 
         def states(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             y = sol(t).T
-            return mechanics.settle(y[:, :n], y[:, n:], closed)
+            return mechanics.settle(y[:, :n], y[:, n:], mode)
 
         self.pieces.append((start, stop, states))
 
     def _signals(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """What is watched: the events' functions, the gaps of open contacts and the forces of closed ones."""
-        events = [e.value(q, v, t) for e in self.events]
-        closed = self.mechanics.closed
-        if not len(closed):
-            return np.array(events)
-        force = self.mechanics.motion(q, v, t)[1] if closed.any() else 0.0
-        return np.concatenate([events, np.where(closed, force, self.mechanics.contacts.gaps(q))])
+        """What is watched: the events' functions; the gaps of open contacts and the forces of closed ones; of joints with dry friction
+        the velocity, as long as they slip, and what is left of the friction, as long as they stick."""
+        mechanics, mode = self.mechanics, self.mechanics.mode
+        signals = [np.array([e.value(q, v, t) for e in self.events])]
+        if len(mode.closed) or len(self.dry):
+            _, force, hold = mechanics.motion(q, v, t) if mode.holds else (None, 0.0, np.zeros(self.robot.nv))
+            left = (1.0 + MARGIN) * mechanics.dry - np.abs(hold)
+            signals.append(np.where(mode.closed, force, mechanics.contacts.gaps(q)))
+            signals.append(np.where(mode.sticking, left, mode.direction * v)[self.dry])
+        return np.concatenate(signals)
 
     def _first(self, sol: Any, start: float, stop: float, before: np.ndarray, armed: bool) -> tuple[float, np.ndarray] | None:
         """The first time at which a signal passes zero, and which do."""
         from scipy.optimize import brentq
 
-        n, k = self.robot.nq, len(self.events)
-        at = lambda t: self._signals(t, *np.split(sol(t), [n]))  # noqa: E731
+        k = len(self.events)
+        at = lambda t: self._signals(t, *self._split(sol(t)))  # noqa: E731
         if not armed:  # what has just happened is not to happen again: a gap that is closed at the start must open first
             before = before.copy()
             before[k:] = np.where(before[k:] <= TOUCHING, np.finfo(float).tiny, before[k:])
@@ -234,18 +297,18 @@ class Flow:
             self._happened("event", event.name)
             if event.terminal:
                 return event.name
-        closed = self.mechanics.closed
-        hit = crossed[k:] & ~closed
+        mode, contacts = self.mechanics.mode, self.mechanics.contacts
+        rows, joints = np.split(crossed[k:], [len(contacts)])
+        loose = np.zeros(self.robot.nv)
+        for i in self.dry[joints]:
+            if mode.sticking[i]:  # it breaks loose, against the force that held it
+                loose[i] = -np.sign(self.mechanics.motion(self.q, self.v, self.t)[2][i])
+            else:
+                self.v[i] = 0.0
+        hit = rows & ~mode.closed
         if hit.any():
             self._impact(hit)
-        elif crossed[k:].any():  # a closed contact would pull
-            gaps = self.mechanics.contacts.gaps(self.q)
-            weak = crossed[k:] & closed
-            self.mechanics.closed = closed & ~weak
-            names = self.mechanics.contacts.names
-            for i in np.flatnonzero(weak):
-                self._happened("release", names[i])
-            self._settle_contacts((gaps <= TOUCHING) & ~weak)
-        elif len(closed):
-            self._settle_contacts(self.mechanics.contacts.gaps(self.q) <= TOUCHING)
+        else:
+            weak = rows & mode.closed  # these would pull
+            self._decide((contacts.gaps(self.q) <= TOUCHING) & ~weak, loose)
         return ""

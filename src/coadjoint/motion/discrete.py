@@ -75,6 +75,26 @@ def _moved(robot: Robot, x: Array, covectors: Array, operator: str) -> Array:
     return concat(parts) if parts else covectors
 
 
+def armature_force(robot: Robot, v: Array) -> Array | None:
+    """-ad*_v (armature · v) (..., nv) of spherical, planar and free joints; None without any that has armature.
+
+    As a force it takes the gyroscopic part of armature away, which the momentum armature · v along axes that turn would have: the
+    equations of motion of this library have armature · a alone, as `docs/joints.md` says.
+    """
+    parts, found = [], False
+    for i, link in enumerate(robot.links):
+        if i in robot.mimics or not robot.kind(i).nv:
+            continue
+        part = v[..., robot._v_slices[i]]
+        rows, own = _GROUPS.get(link.joint.kind), robot.armature[..., robot.tree_v_slices[i]]
+        if rows is None or (robot.has_plain_numbers and not np.any(own)):
+            parts.append(0.0 * part)
+            continue
+        found, embedding = True, like(np.eye(6)[:, list(rows)], v)
+        parts.append(-mv(transpose(embedding), se3.ad_dual_act(mv(embedding, part), mv(embedding, own * part))))
+    return concat(parts) if found else None
+
+
 def coadjoint(robot: Robot, x: Array, p: Array) -> Array:
     """Ad*_{exp x} p: a momentum of the configuration q, seen from q exp(x)."""
     return _moved(robot, x, p, "Ad")

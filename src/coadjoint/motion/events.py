@@ -74,6 +74,31 @@ class Contact:
         check_restitution(e.astype(float))
 
 
+def joint_stops(robot: Robot, restitution: float) -> list[Contact]:
+    """Contacts at all position limits: a stop at each end of a joint. What follows another joint stops that one.
+
+    An error for limits of joints with several freedoms.
+    """
+    stops = []
+    for i, link in enumerate(robot.links):
+        joint = link.joint
+        limits = [
+            (side, sign, float(x[0])) for side, sign, x in (("lower", 1.0, joint.lower), ("upper", -1.0, joint.upper)) if len(x)
+        ]
+        if not np.isfinite(np.concatenate([joint.lower, joint.upper])).any():
+            continue
+        if robot.kind(i).nv != 1 or robot.kind(i).nq != 1:
+            raise CoadjointError(
+                f"joint {joint.name!r} is {joint.kind} and has position limits; stops are for joints with one freedom. Take a `Contact`."
+            )
+        leader, ratio, offset = robot.mimics.get(i, (i, 1.0, 0.0))
+        for side, sign, limit in limits:
+            if np.isfinite(limit) and ratio:
+                gap = Constraint.gear(robot, {robot.links[leader].joint.name: sign * ratio}, sign * (limit - offset))
+                stops.append(Contact(gap, restitution, f"{side} stop of {joint.name}"))
+    return stops
+
+
 class Contacts:
     """All contacts of a motion, row by row."""
 

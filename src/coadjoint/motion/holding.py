@@ -17,6 +17,7 @@ from ..constraints.manifold import check_state
 from ..dynamics import forward_dynamics, mass_matrix
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
+from .friction import locked
 
 REGULARIZATION = 1e-8
 """What is added to A M⁻¹ Aᵀ of rows of length one."""
@@ -46,15 +47,19 @@ def inverse(a: Array) -> Array:
 
 
 class Bound:
-    """The constraint at q, with W = M⁻¹ or near it: what impulses it answers with."""
+    """The constraint at q, with W = M⁻¹ or near it: what impulses it answers with. held (..., nv): 1 for joints that are locked.
 
-    def __init__(self, robot: Robot, constraint: Constraint, q: Array, W: Array) -> None:
-        self.robot, self.constraint, self.q, self.W = robot, constraint, q, W
+    Rows have the length that they have without locked joints: those which only these could move are then nothing beside 1.
+    """
+
+    def __init__(self, robot: Robot, constraint: Constraint, q: Array, W: Array, held: Array | None = None) -> None:
+        self.robot, self.constraint, self.q = robot, constraint, q
+        self.W = W if held is None else locked(W, held)
         self.A = constraint.jacobian(robot, q)
-        G = self.A @ W @ transpose(self.A)
-        one, xp = like(np.eye(G.shape[-1]), G), namespace(G)
-        square, size = (G * one).sum(-1), xp.abs(self.A).sum(-1)
+        one, xp = like(np.eye(self.A.shape[-2]), self.A), namespace(self.A)
+        square, size = ((self.A @ W @ transpose(self.A)) * one).sum(-1), xp.abs(self.A).sum(-1)
         self.length = xp.sqrt(xp.where((size > NOTHING) & (square > 0.0), square, 1.0 + 0.0 * square))
+        G = self.A @ self.W @ transpose(self.A)
         self.inverse = inverse(G / (self.length[..., :, None] * self.length[..., None, :]) + REGULARIZATION * one)
 
     def impulse(self, rate: Array) -> Array:
@@ -74,21 +79,27 @@ def row_rates(robot: Robot, constraint: Constraint, values: Array, velocities: A
     return stack([values[..., place[k]] if k in place else velocities[..., k] for k in range(velocities.shape[-1])])
 
 
-@kernel("nq", "nv", q="nq", v="nv")
-def settled(robot: Robot, constraint: Constraint, q: Array, v: Array) -> tuple[Array, Array]:
-    """q and v from nearby to the constraint, along the metric: chords of Newton's iteration for q, the projection P v for v."""
+def returned(robot: Robot, constraint: Constraint, q: Array, v: Array, held: Array | None = None) -> tuple[Array, Array]:
+    """q and v from nearby to the constraint, along the metric: chords of Newton's iteration for q, the projection P v for v.
+
+    Joints that are held (..., nv), marked with 1, stay where they are.
+    """
     q = robot.normalize(q)
-    W = inverse(mass_matrix(robot, q))
+    bound = Bound(robot, constraint, q, inverse(mass_matrix(robot, q)), held)
     if len(constraint.holonomic_rows(robot)):
-        bound = Bound(robot, constraint, q, W)
         for _ in range(CHORDS):
             far = row_rates(robot, constraint, constraint.residual(robot, q), 0.0 * bound.A[..., 0])
-            q = robot.integrate(q, mv(W, bound.impulse(far)))
-        W = inverse(mass_matrix(robot, q))
-    bound = Bound(robot, constraint, q, W)
+            q = robot.integrate(q, mv(bound.W, bound.impulse(far)))
+        bound = Bound(robot, constraint, q, inverse(mass_matrix(robot, q)), held)
     for _ in range(TURNS):
-        v = v + mv(W, bound.impulse(mv(bound.A, v)))
+        v = v + mv(bound.W, bound.impulse(mv(bound.A, v)))
     return q, v
+
+
+@kernel("nq", "nv", q="nq", v="nv")
+def settled(robot: Robot, constraint: Constraint, q: Array, v: Array) -> tuple[Array, Array]:
+    """q and v from nearby to the constraint, along the metric."""
+    return returned(robot, constraint, q, v)
 
 
 @kernel("nv", q="nq", v="nv", tau="nv")

@@ -1,14 +1,16 @@
-"""The equations that an adaptive simulation integrates: forces, constraints, and the contacts that are closed at the moment."""
+"""The equations that an adaptive simulation integrates: forces, constraints, and the contacts and joints that are held at the moment."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..constraints import constrained_dynamics
-from ..constraints.complementarity import NOTHING, complementarity
+from ..constraints.complementarity import NOTHING, box_complementarity
 from ..constraints.constraint import Constraint
 from ..constraints.impacts import Impact, impact_account
 from ..constraints.manifold import check_state
@@ -18,7 +20,9 @@ from ..errors import CoadjointError
 from ..geometry.flow import configuration_rate
 from ..robot.robot import Robot
 from .events import Contacts, Event
+from .friction import friction_coefficients
 from .holding import settled
+from .sampled import Sampled
 
 Control = Callable[[Robot, Any, Any, Any], Any]
 """The joint forces τ (nv,) from the robot, q, v and the time t."""
@@ -27,6 +31,14 @@ TOUCHING = 1e-9
 """Gaps, in metres, that count as closed at an impact of another row."""
 SLOW = 1e-9
 """Relative velocity of a row that counts as rest."""
+STILL = 1e-13
+"""Relative velocity of a joint with dry friction that counts as rest."""
+
+
+class SimulationError(CoadjointError):
+    """A motion cannot be continued; the message says when and why. `motion` is the `Trajectory` up to there, None at the start."""
+
+    motion: Any = None
 
 
 class _Rows:
@@ -46,64 +58,125 @@ def _solve(G: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=1e-11)[0] / scale
 
 
+@dataclass(frozen=True)
+class Mode:
+    """Which equations hold until something happens: the contacts that are closed, the joints that stick, the ways in which others slip."""
+
+    closed: np.ndarray
+    """(contact rows,) booleans"""
+    sticking: np.ndarray
+    """(nv,) booleans"""
+    direction: np.ndarray
+    """(nv,) the sign of v that dry friction opposes; 0 for joints that stick or have none."""
+
+    @cached_property
+    def holds(self) -> bool:
+        """Whether a contact or a joint is held."""
+        return bool(self.closed.any() or self.sticking.any())
+
+
 class Mechanics:
-    """A robot with its control, constraints and contacts; `closed` (booleans) says which contact rows are kept."""
+    """A robot with its control, constraints, contacts and friction; `mode` says which contacts and joints are held at the moment."""
 
     def __init__(
         self, robot: Robot, control: Control | np.ndarray | None, constraint: Constraint | None, contacts: Contacts, friction: bool
     ) -> None:
         self.robot, self.constraint, self.contacts, self.friction = robot, constraint, contacts, friction
         self.control = control
-        self.closed = np.zeros(len(contacts), dtype=bool)
+        self.sampled: Sampled | None = None
+        self.plain = robot.nq == robot.nv and all(x.joint.kind != "planar" for x in robot.links)
+        """Whether dq/dt is v."""
+        none = np.zeros(robot.nv)
+        self.damping: np.ndarray
+        self.dry: np.ndarray
+        self.damping, self.dry = (np.asarray(x, dtype=float) for x in friction_coefficients(robot)) if friction else (none, none)
+        """Viscous coefficients and dry friction (nv,)."""
+        self.mode = Mode(np.zeros(len(contacts), dtype=bool), np.zeros(robot.nv, dtype=bool), none)
 
     def force(self, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
-        """τ (nv,)."""
+        """τ (nv,) in effect."""
+        return self.asked(q, v, t) if self.sampled is None else self.sampled.force
+
+    def asked(self, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
+        """τ (nv,) that the control asks for at this state."""
         if self.control is None:
             return np.zeros(self.robot.nv)
         if not callable(self.control):
             return self.control
-        tau = np.asarray(self.control(self.robot, q, v, t), dtype=float)
-        if tau.shape != (self.robot.nv,) or not np.all(np.isfinite(tau)):
-            raise CoadjointError(f"control gave {tau!r} at t = {t:g}; expected {self.robot.nv} finite joint forces.")
+        found = self.control(self.robot, q, v, t)
+        try:
+            tau = np.asarray(found, dtype=float)
+        except (TypeError, ValueError):
+            tau = np.zeros(0)
+        if tau.shape != (self.robot.nv,) or not np.isfinite(tau).all():
+            raise SimulationError(f"control gave {found!r} at t = {t:g}; expected {self.robot.nv} finite joint forces.")
         return tau
 
-    def motion(self, q: np.ndarray, v: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """The acceleration (nv,), and the force of every contact row, 0 of open ones."""
-        tau, force = self.force(q, v, t), np.zeros(len(self.contacts))
-        if not self.closed.any():
+    def sample(self, start: float, period: float, delay: float) -> None:
+        """Have the control evaluated once a period from now on."""
+        self.sampled = Sampled(self.asked, start, period, delay)
+
+    def forces(self, q: np.ndarray, v: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """τ (N, nv) along a motion."""
+        if self.sampled is not None:
+            return self.sampled.at(times)
+        if self.control is None:
+            return np.zeros(v.shape)
+        return np.array([self.force(a, b, float(t)) for a, b, t in zip(q, v, times, strict=True)])
+
+    def _applied(self, q: np.ndarray, v: np.ndarray, t: float, direction: np.ndarray) -> np.ndarray:
+        """τ less viscous friction, and the dry friction of slipping joints."""
+        tau = self.force(q, v, t)
+        return tau - self.damping * v - self.dry * direction if self.friction else tau
+
+    def motion(self, q: np.ndarray, v: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The acceleration (nv,), the force of every contact row, 0 of open ones, and that which holds sticking joints (nv,)."""
+        mode = self.mode
+        tau, force, hold = self._applied(q, v, t, mode.direction), np.zeros(len(self.contacts)), np.zeros(self.robot.nv)
+        if not mode.holds:
             if self.constraint is None:
-                return forward_dynamics(self.robot, q, v, tau, friction=self.friction), force
-            return constrained_dynamics(self.robot, self.constraint, q, v, tau, friction=self.friction)[0], force
-        a = forward_dynamics(self.robot, q, v, tau, friction=self.friction)
-        A, bias = self._rows(q, v, self.closed)
+                return forward_dynamics(self.robot, q, v, tau), force, hold
+            return constrained_dynamics(self.robot, self.constraint, q, v, tau)[0], force, hold
+        a = forward_dynamics(self.robot, q, v, tau)
+        A, bias = self._rows(q, v, mode.closed, mode.sticking)
         W = mass_matrix_inverse(self.robot, q)
         lam = _solve(A @ W @ A.T, -(A @ a + bias))
-        force[self.closed] = lam[len(lam) - int(self.closed.sum()) :]
-        return a + W @ (A.T @ lam), force
+        m, n = int(mode.sticking.sum()), int(mode.closed.sum())
+        hold[mode.sticking] = lam[len(lam) - m :]
+        force[mode.closed] = lam[len(lam) - m - n : len(lam) - m]
+        a = a + W @ (A.T @ lam)
+        a[mode.sticking] = 0.0
+        return a, force, hold
 
     def rate(self, t: float, y: np.ndarray) -> np.ndarray:
         """The rate of the state y = (q, v)."""
-        q, v = y[: self.robot.nq], y[self.robot.nq :]
-        return np.concatenate([configuration_rate(self.robot, q, v), self.motion(q, v, t)[0]])
+        n, q, v = self.robot.nq, y[: self.robot.nq], y[self.robot.nq :]
+        rate = np.empty(len(y))
+        rate[:n] = v if self.plain else configuration_rate(self.robot, q, v)
+        if self.constraint is None and not self.mode.holds:
+            rate[n:] = forward_dynamics(self.robot, q, v, self._applied(q, v, t, self.mode.direction))
+        else:
+            rate[n:] = self.motion(q, v, t)[0]
+        return rate
 
-    def settle(self, q: np.ndarray, v: np.ndarray, closed: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """States (..., nq), (..., nv) brought back to the constraints and the closed contacts, quaternions to length one."""
-        closed = self.closed if closed is None else closed
-        if not closed.any():
-            if self.constraint is None:
-                return self.robot.normalize(q), v
+    def settle(self, q: np.ndarray, v: np.ndarray, mode: Mode | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """States (..., nq), (..., nv) brought back to the constraints and what the mode holds, quaternions to length one."""
+        mode = self.mode if mode is None else mode
+        if not mode.closed.any() and self.constraint is None:
+            return q if self.plain else self.robot.normalize(q), np.where(mode.sticking, 0.0, v)
+        if not mode.holds and self.constraint is not None:
             return settled(self.robot, self.constraint, q, v)
         if q.ndim > 1:
-            parts = [self.settle(a, b, closed) for a, b in zip(q, v, strict=True)]
+            parts = [self.settle(a, b, mode) for a, b in zip(q, v, strict=True)]
             return np.array([a for a, _ in parts]), np.array([b for _, b in parts])
         q = self.robot.normalize(q)
         for _ in range(3):
-            A, W = self._rows(q, v, closed)[0], mass_matrix_inverse(self.robot, q)
-            q = self.robot.integrate(q, W @ (A.T @ _solve(A @ W @ A.T, -self._values(q, closed))))
-        A, W = self._rows(q, v, closed)[0], mass_matrix_inverse(self.robot, q)
+            A, W = self._rows(q, v, mode.closed, mode.sticking)[0], mass_matrix_inverse(self.robot, q)
+            q = self.robot.integrate(q, W @ (A.T @ _solve(A @ W @ A.T, -self._values(q, mode))))
+        A, W = self._rows(q, v, mode.closed, mode.sticking)[0], mass_matrix_inverse(self.robot, q)
         for _ in range(2):
             v = v + W @ (A.T @ _solve(A @ W @ A.T, -A @ v))
-        return q, v
+        return q, np.where(mode.sticking, 0.0, v)
 
     def changed(self, event: Event, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The state that an event makes of q and v; an error for one that is none, or breaks the constraints or contacts."""
@@ -139,17 +212,22 @@ class Mechanics:
                     "with the velocity after it, as `coadjoint.impact` gives it."
                 )
 
-    def _rows(self, q: np.ndarray, v: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A and Ȧ v of the constraint and, behind, of the chosen contacts."""
-        A, bias = self.contacts.jacobian(q)[chosen], self.contacts.bias(q, v)[chosen]
-        if self.constraint is None:
-            return A, bias
-        own = self.constraint.jacobian(self.robot, q), self.constraint.bias(self.robot, q, v)
-        return np.concatenate([own[0], A]), np.concatenate([own[1], bias])
+    def _rows(
+        self, q: np.ndarray, v: np.ndarray, contacts: np.ndarray, joints: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A and Ȧ v of the constraint and, behind, of the chosen contacts and of joints at rest."""
+        A, bias = [self.contacts.jacobian(q)[contacts]], [self.contacts.bias(q, v)[contacts]]
+        if self.constraint is not None:
+            A.insert(0, self.constraint.jacobian(self.robot, q))
+            bias.insert(0, self.constraint.bias(self.robot, q, v))
+        if joints is not None:
+            A.append(np.eye(self.robot.nv)[joints])
+            bias.append(np.zeros(len(A[-1])))
+        return np.concatenate(A), np.concatenate(bias)
 
-    def _values(self, q: np.ndarray, closed: np.ndarray) -> np.ndarray:
-        """What is to vanish of the constraint and of closed contacts; 0 for rows on velocities."""
-        gaps = self.contacts.gaps(q)[closed]
+    def _values(self, q: np.ndarray, mode: Mode) -> np.ndarray:
+        """What is to vanish of the constraint and of what the mode holds; 0 for rows on velocities."""
+        gaps = np.concatenate([self.contacts.gaps(q)[mode.closed], np.zeros(int(mode.sticking.sum()))])
         if self.constraint is None:
             return gaps
         values, rows = np.zeros(self.constraint.size(self.robot)), self.constraint.holonomic_rows(self.robot)
@@ -158,21 +236,41 @@ class Mechanics:
         return np.concatenate([values, gaps])
 
     def hit(self, q: np.ndarray, v: np.ndarray, touching: np.ndarray, restitution: np.ndarray) -> Impact:
-        """The impact of the touching rows (booleans), the constraint kept."""
+        """The impact of the touching rows (booleans), the constraint kept. Friction, a bounded force, has no part in impulses."""
         A, _ = self._rows(q, v, touching)
         kept = len(A) - int(touching.sum())
         e = np.concatenate([np.zeros(kept), restitution[touching]])
         return impact_account(self.robot, _Rows(A), q, v, e, np.arange(len(A)) >= kept)
 
-    def resting(self, q: np.ndarray, v: np.ndarray, t: float, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which of the candidate rows, which touch at rest, stay closed: 0 ≤ λ ⊥ A a + Ȧ v ≥ 0. Also the accelerations of all rows."""
-        a = forward_dynamics(self.robot, q, v, self.force(q, v, t), friction=self.friction)
-        A, bias = self._rows(q, v, candidates)
-        W = mass_matrix_inverse(self.robot, q)
-        kept = len(A) - int(candidates.sum())
-        closed = np.zeros(len(self.contacts), dtype=bool)
+    def decide(
+        self, q: np.ndarray, v: np.ndarray, t: float, touching: np.ndarray, loose: np.ndarray | None = None
+    ) -> tuple[Mode, np.ndarray]:
+        """The mode in which the motion goes on, and the accelerations of all contact rows.
+
+        Of the contacts that touch at rest (booleans) those stay closed that push, 0 ≤ λ ⊥ A a + Ȧ v ≥ 0; of the joints at rest those
+        stick that a force within ±μ holds, and others start to slip against it. `loose` (nv,): the signs in which joints at rest begin
+        to slip whatever the balance of the moment says, which is even where one breaks loose; 0 for others.
+        """
+        robot = self.robot
+        loose = np.zeros(robot.nv) if loose is None else loose
+        still = (self.dry > 0) & (np.abs(v) <= STILL * (1.0 + np.abs(v).max())) & (loose == 0)
+        direction = np.where(still | (self.dry == 0), 0.0, np.where(loose != 0, loose, np.sign(v)))
+        a = forward_dynamics(robot, q, v, self._applied(q, v, t, direction))
+        A, bias = self._rows(q, v, touching, still)
+        W = mass_matrix_inverse(robot, q)
+        pushing, sticking = np.zeros(len(self.contacts), dtype=bool), still.copy()
         if len(A):
-            lam = complementarity(A @ W @ A.T, A @ a + bias, np.arange(len(A)) >= kept)
+            m, n = int(still.sum()), int(touching.sum())
+            kept = len(A) - m - n
+            limit = np.concatenate([np.full(len(A) - m, np.inf), self.dry[still]])
+            lam = box_complementarity(
+                A @ W @ A.T, A @ a + bias, np.concatenate([limit[:kept] * -1.0, np.zeros(n), -self.dry[still]]), limit
+            )
             a = a + W @ (A.T @ lam)
-            closed[candidates] = lam[kept:] > 0
-        return closed, self.contacts.jacobian(q) @ a + self.contacts.bias(q, v)
+            pushing[touching] = lam[kept : kept + n] > 0
+            slips = (np.abs(lam[kept + n :]) >= self.dry[still]) & (a[still] * lam[kept + n :] < 0)
+            sticking[still] = ~slips
+            direction[np.flatnonzero(still)[slips]] = -np.sign(lam[kept + n :][slips])
+        if np.any(loose * a < 0):  # what was to break loose would turn back at once: the balance decides
+            return self.decide(q, v, t, touching, np.where(loose * a < 0, 0.0, loose))
+        return Mode(pushing, sticking, direction), self.contacts.jacobian(q) @ a + self.contacts.bias(q, v)

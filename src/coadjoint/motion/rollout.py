@@ -25,6 +25,8 @@ from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from . import variational
+from .friction import has_dry_friction
+from .frictional_steps import Frictional
 from .holding import check_start, held_acceleration, settled
 
 METHODS = ("euler", "rk4", "variational")
@@ -122,6 +124,9 @@ def _step(
         one = euler_step if method == "euler" else rk4_step
 
         def under(robot: Robot, q: Array, v: Array, tau: Callable[[Array, Array], Array]) -> tuple[Array, Array]:
+            if friction and has_dry_friction(robot):
+                step = Frictional(robot, constraint, tau, dt)
+                return step.euler(q, v) if method == "euler" else step.rk4(q, v, rk4_step)
             if constraint is None:
                 return one(robot, q, v, lambda q, v: forward_dynamics(robot, q, v, tau(q, v), friction=friction), dt)
             q, v = one(robot, q, v, lambda q, v: held_acceleration(robot, constraint, q, v, tau(q, v), friction), dt)
@@ -146,12 +151,16 @@ def variational_step(
     key = ("variational step", policy, friction, constraint, with_tau)
     if key not in robot._cache:
 
+        def under(robot: Robot, q: Array, p: Array, w: Array, force: Any, h: Array) -> tuple[Array, ...]:
+            if friction and has_dry_friction(robot):
+                return Frictional(robot, constraint, force or (lambda q, v: 0.0 * v), h).variational(q, p, w)
+            return variational.step(robot, q, p, w, h, _with_friction(robot, friction, force), constraint)
+
         def forced(robot: Robot, q: Array, p: Array, w: Array, tau: Array, h: Array) -> tuple[Array, ...]:
-            return variational.step(robot, q, p, w, h, _with_friction(robot, friction, lambda q, v: tau), constraint)
+            return under(robot, q, p, w, lambda q, v: tau, h)
 
         def free(robot: Robot, q: Array, p: Array, w: Array, t: Array, h: Array) -> tuple[Array, ...]:
-            force = None if policy is None else (lambda q, v: asked(robot, policy, q, v, t[..., 0]))
-            return variational.step(robot, q, p, w, h, _with_friction(robot, friction, force), constraint)
+            return under(robot, q, p, w, None if policy is None else (lambda q, v: asked(robot, policy, q, v, t[..., 0])), h)
 
         sizes = {"p": (robot.nv,), "w": (robot.nv,), "h": (1,)}
         robot._cache[key] = compile(forced, robot, shapes=sizes) if with_tau else compile(free, robot, shapes=sizes | {"t": (1,)})

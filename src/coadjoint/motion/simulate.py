@@ -13,14 +13,14 @@ from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from .adaptive import Flow
-from .events import Contact, Contacts, Event
+from .events import Contact, Contacts, Event, joint_stops
 from .holding import check_start, settled
-from .mechanics import Control, Mechanics
+from .mechanics import TOUCHING, Control, Mechanics, SimulationError
 from .rollout import check_converged, variational_step
 from .trajectory import Trajectory
 from .variational import COMPOSITIONS
 
-METHODS = {"adaptive": 8, "variational": 2, "symplectic": 4}
+METHODS = {"adaptive": 8, "implicit": 9, "variational": 2, "symplectic": 4}
 """The methods and their orders."""
 CHUNK = 1 << 14
 """Steps that run natively in one go: short enough for progress and interruption."""
@@ -39,17 +39,24 @@ def simulate(
     tolerance: float = 1e-10,
     step: float = 1e-3,
     friction: bool = False,
+    period: float | None = None,
+    delay: float = 0.0,
+    stops: float | None = None,
     report: Callable[[float], None] | None = None,
 ) -> Trajectory:
     """The motion from the state q (nq,), v (nv,) over t, a duration or the times (N,) at which states are wanted, the first the start.
 
-    control: joint forces (nv,), or control(robot, q, v, t) that gives them. constraints hold throughout, at rounding. events: `Event`s,
-    and `Contact`s with their impacts, located in time; bounces without end are recognised and end at rest.
+    control: joint forces (nv,), or control(robot, q, v, t) that gives them. With a `period`, in seconds, it is evaluated at samples only,
+    and what it gives is held between them, from `delay` seconds after the sample on. constraints hold throughout, at rounding. events:
+    `Event`s, and `Contact`s with their impacts, located in time; bounces without end are recognised and end at rest. friction: viscous and
+    dry friction of the joints, whose sticking and slipping are located likewise. stops: the restitution, 0 to 1, of stops at the joints'
+    position limits.
 
-    method "adaptive" (order 8) keeps the local error below `tolerance` and knows the state at every time between. "variational" (order
-    2) and "symplectic" (its composition of order 4) take steps of about `step` seconds, natively, and keep energy without trend, for as
-    long as you like; a control for them is written with array operations, and they take no events. `report` is called with the part
-    that is done. Interrupted (Ctrl-C), the motion so far is returned, `stopped` being "interrupted".
+    method "adaptive" (order 8) keeps the local error below `tolerance` and knows the state at every time between. Where the motion is
+    stiff it goes on with the method of "implicit" (order 9), which can also be asked for. "variational" (order 2) and "symplectic" (its
+    composition of order 4) take steps of about `step` seconds, natively, and keep energy without trend, for as long as you like; a
+    control for them is written with array operations, and they take no events and no period. `report` is called with the part that is
+    done. Interrupted (Ctrl-C), the motion so far is returned, `stopped` being "interrupted"; that before an error is its `motion`.
     """
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
@@ -66,49 +73,60 @@ def simulate(
             raise ShapeError(
                 f"control has shape {control.shape}; expected {robot.nv} finite joint forces, or a function that gives them."
             )
+    _check_sampling(period, delay, method)
     happening = list(events) if isinstance(events, Iterable) else [events]
     for other in happening:
         if not isinstance(other, Event | Contact):
             raise CoadjointError(f"events have {other!r}; expected Event or Contact.")
+    if stops is not None:
+        happening += joint_stops(robot, stops)
+        _check_within(robot, q)
     constraint = check_start(robot, constraints, q, v)
     if constraint is not None:
         q, v = settled(robot, constraint, q, v)
     contacts = Contacts(robot, [x for x in happening if isinstance(x, Contact)])
     mechanics = Mechanics(robot, control, constraint, contacts, friction)
+    if period is not None and control is not None:
+        mechanics.sample(float(times[0]), float(period), float(delay))
     mechanics.check_contacts(q, v, "at the start")
     say = (lambda part: None) if report is None else report
-    if method == "adaptive":
-        return _adaptive(mechanics, times, q, v, [x for x in happening if isinstance(x, Event)], tolerance, say)
+    if METHODS[method] not in COMPOSITIONS:
+        watched = [x for x in happening if isinstance(x, Event)]
+        return _adaptive(Flow(mechanics, float(times[0]), q, v, watched, tolerance, method == "implicit"), times, say)
     if happening:
         raise CoadjointError(f"method {method!r} takes no events or contacts; choose 'adaptive' for them.")
     return _variational(mechanics, times, q, v, COMPOSITIONS[METHODS[method]], step, say)
 
 
-def _adaptive(
-    mechanics: Mechanics,
-    times: np.ndarray,
-    q: np.ndarray,
-    v: np.ndarray,
-    events: list[Event],
-    tolerance: float,
-    report: Callable[[float], None],
-) -> Trajectory:
+def _adaptive(flow: Flow, times: np.ndarray, report: Callable[[float], None]) -> Trajectory:
+    """The states at the times, as far as the motion goes; an error that ends it has what was before in `motion`."""
     start, end = float(times[0]), float(times[-1])
-    flow = Flow(mechanics, start, q, v, events, tolerance)
     try:
         stopped = flow.advance(end, lambda now: report((now - start) / (end - start)))
     except KeyboardInterrupt:
         stopped = "interrupted"
+    except SimulationError as error:
+        if flow.pieces:
+            error.motion = _so_far(flow, times, "error")
+            error.args = (f"{error} The motion up to there is kept: `motion` of this error.",)
+        raise
+    return _so_far(flow, times, stopped)
+
+
+def _so_far(flow: Flow, times: np.ndarray, stopped: str) -> Trajectory:
+    """The motion up to the present time of the flow."""
+    mechanics = flow.mechanics
     times = times[times <= flow.t]
     if stopped and flow.t > times[-1]:
         times = np.append(times, flow.t)
     if not flow.pieces:
         times = times[:1]
-    made = Trajectory(mechanics.robot, times, q[None], v[None], v[None], pieces=tuple(flow.pieces))
-    qs, vs = made(times) if flow.pieces else (q[None], v[None])
-    if stopped and flow.pieces:  # the state after what stopped it
-        qs[-1], vs[-1] = flow.q, flow.v
-    return _whole(mechanics, times, qs, vs, tuple(flow.happenings), stopped, tuple(flow.pieces))
+    q, v = flow.q[None], flow.v[None]
+    if flow.pieces:
+        q, v = Trajectory(mechanics.robot, times, q, v, v, pieces=tuple(flow.pieces))(times)
+        if stopped:  # the state after what stopped it
+            q[-1], v[-1] = flow.q, flow.v
+    return _whole(mechanics, times, q, v, tuple(flow.happenings), stopped, tuple(flow.pieces))
 
 
 def _variational(
@@ -170,12 +188,34 @@ def _steps(take: Any, repeat: Any, state: tuple[np.ndarray, ...], given: list[np
 def _whole(
     mechanics: Mechanics, times: np.ndarray, q: np.ndarray, v: np.ndarray, happenings: Any, stopped: str, pieces: Any
 ) -> Trajectory:
-    tau = (
-        np.array([mechanics.force(a, b, float(t)) for a, b, t in zip(q, v, times, strict=True)])
-        if mechanics.control is not None
-        else 0 * v
-    )
+    tau = mechanics.forces(q, v, times)
     return Trajectory(mechanics.robot, times, q, v, tau, happenings, mechanics.constraint, stopped, pieces)
+
+
+def _check_sampling(period: Any, delay: Any, method: str) -> None:
+    """An error for a period or a delay that none can be."""
+    if period is None:
+        if delay:
+            raise CoadjointError(f"delay is {delay!r} without a period; give the period of the samples that are delayed.")
+        return
+    for name, x, least in (("period", period, "positive number"), ("delay", delay, "number of 0 or more")):
+        if not isinstance(x, int | float | np.number) or not (np.isfinite(x) and (x > 0 or (x == 0 and name == "delay"))):
+            raise CoadjointError(f"{name} is {x!r}; expected a {least} of seconds.")
+    if METHODS[method] in COMPOSITIONS:
+        raise CoadjointError(
+            f"method {method!r} takes no period: choose 'adaptive' for a sampled control, or `rollout`, whose forces are held by steps."
+        )
+
+
+def _check_within(robot: Robot, q: np.ndarray) -> None:
+    """An error for a configuration beyond the joints' limits."""
+    beyond = (q < robot.lower - TOUCHING) | (q > robot.upper + TOUCHING)
+    if beyond.any():
+        k = int(np.argmax(beyond))
+        raise CoadjointError(
+            f"q of {robot.q_names[k]} is {q[k]:.6g}, beyond its limits {robot.lower[k]:.6g} and {robot.upper[k]:.6g}; start between the "
+            "stops, or leave `stops` out."
+        )
 
 
 def _state(robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -39,11 +39,16 @@ def column_names(robot: Robot, quantity: str, numbered: bool) -> list[str]:
     return [f"{quantity}{k + 1}" for k in range(len(names))] if numbered else [f"{quantity}.{name}" for name in names]
 
 
-def force_units(robot: Robot) -> list[str]:
-    """The unit of every generalised force: N where the coordinate is a length, N m where it is an angle."""
+def turning(robot: Robot) -> np.ndarray:
+    """Which velocities (nv,) are of angles."""
     turns = np.any(robot.screws[:, :3] != 0, axis=1)
     own = [turns[robot.tree_v_slices[i]] for i in range(robot.n_links) if i not in robot.mimics]
-    return ["N m" if x else "N" for part in own for x in part]
+    return np.concatenate(own) if own else np.zeros(0, dtype=bool)
+
+
+def force_units(robot: Robot) -> list[str]:
+    """The unit of every generalised force: N where the coordinate is a length, N m where it is an angle."""
+    return ["N m" if x else "N" for x in turning(robot)]
 
 
 def differentiate(robot: Robot, states: States) -> tuple[States, list[str]]:

@@ -20,11 +20,11 @@ from .tables import write_states
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Happening:
-    """Something that happened at a time: an event, an impact, contact that sets in or ends."""
+    """Something that happened at a time: an event, an impact, contact that sets in or ends, a joint that sticks or breaks loose."""
 
     time: float
     kind: str
-    """"event", "impact", "contact" (set in), "rest" (after ever shorter bounces, at their limit) or "release"."""
+    """"event", "impact", "contact" (set in), "rest" (limit of ever shorter bounces), "release", "stick" or "slip" (of dry friction)."""
     name: str
     q: np.ndarray
     v: np.ndarray

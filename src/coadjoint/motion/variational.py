@@ -17,6 +17,9 @@ A M⁻¹ p⁺ = 0 (RATTLE on any manifold). Nonholonomic ones hold in the middle
 
 The implicit equation is solved by a chord iteration with M⁻¹ at a predicted middle: every turn gains a factor O(h), a fixed number of
 turns is straight code, and the size of the last correction is a result of the step.
+
+Armature of spherical, planar and free joints has, in this library, no gyroscopic part: the equations of motion are then not Lagrange's, and
+what takes that part away is a force of the step. It does no work; the step is still symmetric and of second order.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from ..arrays import Array, dot, mv, namespace
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix
 from ..robot.robot import Robot
-from .discrete import coadjoint, dexp_dual, momentum_and_force
+from .discrete import armature_force, coadjoint, dexp_dual, momentum_and_force
+from .friction import locked
 from .holding import Bound, inverse, row_rates
 
 ITERATIONS = 12
@@ -50,20 +54,23 @@ def step(
     force: Callable[[Array, Array], Array] | None = None,
     constraint: Constraint | None = None,
     iterations: int = ITERATIONS,
+    held: Array | None = None,
 ) -> tuple[Array, Array, Array, Array]:
     """One step of length h (..., 1) from q and the momentum p: q⁺, p⁺, the velocity in its middle, and how far from converged (..., 1).
 
-    w (..., nv) guesses that velocity; force(q, v) gives the joint forces.
+    w (..., nv) guesses that velocity; force(q, v) gives the joint forces. held (..., nv): 1 for joints that are locked, whose w is 0.
     """
     middle = lambda v: robot.integrate(q, (h / 2) * v)  # noqa: E731
     W = inverse(mass_matrix(robot, middle(w)))
-    bound = None if constraint is None else Bound(robot, constraint, q, W)
+    bound = None if constraint is None else Bound(robot, constraint, q, W, held)
+    W = W if held is None else locked(W, held)
 
     def equation(v: Array, p: Array) -> tuple[Array, Array, Array]:
         """What is left of the equation for v, the middle m, and p⁺."""
         m, x = middle(v), (h / 2) * v
         Mv, f = momentum_and_force(robot, m, v)
         f = f if force is None else f + force(m, v)
+        f = f if (gyroscopic := armature_force(robot, v)) is None else f + gyroscopic
         mu = coadjoint(robot, x, p)
         even = 0.5 * (dexp_dual(robot, x, mu) + dexp_dual(robot, -x, mu))
         return Mv - even - (h / 2) * dexp_dual(robot, x, f), m, coadjoint(robot, x, mu + h * f)
@@ -80,7 +87,7 @@ def step(
     _, _, p = equation(v, pushed)
     q = robot.integrate(q, h * v)
     if constraint is not None:
-        p = Bound(robot, constraint, q, inverse(mass_matrix(robot, q))).tangent(p)
+        p = Bound(robot, constraint, q, inverse(mass_matrix(robot, q)), held).tangent(p)
     slow = REST**2 if constraint is None else REST**2 + (CLOSING / h[..., 0]) ** 2
     return q, p, v, namespace(v).sqrt(dot(change, change) / (dot(v, v) + slow))[..., None]
 

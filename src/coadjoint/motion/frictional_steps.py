@@ -1,0 +1,128 @@
+"""Steps of fixed length with dry friction, in straight code: joints that stick do not move at all, and there is no chatter.
+
+euler          the friction is an impulse within ±h μ at the end of the step, implicit: it stops what it can stop
+rk4, variational    at the start of a step it is decided which joints stick: these are locked through the step. Friction of the others
+               keeps its direction, and an impulse at the end stops those that it would have turned back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..arrays import Array, like, mv, namespace, transpose
+from ..constraints.constraint import Constraint
+from ..dynamics import mass_matrix
+from ..dynamics.newton_euler import bias_force
+from ..robot.robot import Robot
+from . import variational
+from .friction import box_forces, friction_coefficients, locked
+from .holding import TURNS, Bound, inverse, returned
+
+STILL = 1e-11
+"""Velocity, beside the largest, that is rest but for rounding."""
+
+Force = Callable[[Array, Array], Array]
+"""Joint forces (nv,) from q and v."""
+
+
+class Frictional:
+    """A robot with dry friction under forces and a constraint, in steps of length h."""
+
+    def __init__(self, robot: Robot, constraint: Constraint | None, force: Force, h: Array) -> None:
+        self.robot, self.constraint, self.h = robot, constraint, h
+        self.damping, self.dry = friction_coefficients(robot)
+        self.force: Force = lambda q, v: force(q, v) - self.damping * v
+
+    def _mobility(self, q: Array, held: Array | None = None) -> tuple[Array, Bound | None]:
+        """M⁻¹ with held joints locked, and the constraint there."""
+        W = inverse(mass_matrix(self.robot, q))
+        bound = None if self.constraint is None else Bound(self.robot, self.constraint, q, W, held)
+        return W if held is None else locked(W, held), bound
+
+    def acceleration(self, q: Array, v: Array, W: Array, bound: Bound | None, direction: Array | float = 0.0) -> Array:
+        """a (..., nv) with that mobility; joints slip in the direction."""
+        a = mv(W, self.force(q, v) - self.dry * direction - bias_force(self.robot, q, v))
+        if bound is not None:
+            bias = bound.constraint.bias(self.robot, q, v)
+            for _ in range(TURNS):
+                a = a + mv(W, bound.impulse(mv(bound.A, a) + bias))
+        return a
+
+    def decide(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """1 for joints that stick, and the signs of slipping of the others, 0 for those without friction; both (..., nv)."""
+        xp, (W, bound) = namespace(v), self._mobility(q)
+        one, zero, dry = 1.0 + 0.0 * v, 0.0 * v, like(self.dry, v) + 0.0 * v
+        still = (xp.abs(v) <= STILL * (1.0 + xp.abs(v).sum(-1)[..., None])) & (dry > 0.0)
+        sign = xp.where(v > 0.0, one, -one)
+        lower, upper = xp.where(still, -dry, -dry * sign), xp.where(still, dry, -dry * sign)
+        x = box_forces(_projected(W, bound), self.acceleration(q, v, W, bound), lower, upper)
+        sticks = still & (x > -dry) & (x < dry)
+        slips = xp.where(still, xp.where(x < 0.0, one, -one), sign)
+        return xp.where(sticks, one, zero), xp.where(sticks | (dry <= 0.0), zero, slips)
+
+    def stop(self, q: Array, v: Array, before: Array, held: Array, direction: Array) -> tuple[Array, Array]:
+        """The state at the end of a step, from that (q, v) which friction of constant direction makes: what turned back is corrected.
+
+        Where v turned, evenly from `before` on, friction had the wrong sign for the part -v / (before - v) of the step. What it can be in
+        that part, either way, is an impulse; the impulse moves q by half of the part as well.
+        """
+        xp, zero = namespace(v), 0.0 * v
+        turned = v * direction < 0.0
+        part = xp.where(turned, -v / xp.where(turned, before - v, 1.0 + zero), zero)
+        impulse = 2.0 * self.h * self.dry * part
+        lower, upper = xp.where(direction < 0.0, -impulse, zero), xp.where(direction > 0.0, impulse, zero)
+        W = _projected(*self._mobility(q, held))
+        x = box_forces(W, v, lower, upper)
+        after, rest = _at_rest(v + mv(W, x), ((x > lower) & (x < upper)) | (held > 0.5))
+        q = self.robot.integrate(q, 0.5 * self.h * part * (after - v))
+        return self._kept(q, after, rest)
+
+    def _kept(self, q: Array, v: Array, rest: Array) -> tuple[Array, Array]:
+        """The state on the constraint, joints at rest left as they are."""
+        if self.constraint is None:
+            return self.robot.normalize(q), v
+        held = namespace(v).where(rest, 1.0 + 0.0 * v, 0.0 * v)
+        return returned(self.robot, self.constraint, q, v, held)
+
+    # --- steps
+
+    def euler(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """One semi-implicit step."""
+        W, bound = self._mobility(q)
+        u, limit = v + self.h * self.acceleration(q, v, W, bound), self.h * self.dry + 0.0 * v
+        W = _projected(W, bound)
+        x = box_forces(W, u, -limit, limit)
+        v, rest = _at_rest(u + mv(W, x), (x > -limit) & (x < limit))
+        return self._kept(self.robot.integrate(q, self.h * v), v, rest)
+
+    def rk4(self, q: Array, v: Array, step: Callable[..., tuple[Array, Array]]) -> tuple[Array, Array]:
+        """One step of `rk4_step`, given."""
+        held, direction = self.decide(q, v)
+        free = lambda q, v: self.acceleration(q, v, *self._mobility(q, held), direction)  # noqa: E731
+        return self.stop(*step(self.robot, q, v * (1.0 - held), free, self.h), v, held, direction)
+
+    def variational(self, q: Array, p: Array, w: Array) -> tuple[Array, Array, Array, Array]:
+        """One step of `variational.step`, with the same results."""
+        v = mv(inverse(mass_matrix(self.robot, q)), p)
+        held, direction = self.decide(q, v)
+        force = lambda q, v: self.force(q, v) - self.dry * direction  # noqa: E731
+        q, p, w, left = variational.step(self.robot, q, p, w * (1.0 - held), self.h, force, self.constraint, held=held)
+        q, v = self.stop(q, mv(locked(inverse(mass_matrix(self.robot, q)), held), p), v, held, direction)
+        return q, mv(mass_matrix(self.robot, q), v), w, left
+
+
+def _projected(W: Array, bound: Bound | None) -> Array:
+    """The mobility W for motions that the constraint allows."""
+    if bound is None:
+        return W
+    found, rows = W, bound.A / bound.length[..., None]
+    for _ in range(TURNS):
+        found = found - W @ (transpose(rows) @ (bound.inverse @ (rows @ found)))
+    return 0.5 * (found + transpose(found))
+
+
+def _at_rest(v: Array, held: Array) -> tuple[Array, Array]:
+    """v with what rounding left of held joints removed, and which these are."""
+    xp = namespace(v)
+    rest = held & (xp.abs(v) <= 1e2 * STILL * (1.0 + xp.abs(v).sum(-1)[..., None]))
+    return xp.where(rest, 0.0 * v, v), rest
