@@ -12,6 +12,7 @@ from coadjoint.kernel.passes import reassociate
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.runtime import cache, native
+from coadjoint.kernel.runtime.function import CompiledFunction
 from coadjoint.kernel.trace.trace import trace
 from random_robots import ALL_KINDS, random_robot
 
