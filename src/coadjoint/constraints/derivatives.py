@@ -16,10 +16,11 @@ from ..arrays import Array, concat, mv, transpose
 from ..dynamics.derivatives import inverse_dynamics_derivatives
 from ..geometry.flow import states
 from ..kernel.runtime import native
+from ..recent import evaluated, recent
 from ..robot.robot import Robot
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 from .dynamics import constrained_dynamics
-from .functions import evaluated, graph_of
+from .functions import graph_of
 from .projection import constraint_inverse
 
 
@@ -50,11 +51,11 @@ def constraint_terms(robot: Robot, constraint: Constraint, q: Any, v: Any, a: An
         parts = [force, jacobian_of(lambda x: held(x, v), q)[1] @ along, jacobian_of(lambda x: held(q, x), v)[1]]
         return concat([x.reshape(-1) for x in parts])
 
-    key = (checked(constraint), "terms")
+    constraint = checked(constraint, robot)
+    key = (constraint, "terms")
     graph = graph_of(robot, key, run, q=(robot.nq,), v=(n,), a=(n,), multipliers=(m,))
     if native.available():
-        kept = robot._cache.setdefault("constraint terms", {})
-        flat = kept.setdefault(key, native.build(graph))(q, v, a, multipliers)
+        flat = recent(robot, ("terms", key), lambda: native.build(graph))(q, v, a, multipliers)
     else:
         flat = evaluated(graph, q, v, a, multipliers)
     return tuple(x.reshape(*x.shape[:-1], -1, n) for x in np.split(flat, [n * n, n * n + m * n], axis=-1))
@@ -66,6 +67,7 @@ def constrained_dynamics_derivatives(robot: Robot, constraint: Constraint, q: An
     Where rows depend on each other, ∂a holds as long as they go on doing so, and ∂λ is the change of the shortest λ.
     """
     q, v, tau = states(robot, q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
+    constraint = checked(constraint, robot)
     a, multipliers = constrained_dynamics(robot, constraint, q, v, tau)
     force_q, held_q, held_v = constraint_terms(robot, constraint, q, v, a, multipliers)
     by_q, by_v, M = inverse_dynamics_derivatives(robot, q, v, a)

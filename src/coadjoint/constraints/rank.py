@@ -47,7 +47,7 @@ class Decomposition(NamedTuple):
 
 def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposition:
     """The decomposition at q (..., nq)."""
-    M, A = mass_matrix(robot, q), checked(constraint).jacobian(robot, q)
+    M, A = mass_matrix(robot, q), checked(constraint).jacobian(robot, q)  # not frozen: it may be a part of one
     unknown = ~np.isfinite(A).all(-1)
     if unknown.any():
         *state, row = np.argwhere(unknown)[0]
@@ -161,7 +161,7 @@ class Rank(NamedTuple):
 
 def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:
     """The rank of a constraint at one configuration q (nq,), and its redundant rows."""
-    q = np.asarray(robot._checked(q, "q", robot.nq), dtype=float)
+    q, constraint = np.asarray(robot._checked(q, "q", robot.nq), dtype=float), checked(constraint, robot)
     d = decompose(robot, constraint, q)
     B = d.U * d.s @ d.Wt
     redundant, basis = [], np.zeros((robot.nv, 0))

@@ -26,6 +26,9 @@ from .runtime.arguments import check_out
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+KEPT = 512
+"""How many compiled functions a robot keeps at hand; the oldest goes first, and comes back from the disk."""
+
 
 def kernel(
     *returns: str,
@@ -124,7 +127,8 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
         if threads is not None and (not isinstance(threads, int) or threads < 1):
             raise CoadjointError(f"threads is {threads!r}; expected a whole number, 1 or more.")
         reference = next(iter(arrays.values()))
-        statics = {name: x for name, x in bound.arguments.items() if name not in self.cores and name != "robot"}
+        statics = {name: frozen(x, robot) for name, x in bound.arguments.items() if name not in self.cores and name != "robot"}
+        bound.arguments.update(statics)
         native = None
         if robot.nv and all(type(x) is np.ndarray and x.dtype != object for x in arrays.values()):
             native = self.native(robot, arrays, statics)
@@ -163,6 +167,8 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
 
         found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
         robot._fast[key] = found
+        if len(robot._fast) > KEPT:  # users' functions make new ones without end
+            robot._fast.pop(next(iter(list(robot._fast))), None)
         if (
             found is not None
             and robot.nv
@@ -206,6 +212,11 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
         if len(self.returns) == 1:
             return spread(result, batch, len(self.returns[0].split()), reference)
         return tuple(spread(x, batch, len(c.split()), reference) for x, c in zip(result, self.returns, strict=True))
+
+
+def frozen(x: Any, robot: Any) -> Any:
+    """A static argument with users' functions in it as they are now."""
+    return x.frozen(robot) if hasattr(x, "frozen") else x
 
 
 def core_shape(core: str, robot: Any) -> tuple[int, ...]:

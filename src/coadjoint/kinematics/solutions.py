@@ -11,10 +11,11 @@ import numpy as np
 from ..arrays import Array, cross, dot, like, namespace, stack
 from ..compiling import compile
 from ..errors import CoadjointError
+from ..robot.family import Family
 from ..robot.robot import Robot
 from .closed_form import Arm, recognise, solve
 from .exponentials import _path
-from .inverse import _kernel, _left
+from .inverse import _kernel, _reached
 from .levenberg import clamped, search
 from .targets import RIGID, Target
 
@@ -149,13 +150,13 @@ def _polished(robot: Robot, goal: Target, q: np.ndarray, poses: np.ndarray, limi
             if link.joint.mimic is None:
                 free = free.with_joint(link.joint.name, lower=-np.inf, upper=np.inf)
         robot._cache["without limits"] = free
-    own = robot if limits else robot._cache["without limits"]
+    own = Family(robot if limits else robot._cache["without limits"], None)
     flat = poses[:, :3].reshape(-1, 12)
-    step, left = _kernel(own, [goal], search, ("goal",)), _kernel(own, [goal], _left, ("goal",))
-    best, least = q, left(q, flat).max(-1)
+    step, reached = _kernel(own, [goal], search, ("goal",)), _kernel(own, [goal], _reached, ("goal",))
+    best, least = q, reached(q, flat)[0].max(-1)
     for _ in range(2):
         q = step(q, flat)[0]
-        now = left(q, flat).max(-1)
+        now = reached(q, flat)[0].max(-1)
         best, least = np.where((now < least)[:, None], q, best), np.fmin(now, least)
     return best, least
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from ..constraints import constrained_dynamics
@@ -17,11 +14,9 @@ from ..dynamics import forward_dynamics, mass_matrix_inverse
 from ..errors import CoadjointError
 from ..geometry.flow import configuration_rate
 from ..robot.robot import Robot
+from .control import Control
 from .events import Contacts, Event
 from .holding import settled
-
-Control = Callable[[Robot, Any, Any, Any], Any]
-"""The joint forces τ (nv,) from the robot, q, v and the time t."""
 
 TOUCHING = 1e-9
 """Gaps, in metres, that count as closed at an impact of another row."""

@@ -11,11 +11,13 @@ from ..arrays import mv
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..errors import CoadjointError, ShapeError
+from ..robot.family import Family
 from ..robot.robot import Robot
 from .adaptive import Flow
+from .control import Control, as_function, traced_control
 from .events import Contact, Contacts, Event
 from .holding import check_start, settled
-from .mechanics import Control, Mechanics
+from .mechanics import Mechanics
 from .rollout import check_converged, variational_step
 from .trajectory import Trajectory
 from .variational import COMPOSITIONS
@@ -43,8 +45,9 @@ def simulate(
 ) -> Trajectory:
     """The motion from the state q (nq,), v (nv,) over t, a duration or the times (N,) at which states are wanted, the first the start.
 
-    control: joint forces (nv,), or control(robot, q, v, t) that gives them. constraints hold throughout, at rounding. events: `Event`s,
-    and `Contact`s with their impacts, located in time; bounces without end are recognised and end at rest.
+    control: joint forces (nv,), or a function control(robot, q, v, t) or an object with force(q, v, t) that gives them, as for `rollout`.
+    constraints hold throughout, at rounding. events: `Event`s, and `Contact`s with their impacts, located in time; bounces
+    without end are recognised and end at rest.
 
     method "adaptive" (order 8) keeps the local error below `tolerance` and knows the state at every time between. "variational" (order
     2) and "symplectic" (its composition of order 4) take steps of about `step` seconds, natively, and keep energy without trend, for as
@@ -60,7 +63,9 @@ def simulate(
     for name, x in (("tolerance", tolerance), ("step", step)):
         if not isinstance(x, int | float | np.number) or not (np.isfinite(x) and x > 0):
             raise CoadjointError(f"{name} is {x!r}; expected a positive number.")
-    if control is not None and not callable(control):
+    if callable(control) or callable(getattr(control, "force", None)):
+        control = as_function(control)
+    elif control is not None:
         control = np.asarray(robot._checked(control, "control", robot.nv), dtype=float)
         if control.shape != (robot.nv,) or not np.all(np.isfinite(control)):
             raise ShapeError(
@@ -124,7 +129,9 @@ def _variational(
     robot = mechanics.robot
     control: Any = mechanics.control
     constant = control is not None and not callable(control)
-    take = variational_step(robot, None if constant else control, mechanics.friction, mechanics.constraint, constant)
+    family = Family(robot, None)
+    force = None if constant or control is None else traced_control(family, control)
+    take = variational_step(family, force, mechanics.friction, mechanics.constraint, constant)
     repeat = getattr(getattr(take, "__self__", None), "repeat", None)
     counts = np.maximum(1, np.ceil(np.diff(times) / step - 1e-9)).astype(int)
     # All times and lengths of steps, made as they are needed: there may be millions.
