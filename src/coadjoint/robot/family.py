@@ -20,7 +20,7 @@ class Family:
     """A robot and the numbers that differ from state to state: parameters {name: (..., *shape)}, names as for `coadjoint.compile`."""
 
     def __init__(self, robot: Robot, parameters: Mapping[str, Any] | None) -> None:
-        if not isinstance(parameters or {}, Mapping):
+        if parameters is not None and not isinstance(parameters, Mapping):
             raise CoadjointError(f"parameters is {type(parameters).__name__}; expected a mapping, as {{'masses': array}}.")
         self.robot = robot
         self.names = tuple(parameters or {})
