@@ -34,7 +34,7 @@ DESCENT, DESCENTS = 30, 10
 """Steps of a descent to the nearest pose, and how often, each with Newton's steps behind, it is tried."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class InverseKinematics:
     """What was found, target by target of the batch.
 
@@ -56,6 +56,9 @@ class InverseKinematics:
         if self.poses.shape[-3] != 1:
             raise CoadjointError(f"{self.poses.shape[-3]} frames have targets; `poses` has them all, in the order of the targets.")
         return self.poses[..., 0, :, :]
+
+    def __repr__(self) -> str:
+        return f"<InverseKinematics: {self}>"
 
     def __str__(self) -> str:
         total, solved = self.success.size, int(self.success.sum())

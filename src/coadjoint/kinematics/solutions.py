@@ -26,7 +26,7 @@ AT_LIMIT = 1e-12
 """An angle may be so far beyond a limit by rounding; it is set to the limit."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solutions:
     """All configurations that reach the targets: q (..., 8, nq), of which `valid` (..., 8) says which are; the others are nan.
 
@@ -38,6 +38,11 @@ class Solutions:
     valid: np.ndarray
     moved: np.ndarray
     """The coordinates (6,) of q that were solved for."""
+
+    def __repr__(self) -> str:
+        n = self.count
+        many = f"{n.min(initial=8)} to {n.max(initial=0)} solutions each" if n.size > 1 else f"{int(n.sum())} solutions"
+        return f"<Solutions of {self.robot.name!r}: {n.size} target{'s' * (n.size != 1)}, {many}>"
 
     @property
     def count(self) -> np.ndarray:

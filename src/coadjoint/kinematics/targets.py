@@ -29,7 +29,7 @@ ROWS = ("wx", "wy", "wz", "x", "y", "z")
 """The six rows: rotation about the axes of the target, and distance along them."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Target:
     """Where a frame is to be: `to` is a pose (..., 4, 4), or a position (..., 3) with the orientation left free.
 
@@ -43,6 +43,11 @@ class Target:
     to: Any
     rows: Sequence[int] | None = None
     weight: Any = 1.0
+
+    def __repr__(self) -> str:
+        to = f"array {np.shape(self.to)}" if _numbers(self.to) else repr(self.to)
+        rows = "" if self.rows is None else f", rows={tuple(self.rows)!r}"
+        return f"Target({self.frame!r}, {to}{rows}{'' if np.all(self.weight == 1.0) else f', weight={self.weight!r}'})"
 
     def checked(self, robot: Robot, values: bool = True) -> Target:
         """This target with arrays of numbers, its rows named and its weights one for each; an error says what is wrong.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CoadjointError
+from .dense import Dense
 from .events import Event
 from .mechanics import SLOW, TOUCHING, Mechanics
 from .trajectory import Happening, Piece
@@ -174,13 +175,7 @@ class Flow:
 
     def _keep(self, sol: Any, start: float, stop: float) -> None:
         """A piece of dense output, on the constraints."""
-        mechanics, n, closed = self.mechanics, self.robot.nq, self.mechanics.closed.copy()
-
-        def states(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            y = sol(t).T
-            return mechanics.settle(y[:, :n], y[:, n:], closed)
-
-        self.pieces.append((start, stop, states))
+        self.pieces.append((start, stop, Dense(self.mechanics, sol)))
 
     def _signals(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """What is watched: the events' functions, the gaps of open contacts and the forces of closed ones."""
