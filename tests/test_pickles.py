@@ -90,6 +90,7 @@ else:
     assert pickle.loads(cloudpickle.dumps(written)).residual(robot, q) == pytest.approx([-0.5])
 
 
+@pytest.mark.native
 def test_results_pickle_and_are_short_to_read():
     arm, ur = cj.load("planar2r"), cj.load("ur5e")
     T = cj.pose(ur, ur.random(0, 12), "tip")

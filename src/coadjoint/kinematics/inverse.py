@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, stack
+from ..arrays import Array, stack, to_numpy
 from ..errors import CoadjointError
 from ..recent import recent
 from ..robot.family import Family, built
@@ -91,7 +91,8 @@ def inverse_kinematics(
     `coadjoint.compile`, such as {"lengths": (1000, n)}; their batch axes broadcast with those of the targets.
 
     A robot that cannot reach a target gets the nearest pose: one that is stationary for Σ (weight · difference)², reached from the best
-    of all starts. Limits of planar and free joints are kept, but such a joint that meets one may stop short of the nearest.
+    of all starts. Limits of planar and free joints are kept, but such a joint that meets one may stop short of the nearest. It computes
+    with, and returns, NumPy arrays.
     """
     targets = _targets(robot, target, frame, rows)
     if robot.nv == 0:
@@ -106,7 +107,7 @@ def inverse_kinematics(
     batches = {f"target of {x.frame!r}": x.to.shape[: -2 if x.size == 12 else -1] for x in targets}
     rest = clamped(robot, robot.neutral())
     if q0 is not None:
-        q0 = np.asarray(robot._checked(q0, "q0", robot.nq), dtype=float)
+        q0 = np.asarray(robot._checked(to_numpy(q0, "q0"), "q0", robot.nq), dtype=float)
         if not np.all(np.isfinite(q0)):
             raise CoadjointError("q0 has entries that are not finite.")
         batches["q0"] = q0.shape[:-1]

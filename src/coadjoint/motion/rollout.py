@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv
+from ..arrays import Array, mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..constraints.manifold import _check_rows, check_state
 from ..constraints.rank import ConstraintError
@@ -92,9 +92,9 @@ def rollout(
     control = policy if control is None else control
     if tau is not None and control is not None:
         raise CoadjointError("both tau and policy are given; a rollout takes its forces from one of them, tau or control.")
-    q, v = robot._checked(q, "q", robot.nq), robot._checked(v, "v", robot.nv)
+    q, v = (robot._checked(to_numpy(x, name), name, n) for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv)))
     if tau is not None:
-        tau = robot._checked(tau, "tau", robot.nv)
+        tau = robot._checked(to_numpy(tau, "tau"), "tau", robot.nv)
         if tau.ndim < 2 or (steps is not None and tau.shape[-2] != steps):
             raise ShapeError(f"tau has shape {tau.shape}; expected (..., {steps or 'steps'}, {robot.nv}).")
         steps = tau.shape[-2]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import mv
+from ..arrays import mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..errors import CoadjointError, ShapeError
@@ -45,6 +45,8 @@ def simulate(
 ) -> Trajectory:
     """The motion from the state q (nq,), v (nv,) over t, a duration or the times (N,) at which states are wanted, the first the start.
 
+    It computes with, and returns, NumPy arrays, of one robot in one state; `rollout` takes batches of states and robots.
+
     control: joint forces (nv,), or a function control(robot, q, v, t) or an object with force(q, v, t) that gives them, as for `rollout`.
     constraints hold throughout, at rounding. events: `Event`s, and `Contact`s with their impacts, located in time; bounces
     without end are recognised and end at rest.
@@ -66,7 +68,7 @@ def simulate(
     if callable(control) or callable(getattr(control, "force", None)):
         control = as_function(control)
     elif control is not None:
-        control = np.asarray(robot._checked(control, "control", robot.nv), dtype=float)
+        control = np.asarray(robot._checked(to_numpy(control, "control"), "control", robot.nv), dtype=float)
         if control.shape != (robot.nv,) or not np.all(np.isfinite(control)):
             raise ShapeError(
                 f"control has shape {control.shape}; expected {robot.nv} finite joint forces, or a function that gives them."
@@ -187,7 +189,10 @@ def _whole(
 
 def _state(robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
     """One state of finite numbers, its quaternions of length one."""
-    q, v = (np.asarray(robot._checked(x, name, n), dtype=float) for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv)))
+    q, v = (
+        np.asarray(robot._checked(to_numpy(x, name), name, n), dtype=float)
+        for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv))
+    )
     for name, x, n in (("q", q, robot.nq), ("v", v, robot.nv)):
         if x.ndim != 1:
             raise ShapeError(
@@ -200,6 +205,7 @@ def _state(robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _times(t: Any) -> np.ndarray:
     """The times at which states are wanted; 201 of a duration."""
+    t = to_numpy(t, "t")
     try:
         times = np.asarray(t, dtype=float)
     except (TypeError, ValueError):

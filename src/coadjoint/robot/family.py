@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, to_numpy
 from ..errors import CoadjointError, ShapeError
 from ..recent import recent
 from .robot import Robot
@@ -100,6 +100,7 @@ def _own(robot: Robot, name: str) -> np.ndarray:
 def _checked(robot: Robot, name: str, x: Any) -> np.ndarray:
     """The numbers as an array (..., *shape); an error names the set, and the first number that no robot can have."""
     core = _own(robot, name).shape
+    x = to_numpy(x, f"parameters[{name!r}]")
     try:
         array = np.asarray(x, dtype=float)
     except (TypeError, ValueError):
