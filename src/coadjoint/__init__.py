@@ -86,6 +86,7 @@ _LATER = {
     "motion.rollout": ("rollout",),
     "motion.simulate": ("simulate",),
     "motion.trajectory": ("Trajectory",),
+    "dynamics.wrenches": ("wrench_at",),
     "kinematics.paths": ("circle_path", "geodesic_path", "spline_path"),
     "redundancy": ("effective_inertia", "horizontal_lift"),
     "robot.save": ("save",),
@@ -214,4 +215,5 @@ __all__ = [
     "triangle",
     "vjp",
     "where",
+    "wrench_at",
 ]

@@ -19,6 +19,8 @@ from .constraint import Constraint, checked
 
 DEPENDENT = 1e-8
 """Singular values below this part of the largest are nothing: rows are dependent but for rounding."""
+NOTHING = 1e-12
+"""Rows with entries below this are rounding."""
 CONTRADICTION = 1e-6
 """Part of the right side that dependent rows may disagree by, as rounding and a little drift make them."""
 
@@ -62,7 +64,7 @@ def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposit
         raise ConstraintError("the mass matrix is not that of a state: q is not a number.") from None
     B = np.swapaxes(np.linalg.solve(L, np.swapaxes(A, -1, -2)), -1, -2)
     length = np.linalg.norm(B, axis=-1)
-    nothing = np.abs(A).max(-1, initial=0.0) < 1e-12
+    nothing = np.abs(A).max(-1, initial=0.0) < NOTHING
     length = np.where(nothing, 1.0, length)
     U, s, Wt = np.linalg.svd(np.where(nothing[..., None], 0.0, B / length[..., None]), full_matrices=False)
     rank = (s > DEPENDENT * np.maximum(s[..., :1], 1.0)).sum(-1)
