@@ -11,6 +11,7 @@ from acceptance import check, load
 from coadjoint import Constraint, constraints
 from coadjoint.constraints import ConstraintError, PseudoVelocities
 from coadjoint.errors import CoadjointError, ShapeError, UnknownNameError
+from coadjoint.lie import so3
 from constraint_robots import at, four_bar, free_body
 from laws import close
 from random_robots import MOVING, ONE_SCREW, random_robot, random_velocity
@@ -255,6 +256,34 @@ def test_derivatives_are_those_of_differences(name):
             for derivative, y1, y0 in ((found[which], up[0], down[0]), (found[3 + which], up[1], down[1])):
                 size = 1 + np.abs(derivative).max() + np.abs(y1).max()
                 np.testing.assert_allclose(derivative[:, k], (y1 - y0) / (2 * h), atol=1e-7 * size)
+
+
+def _turned(robot, rows="spherical"):
+    """A planar loop whose rows stand askew to its plane, so that they depend on each other with weights that change with q."""
+    T = np.eye(4)
+    T[:3, :3] = so3.exp(np.array([0.4, 0.7, -0.3]))
+    robot = robot.with_frame("pin'", "pin", T).with_frame("tip'", "tip", T)
+    return robot, Constraint.loop(robot, "pin'", "tip'", rows)
+
+
+@pytest.mark.parametrize("name", ["askew", "twice", "with a gear", "cylindrical"])
+def test_derivatives_of_the_shortest_multipliers(name):
+    """Redundant rows share their load by their lengths, which change with q: ∂λ is that of the λ that `constrained_dynamics` gives."""
+    robot, askew = _turned(four_bar(), "cylindrical" if name == "cylindrical" else "spherical")
+    loop = Constraint.loop(robot, "pin", "tip", "revolute")
+    constraint = {"twice": askew & askew, "with a gear": askew & Constraint.gear(robot, {"crank": 2.0}, None)}.get(name, askew)
+    q = constraints.assemble(robot, loop, [0.9, -0.5, -2.0], fixed="crank")
+    v, tau = constraints.project_velocity(robot, constraint, q, np.array([1.7, 0.0, 0.0])), np.array([0.3, -0.2, 0.1])
+    assert constraints.constraint_rank(robot, constraint, q).redundant
+    found = constraints.constrained_dynamics_derivatives(robot, constraint, np.stack([q, q]), v, tau)
+    h, run = 1e-5, lambda *state: cj.constrained_dynamics(robot, constraint, *state)[1]
+    for k, e in enumerate(h * np.eye(3)):
+        for derivative, up, down in (
+            (found.dlambda_dq, run(q + e, v, tau), run(q - e, v, tau)),
+            (found.dlambda_dv, run(q, v + e, tau), run(q, v - e, tau)),
+            (found.dlambda_dtau, run(q, v, tau + e), run(q, v, tau - e)),
+        ):
+            np.testing.assert_allclose(derivative[1, :, k], (up - down) / (2 * h), atol=1e-7 * (1 + np.abs(derivative).max()))
 
 
 def test_inverse_dynamics_and_free_torques():

@@ -84,6 +84,8 @@ _LATER = {
     "motion.linearize": ("controllability", "discretize", "equilibrium_force", "linearize", "lqr"),
     "motion.rollout": ("rollout",),
     "motion.simulate": ("simulate",),
+    "motion.trajectory": ("Trajectory",),
+    "dynamics.wrenches": ("wrench_at",),
     "kinematics.paths": ("circle_path", "geodesic_path", "spline_path"),
     "redundancy": ("effective_inertia", "horizontal_lift"),
     "robot.save": ("save",),
@@ -123,6 +125,7 @@ __all__ = [
     "Mimic",
     "Robot",
     "Target",
+    "Trajectory",
     "bias_force",
     "body_screws",
     "center_of_mass",
@@ -211,4 +214,5 @@ __all__ = [
     "triangle",
     "vjp",
     "where",
+    "wrench_at",
 ]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ShapeError
+from .errors import CoadjointError, ShapeError
 
 Array = Any
 """A NumPy, JAX or PyTorch array, or a NumPy array of symbols."""
@@ -83,6 +83,37 @@ def asfloat(x: Array, name: str = "the array") -> Array:
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64), np.nan)
     return np.asarray(array, dtype=None if array.dtype.kind == "f" else np.float64)
+
+
+def to_numpy(x: Any, name: str) -> Any:
+    """x for a function that computes in NumPy whatever it is given: JAX arrays and tensors as NumPy arrays, all else as it is.
+
+    An error where a trace or a derivative would break off: inside `jit`, `grad` and `vmap`, or for tensors that require a gradient.
+    """
+    if _is_torch(x):
+        import torch
+
+        wrapped = torch._C._functorch.is_functorch_wrapped_tensor(x)
+        if wrapped or (x.requires_grad and torch.is_grad_enabled()):
+            why = "a tensor inside torch.func" if wrapped else "a tensor that requires a gradient"
+            raise CoadjointError(f"{name} is {why}, {_NO_DERIVATIVE.format('torch')} For the numbers alone give {name}.detach().")
+        return x.detach().cpu().numpy()
+    if _is_jax(x):
+        import jax
+
+        if isinstance(x, jax.core.Tracer):
+            raise CoadjointError(
+                f"{name} is an array inside jit, grad or vmap of JAX, {_NO_DERIVATIVE.format('jax')} For the numbers alone call it "
+                "outside of these, or through jax.pure_callback."
+            )
+        return np.asarray(x)
+    return x
+
+
+_NO_DERIVATIVE = (
+    "but this function computes in NumPy and has no derivative. Write the loop in your own framework around "
+    "`coadjoint.interop.{}.function(coadjoint.forward_dynamics, robot)`, or another of our functions, which has derivatives of any order."
+)
 
 
 def not_real(name: str, x: object) -> ShapeError:

@@ -96,7 +96,7 @@ def compile(
     return function_of(graph, dtype, written, recipe)
 
 
-def function_of(graph: Graph, dtype: Any, written: Callable[..., Any], recipe: Recipe) -> Callable[..., Any]:
+def function_of(graph: Graph, dtype: Any, written: Callable[..., Any], recipe: Recipe | None) -> Callable[..., Any]:
     """The graph as a built-in function; where native code is impossible `written`, called with the graph's inputs by name."""
     from .kernel.runtime import native
 
@@ -134,7 +134,7 @@ def _shapes(
 class WrittenFunction:
     """What `compile` gives where native code is impossible: the function as written, f(*arrays, out=None, threads=None)."""
 
-    def __init__(self, graph: Graph, dtype: np.dtype[Any], written: Callable[..., Any], recipe: Recipe) -> None:
+    def __init__(self, graph: Graph, dtype: np.dtype[Any], written: Callable[..., Any], recipe: Recipe | None) -> None:
         self.signature = Signature(
             graph.name, dtype.name, 1, graph.input_names, graph.input_shapes, graph.output_shapes, len(graph)
         )

@@ -67,7 +67,7 @@ def derivative(
     """
     further = {"shapes": shapes, "parameters": parameters} | options
     recipe = Recipe(derivative, (fn, robot, wrt), further | {"dtype": dtype})
-    return _built(trace(differential(fn, wrt), robot, **further), dtype, recipe)
+    return built_function(trace(differential(fn, wrt), robot, **further), dtype, recipe)
 
 
 def jvp(
@@ -197,10 +197,10 @@ def _product(
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     run.__signature__ = inspect.Signature([inspect.Parameter(x, kind) for x in ("robot", *arrays, *sizes)])  # type: ignore[attr-defined]
     run.__name__ = graph.name
-    return _built(trace(run, robot, shapes=arrays | sizes, parameters=parameters), dtype, recipe)
+    return built_function(trace(run, robot, shapes=arrays | sizes, parameters=parameters), dtype, recipe)
 
 
-def _built(graph: Graph, dtype: Any, recipe: Recipe) -> Callable[..., Any]:
+def built_function(graph: Graph, dtype: Any, recipe: Recipe | None = None) -> Callable[..., Any]:
     """The graph as a callable: machine code, or node by node where there is none."""
     return function_of(graph, dtype, lambda **named: _evaluate(graph, *named.values()), recipe)
 

@@ -16,7 +16,7 @@ from ..errors import CoadjointError, ShapeError, unknown
 from ..kernel.dispatch import kernel
 from ..robot.link import as_pose
 from ..robot.robot import Robot
-from .functions import Function
+from .functions import Written
 from .parts import JOINTS, Cable, Fixed, Gear, Loop, Part, Point, directions, hashable
 from .rolling import Rolling, Twist
 
@@ -36,13 +36,20 @@ class Constraint:
 
     @staticmethod
     def from_jacobian(fn: Callable[[Array], Array]) -> Constraint:
-        """A(q) v = 0 for fn(q) -> A (m, nv), written with array operations for q (nq,)."""
-        return Constraint([Function(fn, True)])
+        """A(q) v = 0 for fn(q) -> A (m, nv), written with array operations for q (nq,).
+
+        fn is run on symbols each time the constraint is used, once for a whole simulation or rollout, and sees the present values of the
+        variables that it reads; `frozen` keeps those of one moment.
+        """
+        return Constraint([Written(fn, True)])
 
     @staticmethod
     def holonomic(fn: Callable[[Array], Array]) -> Constraint:
-        """φ(q) = 0 for fn(q) -> φ (m,), written with array operations for q (nq,); A = ∂φ/∂q comes from the function itself."""
-        return Constraint([Function(fn, False)])
+        """φ(q) = 0 for fn(q) -> φ (m,), written with array operations for q (nq,); A = ∂φ/∂q comes from the function itself.
+
+        fn is run on symbols each time the constraint is used, as for `from_jacobian`.
+        """
+        return Constraint([Written(fn, False)])
 
     @staticmethod
     def point(robot: Robot, frame: str, axes: str = "xyz", at: Any = None) -> Constraint:
@@ -157,11 +164,19 @@ class Constraint:
         return np.flatnonzero([x for part in self.parts for x in part.holonomic(robot)])
 
     def at(self, robot: Robot, q: Any) -> Constraint:
-        """This constraint with what was left open, where a point is kept or how long a cable is, as it is at q (nq,)."""
+        """This constraint with what was left open, where a point is kept or how long a cable is, as it is at q (nq,); and `frozen`."""
         q = np.asarray(robot._checked(q, "q", robot.nq), dtype=float)
         if q.ndim != 1:
             raise ShapeError(f"q has shape {q.shape}; expected one configuration ({robot.nq},).")
         return Constraint([part.held(robot, q) for part in self.parts])
+
+    def frozen(self, robot: Robot) -> Constraint:
+        """This constraint with users' functions as they are now, for robots with so many coordinates: what they read no longer counts.
+
+        It is quicker to use, as nothing is traced again, and pickles whatever the functions are.
+        """
+        parts = [part.frozen(robot) for part in self.parts]
+        return self if all(x is y for x, y in zip(parts, self.parts, strict=True)) else Constraint(parts)
 
     def identity(self, robot: Robot) -> str:
         """A text that tells it from every other constraint of this robot, for compiled code."""
@@ -191,13 +206,13 @@ class Constraint:
         return constraint_bias(robot, self, q, v)
 
 
-def checked(constraint: Any) -> Constraint:
-    """The argument, if it is a constraint."""
+def checked(constraint: Any, robot: Robot | None = None) -> Constraint:
+    """The argument, if it is a constraint; with a robot, users' functions in it as they are now."""
     if not isinstance(constraint, Constraint):
         raise CoadjointError(
             f"the constraint is {type(constraint).__name__}; expected a Constraint, as from coadjoint.Constraint.point(robot, 'tip', 'xy')."
         )
-    return constraint
+    return constraint if robot is None else constraint.frozen(robot)
 
 
 def _numbers(name: str, x: Any, size: int) -> tuple[float, ...]:

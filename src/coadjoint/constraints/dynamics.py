@@ -20,6 +20,7 @@ from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import SINGULAR, inertia_scale
 from ..kernel.dispatch import as_written, kernel, written_to
 from ..lie import inertia
+from ..recent import recent
 from ..robot.robot import Robot
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 
@@ -39,11 +40,12 @@ def zero_rows(robot: Robot, constraint: Constraint, A: Array) -> list[int]:
         return (
             [k for k, row in enumerate(A.tolist()) if all(type(x) is float and x == 0.0 for x in row)] if A.dtype == object else []
         )
-    kept = robot._cache.setdefault("zero rows", {})
-    if constraint not in kept:
+
+    def make() -> list[int]:
         A = as_written(constraint_jacobian)(robot, constraint, robot.random(np.random.default_rng(0), 8))
-        kept[constraint] = np.flatnonzero(np.abs(A).reshape(-1, *A.shape[-2:]).max((0, 2)) < ZERO).tolist()
-    return kept[constraint]
+        return np.flatnonzero(np.abs(A).reshape(-1, *A.shape[-2:]).max((0, 2)) < ZERO).tolist()
+
+    return recent(robot, ("zero rows", constraint), make)
 
 
 def always_regular(robot: Robot) -> bool:

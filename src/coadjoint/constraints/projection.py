@@ -19,10 +19,11 @@ from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..geometry.metric import connection
 from ..kernel.dispatch import kernel
+from ..recent import evaluated
 from ..robot.robot import Robot
 from .constraint import Constraint, checked, constraint_jacobian
 from .dynamics import Rows, has_nan, single_precision
-from .functions import evaluated, graph_of
+from .functions import graph_of
 from .rank import decompose
 
 
@@ -73,7 +74,7 @@ def constraint_jacobian_derivative(robot: Robot, constraint: Constraint, q: Arra
         by_q = jacobian_of(lambda x: constraint_jacobian(plain, constraint, x), q)[1]
         return by_q @ transpose(robot.rate(q, np.eye(robot.nv)))
 
-    return evaluated(graph_of(robot, (checked(constraint), "derivative"), run, q=(robot.nq,)), q)
+    return evaluated(graph_of(robot, (checked(constraint, robot), "derivative"), run, q=(robot.nq,)), q)
 
 
 def constraint_connection(robot: Robot, constraint: Constraint, q: Array) -> Array:
@@ -114,6 +115,7 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
     from .manifold import check_state
 
     q0, v0 = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv))
+    constraint = checked(constraint, robot)
     check_state(robot, constraint, q0, v0)
     weightless = robot.with_gravity((0.0, 0.0, 0.0))
     still = np.zeros(robot.nv)

@@ -19,6 +19,8 @@ from .constraint import Constraint, checked
 
 DEPENDENT = 1e-8
 """Singular values below this part of the largest are nothing: rows are dependent but for rounding."""
+NOTHING = 1e-12
+"""Rows with entries below this are rounding."""
 CONTRADICTION = 1e-6
 """Part of the right side that dependent rows may disagree by, as rounding and a little drift make them."""
 
@@ -47,7 +49,7 @@ class Decomposition(NamedTuple):
 
 def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposition:
     """The decomposition at q (..., nq)."""
-    M, A = mass_matrix(robot, q), checked(constraint).jacobian(robot, q)
+    M, A = mass_matrix(robot, q), checked(constraint).jacobian(robot, q)  # not frozen: it may be a part of one
     unknown = ~np.isfinite(A).all(-1)
     if unknown.any():
         *state, row = np.argwhere(unknown)[0]
@@ -62,7 +64,7 @@ def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposit
         raise ConstraintError("the mass matrix is not that of a state: q is not a number.") from None
     B = np.swapaxes(np.linalg.solve(L, np.swapaxes(A, -1, -2)), -1, -2)
     length = np.linalg.norm(B, axis=-1)
-    nothing = np.abs(A).max(-1, initial=0.0) < 1e-12
+    nothing = np.abs(A).max(-1, initial=0.0) < NOTHING
     length = np.where(nothing, 1.0, length)
     U, s, Wt = np.linalg.svd(np.where(nothing[..., None], 0.0, B / length[..., None]), full_matrices=False)
     rank = (s > DEPENDENT * np.maximum(s[..., :1], 1.0)).sum(-1)
@@ -161,7 +163,7 @@ class Rank(NamedTuple):
 
 def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:
     """The rank of a constraint at one configuration q (nq,), and its redundant rows."""
-    q = np.asarray(robot._checked(q, "q", robot.nq), dtype=float)
+    q, constraint = np.asarray(robot._checked(q, "q", robot.nq), dtype=float), checked(constraint, robot)
     d = decompose(robot, constraint, q)
     B = d.U * d.s @ d.Wt
     redundant, basis = [], np.zeros((robot.nv, 0))

@@ -52,6 +52,10 @@ class GeodesicsBetween:
     def found(self) -> int:
         return len(self.lengths)
 
+    def __repr__(self) -> str:
+        shortest = f", the shortest of length {self.lengths[0]:.6g}" if self.found else ""
+        return f"<GeodesicsBetween of {self.robot.name!r}: {self.found} found in {self.tried} attempts{shortest}>"
+
     def __str__(self) -> str:
         if not self.found:
             why = "; ".join(sorted(set(self.failures)))

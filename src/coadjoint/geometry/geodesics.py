@@ -39,7 +39,7 @@ class Geodesic:
 def geodesic(robot: Robot, q: Any, v: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
     """q(t) (..., *t.shape, nq) and v(t) (..., *t.shape, nv) of the geodesic that has q (..., nq) and v (..., nv) at t = 0.
 
-    t is a time or an array of times, in any order, negative ones too. The step adapts to a local error of 1e-13.
+    t is a time or an array of times, in any order, negative ones too; all are NumPy arrays. The step adapts to a local error of 1e-13.
     """
     return Geodesic(robot, q, v, t)(t)
 

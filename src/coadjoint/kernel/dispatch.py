@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+KEPT = 512
+"""How many compiled functions a robot keeps at hand; the oldest goes first, and comes back from the disk."""
+
 
 def kernel(
     *returns: str,
@@ -103,7 +106,7 @@ class Kernel:
             name: (given[name], core) for name, core in self.cores.items() if not (given[name] is None and name in self.optional)
         }
         arrays, batch = check(robot, named)
-        statics = {name: given[name] for name in self.statics}
+        statics = {name: frozen(given[name], robot) for name in self.statics}
         threads = check_threads(threads)
         compiled = self.native(robot, arrays, statics)
         if compiled is not None:
@@ -131,6 +134,8 @@ class Kernel:
 
             found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
             robot._fast[key] = found
+            if len(robot._fast) > KEPT:  # users' functions make new ones without end
+                robot._fast.pop(next(iter(list(robot._fast))), None)
             if found is not None and not single:
                 self._remember(robot, arrays, statics, found)
         return found
@@ -229,6 +234,11 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
         if len(self.returns) == 1:
             return spread(result, batch, len(self.returns[0].split()), reference)
         return tuple(spread(x, batch, len(c.split()), reference) for x, c in zip(result, self.returns, strict=True))
+
+
+def frozen(x: Any, robot: Mechanism) -> Any:
+    """A static argument with users' functions in it as they are now."""
+    return x.frozen(robot) if hasattr(x, "frozen") else x
 
 
 def core_shape(core: str, robot: Mechanism) -> Shape:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, block, like, matrix, transpose
+from ..arrays import Array, block, like, matrix, to_numpy, transpose
 from ..dynamics.blocks import Blocks
 from ..dynamics.derivatives import forward_dynamics_derivatives
 from ..dynamics.newton_euler import bias_force
@@ -59,7 +59,7 @@ def equilibrium_force(robot: Robot, q: Array, wrenches: Array | None = None) -> 
 
 
 def discretize(A: Any, B: Any, dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """x' = A_d x + B_d u over a step dt with u held, exactly: exp([[A, B], [0, 0]] dt); batch axes in front."""
+    """x' = A_d x + B_d u over a step dt with u held, exactly: exp([[A, B], [0, 0]] dt); batch axes in front. NumPy arrays."""
     from scipy.linalg import expm
 
     A, B = _system(A, B)
@@ -82,7 +82,7 @@ def controllability(A: Any, B: Any) -> np.ndarray:
 def lqr(A: Any, B: Any, Q: Any, R: Any, discrete: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """K (..., m, n) and P (..., n, n): u = -K x makes ∫ xᵀ Q x + uᵀ R u dt (the sum over steps if discrete) least, namely x₀ᵀ P x₀.
 
-    Q (n, n) or its diagonal (n,), positive semidefinite; R (m, m) or its diagonal (m,), positive definite.
+    Q (n, n) or its diagonal (n,), positive semidefinite; R (m, m) or its diagonal (m,), positive definite. The results are NumPy arrays.
     """
     from scipy.linalg import solve_continuous_are, solve_discrete_are
 
@@ -107,14 +107,14 @@ def lqr(A: Any, B: Any, Q: Any, R: Any, discrete: bool = False) -> tuple[np.ndar
 
 
 def _system(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
-    A, B = np.asarray(A, dtype=float), np.asarray(B, dtype=float)
+    A, B = np.asarray(to_numpy(A, "A"), dtype=float), np.asarray(to_numpy(B, "B"), dtype=float)
     if A.ndim < 2 or B.ndim < 2 or A.shape[-1] != A.shape[-2] or B.shape[-2] != A.shape[-1]:
         raise ShapeError(f"A has shape {A.shape} and B {B.shape}; expected (..., n, n) and (..., n, m), as from `linearize`.")
     return A, B
 
 
 def _weight(name: str, x: Any, n: int) -> np.ndarray:
-    x = np.asarray(x, dtype=float)
+    x = np.asarray(to_numpy(x, name), dtype=float)
     x = np.diag(x) if x.ndim == 1 else x
     if x.shape != (n, n):
         raise ShapeError(f"{name} has shape {x.shape}; expected ({n}, {n}) or its diagonal ({n},).")

@@ -22,11 +22,12 @@ import numpy as np
 from ..arrays import Array, concat, cross, like, mv, namespace, solve_spd, stack, transpose
 from ..dynamics.christoffel import check_metric
 from ..dynamics.coriolis import coriolis_matrix
-from ..kernel.dispatch import kernel
+from ..kernel.dispatch import frozen, kernel
 from ..lie import se3
+from ..recent import recent
 from ..robot.robot import Robot
 from .lift import Split, explain_task, nan_where_none, split_of, told
-from .task import AnyTask, task_of
+from .task import AnyTask, OfRobot, task_of
 
 
 def frame_bracket(robot: Robot, x: Array, y: Array) -> Array:
@@ -142,18 +143,16 @@ def inverse_brackets(robot: Robot, q: Any, inverse: Inverse, frame: str | AnyTas
     from ..differentiating import differential
 
     task = task_of(frame, rows)
-    key = ("inverse brackets", inverse, task.key)
-    if key not in robot._cache:
+    task, now = frozen(task, robot), OfRobot.now(inverse, robot)
 
-        def found(robot: Robot, q: Array) -> Array:
-            L, D = inverse(robot, q), differential(inverse)(robot, q)  # D (nv, b, nv)
-            along = stack([mv(D, L[..., None, :, a]) for a in range(task.size)], axis=-3)
-            B = _antisymmetric(robot, L, along)
-            flat = B.reshape((*B.shape[:-2], task.size**2))
-            return (flat - L @ (task.jacobian(robot, q) @ flat)).reshape(B.shape)
+    def found(robot: Robot, q: Array) -> Array:
+        L, D = now(robot, q), differential(now)(robot, q)  # D (nv, b, nv)
+        along = stack([mv(D, L[..., None, :, a]) for a in range(task.size)], axis=-3)
+        B = _antisymmetric(robot, L, along)
+        flat = B.reshape((*B.shape[:-2], task.size**2))
+        return (flat - L @ (task.jacobian(robot, q) @ flat)).reshape(B.shape)
 
-        robot._cache[key] = compile(found, robot)
-    return robot._cache[key](np.asarray(q, dtype=float))
+    return recent(robot, ("inverse brackets", now, task.key), lambda: compile(found, robot))(np.asarray(q, dtype=float))
 
 
 def constant_weight(robot: Robot, weight: Any) -> np.ndarray:

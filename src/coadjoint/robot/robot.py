@@ -157,8 +157,15 @@ class Robot(Coordinates):
         return edit.with_inertia(self.settled(), link, mass=mass, com=com, inertia=inertia)
 
     def with_inertial_parameters(self, parameters: Any) -> Robot:
-        """This robot with the ten parameters of every link replaced by the vector (10 n_links,)."""
-        return edit.with_inertial_parameters(self.settled(), parameters)
+        """This robot with the ten parameters of every link replaced by the vector (10 n_links,); as `with_parameters("inertial", …)`."""
+        return edit.with_inertial_parameters(self, parameters)
+
+    def with_payload(self, frame: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
+        """This robot with a body carried by the link of a frame: its centre of mass, and inertia about that, in the frame.
+
+        The link's own inertia grows by that of the body; `attach` adds a body as a link of its own.
+        """
+        return edit.with_payload(self.settled(), frame, mass=mass, com=com, inertia=inertia)
 
     def with_joint(self, joint: str, **options: Any) -> Robot:
         """This robot with other armature, damping, friction, lower, upper, velocity, effort or mimic of a joint."""
