@@ -60,7 +60,7 @@ def test_pipes_that_mjcf_names_are_not_read(tmp_path, element):
 def test_files_have_a_largest_size(tmp_path):
     with open(tmp_path / "r.urdf", "wb") as file:
         file.truncate(files.LARGEST + 1)  # a hole, which takes no room
-    with pytest.raises(ReadError, match="r.urdf: the file has 64 MiB; at most 64 MiB are read"):
+    with pytest.raises(ReadError, match=r"r\.urdf: the file has 64 MiB; at most 64 MiB are read"):
         cj.load(tmp_path / "r.urdf")
     assert files.read_bytes(tmp_path / "r.urdf", 2**30) == bytes(files.LARGEST + 1)
 

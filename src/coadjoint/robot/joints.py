@@ -64,8 +64,7 @@ class JointKind:
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
         """Coordinates drawn at random, within the limits where there are any and else within ±π."""
-        lower, upper = np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
-        return _uniform(rng, lower, upper, (*shape, self.nq))
+        return _uniform(rng, *_bounds(lower, upper, np.pi), (*shape, self.nq))
 
 
 class Fixed(JointKind):
@@ -204,9 +203,15 @@ class Free(JointKind):
         return concat([q[..., :3], quaternion.normalize(q[..., 3:])])
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
-        lower, upper = np.where(np.isfinite(lower), lower, -1.0), np.where(np.isfinite(upper), upper, 1.0)
-        p = _uniform(rng, lower[:3], upper[:3], (*shape, 3))
+        p = _uniform(rng, *_bounds(lower[:3], upper[:3], 1.0), (*shape, 3))
         return np.concatenate([p, Spherical().random(rng, shape, lower, upper)], axis=-1)
+
+
+def _bounds(lower: Array, upper: Array, usual: float) -> tuple[np.ndarray, np.ndarray]:
+    """Limits with ±usual where there is none; as far beyond the other limit where that lies outside."""
+    least = np.where(np.isfinite(lower), lower, np.where(upper > -usual, -usual, upper - 2 * usual))
+    most = np.where(np.isfinite(upper), upper, np.where(lower < usual, usual, lower + 2 * usual))
+    return least, most
 
 
 def _uniform(rng: np.random.Generator, lower: Array, upper: Array, shape: tuple[int, ...]) -> np.ndarray:

@@ -103,6 +103,11 @@ class Joint:
             if np.any(np.isnan(value)):
                 raise ModelError(f"{label}: {key} is {value.tolist()}; use ±inf where there is no limit.")
             set_(key, value)
+        if np.any(self.lower == np.inf) or np.any(self.upper == -np.inf):
+            span = f"{self.lower.tolist()} to {self.upper.tolist()}"
+            raise ModelError(
+                f"{label}: limits from {span} leave no position; use lower=-inf and upper=inf where there is no limit."
+            )
         if np.any(self.lower > self.upper):
             raise ModelError(f"{label}: lower limit {self.lower.tolist()} is above upper limit {self.upper.tolist()}.")
         if self.mimic is not None and kind.nv != 1:

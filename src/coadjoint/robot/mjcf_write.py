@@ -46,7 +46,7 @@ def to_mjcf(robot: Robot) -> str:
     upper) are left out, with a ModelWarning.
     """
     robot = _joined(robot.settled())
-    xml.check_names(robot.name, (robot.name, *robot.frame_names, *robot.joint_names), "MJCF")
+    xml.check_names(robot.name, (robot.name or "-", *robot.frame_names, *robot.joint_names), "MJCF")
     _check(robot)
     root = ElementTree.Element("mujoco", model=robot.name)
     ElementTree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")

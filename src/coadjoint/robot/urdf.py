@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError, ModelWarning, arrows, nearest, unknown
+from ..errors import CoadjointError, ModelError, ModelWarning, arrows, nearest, unknown
 from ..files import read_bytes
 from ..lie import inertia as _inertia
 from ..words import cut, short
@@ -92,10 +92,16 @@ def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
     base = top
     if free:
         base = fresh("world", links)
-        parts.append(Link(top, base, Joint.free(name=fresh("root_joint", joints)), np.eye(4), parameters[top]))
+        try:
+            parts.append(Link(top, base, Joint.free(name=fresh("root_joint", joints)), np.eye(4), parameters[top]))
+        except ModelError as error:
+            raise links[top].error(str(error)) from None
     for child, joint in carriers.items():
-        placement = origin(joint.optional("origin"))
-        parts.append(Link(child, joint.only("parent").text("link"), _joint(joint, notes), placement, parameters[child]))
+        try:
+            placement = origin(joint.optional("origin"))
+            parts.append(Link(child, joint.only("parent").text("link"), _joint(joint, notes), placement, parameters[child]))
+        except ModelError as error:  # numbers each of which is one, but not what is computed from them
+            raise joint.error(str(error)) from None
     extra = root.optional("coadjoint")  # what `to_urdf` adds for gravity, which URDF has no word for
     gravity = GRAVITY if extra is None else extra.vector("gravity", GRAVITY)
     try:
@@ -237,7 +243,8 @@ def _inertial(link: xml.Element) -> np.ndarray:
         raise element.one("mass").error(f"{link}: the mass is {mass:g} kg; a mass must not be negative.")
     xx, xy, xz, yy, yz, zz = (element.one("inertia").number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     central = _inertia.from_body(mass, np.zeros(3), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-    return _inertia.transform(origin(element.optional("origin")), central)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused with the link
+        return _inertia.transform(origin(element.optional("origin")), central)
 
 
 def _joint(joint: xml.Element, notes: list[str]) -> Joint:

@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import ModelError
 from ..lie import inertia as _inertia
 from ..lie import se3
+from ..words import short
 from . import xml
 from .joints import _axes_and_centre
 from .link import Joint
@@ -59,7 +60,12 @@ def to_urdf(robot: Robot) -> str:
     A joint that URDF does not have (helical, universal, spherical) is an error that names it.
     """
     robot = robot.settled()
-    xml.check_names(robot.name, (robot.name, *robot.frame_names, *robot.joint_names), "URDF")
+    xml.check_names(robot.name, (robot.name or "-", *robot.frame_names, *robot.joint_names), "URDF")
+    for name in (robot.name, *robot.frame_names, *robot.joint_names):
+        if "${" in name or "$(" in name:
+            raise ModelError(
+                f"robot {short(robot.name)}: readers of URDF take the name {short(name)} for a macro of xacro; write JSON."
+            )
     links, joints = set(robot.frame_names), set(robot.joint_names)
     lines = ['<?xml version="1.0" encoding="utf-8"?>', _tag("robot", ">", name=robot.name)]
     if not np.array_equal(robot.gravity, GRAVITY):

@@ -123,8 +123,12 @@ _FORBIDDEN = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0
 
 
 def check_names(robot: str, names: Iterable[str], format: str) -> None:
-    """Refuse to write names with characters that no XML document can hold, escaped or not."""
+    """Refuse to write names of blanks only, and with characters that no XML document can hold, escaped or not."""
     for name in names:
+        if not name.strip():
+            raise ModelError(
+                f"robot {short(robot)}: the name {short(name)} is blank, which {format} cannot hold; write JSON instead."
+            )
         if found := _FORBIDDEN.search(name):
             raise ModelError(
                 f"robot {short(robot)}: the name {short(name)} has the character {found[0]!r}, which XML and so {format} cannot hold; "
