@@ -306,7 +306,7 @@ def test_free_joints_whose_armature_is_along_other_axes():
     [
         ("<mujoco>\n<worldbody>\n<body>\n<joint/></body></worldbody></mujoco>", r"mass and inertia of moving bodies .*line 3"),
         ("<mujoco>\n<worldbody>\n<bdoy/></worldbody></mujoco>", r"unrecognized element .*bdoy.*line 3"),
-        ("<mujoco>\n<worldbody>", r"MuJoCo: XML parse error"),
+        ("<mujoco>\n<worldbody>", r"line 2: not XML: no element found inside <worldbody> of line 2"),
         ("<mujoco>\n<worldbody><body><geom size='nan'/></body></worldbody></mujoco>", r"MuJoCo: "),
         ("<mujoco><asset><mesh file='gone.stl'/></asset></mujoco>", r"gone.stl"),
         ("<mujoco><worldbody><body name='a'/><body name='a'/></worldbody></mujoco>", r"repeated name 'a'"),

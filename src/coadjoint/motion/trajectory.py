@@ -14,6 +14,7 @@ from ..constraints.impacts import Impact
 from ..dynamics import kinetic_energy, potential_energy
 from ..errors import CoadjointError
 from ..robot.robot import Robot
+from ..words import printable
 from .states import States
 from .tables import read_states, write_states
 
@@ -183,7 +184,8 @@ class Trajectory:
 
     def __str__(self) -> str:
         e, happened = self.energy, self._happened()
-        text = f"{self.robot.name}: {len(self)} states from {self.time[0]:g} to {self.time[-1]:g} s, energy {e[0]:.6g} to {e[-1]:.6g} J"
+        name = printable(self.robot.name)
+        text = f"{name}: {len(self)} states from {self.time[0]:g} to {self.time[-1]:g} s, energy {e[0]:.6g} to {e[-1]:.6g} J"
         return text + (f", {happened}" if happened else "") + (f"; stopped: {self.stopped}" if self.stopped else "")
 
     def __repr__(self) -> str:
