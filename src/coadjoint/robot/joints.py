@@ -212,7 +212,7 @@ class Free(JointKind):
 def _rotation(q: Array) -> Array:
     """The rotation 1 + 2 (w [u] + [u]²)/|q|² of a quaternion q = (u, w) of any length but zero: only its direction matters."""
     u = q[..., :3]
-    scaled = u * (2.0 / dot(q, q))[..., None]
+    scaled = (u + u) / dot(q, q)[..., None]
     return quaternion.rotation(u, scaled * q[..., 3:], scaled)
 
 
