@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, cross, dot, like, matrix, mv, namespace, stack, transpose
+from ..arrays import Array, concat, cross, dot, matrix, mv, namespace, stack, transpose
 from ..lie import quaternion, se3, so3
 
 
@@ -220,9 +220,10 @@ def _uniform(rng: np.random.Generator, lower: Array, upper: Array, shape: tuple[
 
 
 def _rotation(q: Array) -> Array:
-    """The rotation of a quaternion of any length but zero: what rounding did to its length does not matter."""
-    one = like(np.eye(3), q)
-    return one + (quaternion.to_matrix(q) - one) / dot(q, q)[..., None, None]
+    """The rotation 1 + 2 (w [u] + [u]²)/|q|² of a quaternion q = (u, w) of any length but zero: only its direction matters."""
+    u = q[..., :3]
+    scaled = (u + u) / dot(q, q)[..., None]
+    return quaternion.rotation(u, scaled * q[..., 3:], scaled)
 
 
 def _axes_and_centre(screws: Array) -> tuple[Array, Array]:

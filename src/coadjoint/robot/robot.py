@@ -313,7 +313,10 @@ class Robot(Coordinates):
         if isinstance(x, np.ndarray) and x.dtype != np.float32:
             return self
         if not self.has_plain_numbers:
-            return self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
+            other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
+            if "original" in self._cache:
+                other._cache["original"] = self._cache["original"]
+            return other
         kept = (
             type(x).__module__.partition(".")[0],
             x.dtype,
