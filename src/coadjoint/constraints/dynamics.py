@@ -21,6 +21,7 @@ from ..dynamics.singular import SINGULAR, inertia_scale
 from ..kernel.dispatch import _written_to, as_written, kernel
 from ..lie import inertia
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 
 ALIKE = 1e-6
@@ -145,6 +146,7 @@ def single_precision(*arrays: Array) -> bool:
     return all(type(x) is np.ndarray and x.dtype == np.float32 for x in arrays)
 
 
+@lazily("nv", "m", q="nq", v="nv", tau="nv", wrenches="n_links 6")
 def constrained_dynamics(
     robot: Robot,
     constraint: Constraint,

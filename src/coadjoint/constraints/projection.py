@@ -20,6 +20,7 @@ from ..dynamics.composite import mass_matrix
 from ..geometry.metric import connection
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .constraint import Constraint, checked, constraint_jacobian
 from .dynamics import Rows, has_nan, single_precision
 from .functions import evaluated, graph_of
@@ -37,6 +38,7 @@ def _regular_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     return transpose(rows.spread(transpose(inverse)))
 
 
+@lazily("nv m", q="nq")
 def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     """A♯ (..., nv, m) = M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁻¹: the velocity of least kinetic energy with A v = y is A♯ y.
 
@@ -56,6 +58,7 @@ def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     return found
 
 
+@lazily("nv nv", q="nq")
 def constraint_projector(robot: Robot, constraint: Constraint, q: Array) -> Array:
     """P (..., nv, nv): the orthogonal projector, in the metric M, onto the velocities that a constraint allows. 1 - P is P⊥."""
     inverse = constraint_inverse(robot, constraint, q)
@@ -76,6 +79,7 @@ def constraint_jacobian_derivative(robot: Robot, constraint: Constraint, q: Arra
     return evaluated(graph_of(robot, (checked(constraint), "derivative"), run, q=(robot.nq,)), q)
 
 
+@lazily("nv nv nv", q="nq")
 def constraint_connection(robot: Robot, constraint: Constraint, q: Array) -> Array:
     """Γ̃ⁱ_jk (..., i, j, k) of the constraint connection, Žefran & Bullo (2004), (26): ∇̃_{X_j} X_k = Γ̃ⁱ_jk X_i.
 

@@ -4,6 +4,7 @@ A function marked `@kernel("nv", q="nq", v="nv")` is written for a robot and arr
 an array whose core shape is the first. It runs
 
     natively     for NumPy arrays: traced once per robot, compiled, and from then on machine code (`compiled.py`)
+    lazily       for Dask and xarray arrays: chunk after chunk, later, as for NumPy arrays (`scale/deferred.py`)
     as written   for JAX and PyTorch arrays, for symbols, and for NumPy where native code is switched off or impossible
 
 with the same checks and the same errors.
@@ -19,9 +20,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arrays import Array, alike, asfloat, broadcast_batch, like, namespace, not_real
+from ..arrays import Array, alike, any_lazy, asfloat, broadcast_batch, like, namespace, not_real
 from ..errors import CoadjointError, ShapeError
 from ..lie import se3
+from ..scale.deferred import call_kernel_lazily
 from .runtime.arguments import check_out
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -111,12 +113,15 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
         exec(text, scope)
         call: Any = functools.update_wrapper(scope[self.source.__name__], self.source)
         call.kernel = self
+        self.call = call
         call.source = self.source
         return call
 
     def general(self, robot: Any, *args: Any, out: Any = None, threads: int | None = None, **options: Any) -> Any:
         """Check, choose a way, run."""
         bound = self.signature.bind(robot, *args, **options)
+        if any_lazy(bound.arguments.values()):
+            return call_kernel_lazily(self, bound.arguments | {"out": out, "threads": threads})
         bound.apply_defaults()
         left_out = {name for name in self.optional if bound.arguments[name] is None}
         named = {name: (bound.arguments[name], core) for name, core in self.cores.items() if name not in left_out}

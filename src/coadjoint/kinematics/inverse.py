@@ -17,11 +17,12 @@ from ..arrays import Array
 from ..compiling import compile
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .levenberg import clamped, descend, search
 from .nearest import settled, slope
 from .poses import pose
 from .starts import closest, features, table
-from .targets import Target, residual
+from .targets import Target, core_of, residual
 
 ROUNDS = (8, 4, 4)
 """Steps of a start between which targets that have arrived are taken out: nearly all that arrive at all do so within these."""
@@ -65,6 +66,7 @@ class InverseKinematics:
         return f"{head}; of the others the farthest is off by {self.distances[left].max():.3g} m, {self.angles[left].max():.3g} rad"
 
 
+@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq")
 def inverse_kinematics(
     robot: Robot,
     target: Any,

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv, stack, transpose
+from ..arrays import Array, mv, refuse_lazy, stack, transpose
 from ..errors import CoadjointError, ShapeError
 from ..lie import so3
 from ..robot.robot import Robot
@@ -51,6 +51,7 @@ class Target:
         """
         robot.frame(self.frame)
         where = f"the target of frame {self.frame!r}"
+        refuse_lazy(self.to, where)
         to = np.asarray(self.to, dtype=float) if _numbers(self.to) else None
         if to is None or (to.shape[-2:] != (4, 4) and to.shape[-1:] != (3,)):
             shape = "no array of numbers" if to is None else f"of shape {to.shape}"
@@ -89,6 +90,11 @@ class Target:
         core = self.to[..., :3, :] if self.size == 12 else self.to
         shape = core.shape[-2:] if self.size == 12 else core.shape[-1:]
         return np.broadcast_to(core, (*batch, *shape)).reshape(-1, self.size)
+
+
+def core_of(to: Any) -> str:
+    """The core axes of an array of targets: poses or positions."""
+    return "4 4" if tuple(to.shape[-2:]) == (4, 4) else "3"
 
 
 def _numbers(x: Any) -> bool:

@@ -24,6 +24,7 @@ from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from . import variational
 from .holding import check_start, held_acceleration, settled
 
@@ -65,6 +66,7 @@ def rk4_step(robot: Robot, q: Array, v: Array, acceleration: Acceleration, h: fl
     return robot.normalize(q), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
 
 
+@lazily("step nq", "step nv", q="nq", v="nv", tau="step nv")
 def rollout(
     robot: Robot,
     q: Array,
@@ -220,7 +222,7 @@ def _third(qs: np.ndarray, tau: Array | None, dt: float) -> np.ndarray:
     if tau is None:
         return np.broadcast_to(float(dt) * np.arange(steps)[:, None], (n, steps, 1))
     spread = np.broadcast_to(tau, (*qs.shape[:-2], steps, tau.shape[-1]))
-    return np.ascontiguousarray(spread, dtype=float).reshape(n, steps, -1)
+    return np.ascontiguousarray(spread, dtype=float).reshape(n, steps, tau.shape[-1])
 
 
 def _run(

@@ -336,6 +336,9 @@ class Robot(Coordinates):
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def __dask_tokenize__(self) -> str:
+        return self.fingerprint
+
     def __copy__(self) -> Robot:
         return self  # nothing of it can change
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -53,7 +54,7 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
     for name, shape, x in zip(graph.input_names, graph.input_shapes, inputs, strict=True):
         if x.shape[x.ndim - len(shape) :] != shape or x.ndim < len(shape):
             raise ShapeError(f"{name} of {graph.name} must have shape (..., {', '.join(map(str, shape))}), not {x.shape}.")
-        flat.append(x.reshape(*x.shape[: x.ndim - len(shape)], -1).view(np.ndarray))
+        flat.append(x.reshape(*x.shape[: x.ndim - len(shape)], math.prod(shape)).view(np.ndarray))
     symbolic = any(isinstance(x, Symbols) for x in inputs)
     if operations is None:
         operations = functions.OPERATIONS if symbolic else NUMPY

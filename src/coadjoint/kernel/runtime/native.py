@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import any_lazy
 from ...errors import CoadjointError
+from ...scale.deferred import call_compiled_lazily
 from ..graph import Graph
 from . import cache, cache_key
 from .arguments import Shape, as_rows, check_inputs, check_out, real_array, rows
@@ -126,6 +128,8 @@ class _General:
     def compute(self, *arrays: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
         """Check, arrange, run."""
         s = self.signature
+        if any_lazy(arrays) or any_lazy(named.values()):
+            return call_compiled_lazily(self, dict(zip(s.input_names, self._bind(arrays, named), strict=True)), out, threads)
         given = [real_array(n, x, self.dtype) for n, x in zip(s.input_names, self._bind(arrays, named), strict=True)]
         batch = check_inputs(s.input_names, s.input_shapes, given)
         count = 1
