@@ -40,7 +40,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="table of states, .csv, .npz or .parquet: time, q1…, v1…, a1… (or q.JOINT …); without it a smooth motion is used",
     )
-    dynamics.add_argument("--out", metavar="FILE", help="write time, q, v, a, tau: .csv, .npz or .parquet")
+    zarr = "; or .zarr, chunk after chunk, for states (.parquet, .zarr, .npy) of any number; started again it goes on"
+    dynamics.add_argument("--out", metavar="FILE", help=f"write time, q, v, a, tau: .csv, .npz or .parquet{zarr}")
+    dynamics.add_argument("--scheduler", metavar="ADDRESS", help="compute on a Dask cluster, tcp://…; needs --out FILE.zarr")
     dynamics.add_argument("--plot", metavar="FILE", help="draw the result: .png, .svg, .pdf or .html")
     dynamics.add_argument("--forward", action="store_true", help="accelerations from joint forces (columns tau1…) instead")
     dynamics.add_argument("--friction", action="store_true", help="with the joints' viscous and Coulomb friction")

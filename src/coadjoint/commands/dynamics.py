@@ -17,6 +17,7 @@ from ..motion.tables import check_format, check_input, read_states, write_states
 from ..robot.doubts import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
+from . import stream
 from .robots import read_robot, tell
 
 CHUNK = 16384
@@ -24,11 +25,14 @@ CHUNK = 16384
 
 
 def run(args: argparse.Namespace) -> None:
-    _check_files(args)
+    if not stream.is_stream(args):
+        _check_files(args)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell((*robot.notes, *impossible_inertias(robot)))
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    if stream.is_stream(args):
+        return stream.run(args, robot)
     states, notes = _states(args, robot)
     result = compute(robot, states, args.forward, args.friction)
     print(summary(robot, result, args.forward))

@@ -7,7 +7,15 @@ from typing import Any
 
 from .deferred import call_lazily
 
-__all__ = ["lazy"]
+__all__ = ["lazy", "stream"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "stream":
+        from .streaming import stream
+
+        return stream
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def lazy(fn: Callable[..., Any], *args: Any, core: int | Sequence[int] = 1, **options: Any) -> Any:
