@@ -6,6 +6,7 @@ who computed which chunk.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,15 @@ import numpy as np
 from ..errors import CoadjointError, MissingPackageError
 from ..robot.robot import Robot
 from .sources import Source, import_zarr, open_source
-from .store import chunks, missing_chunks, open_store, write_chunk
+from .store import chunks, is_done, missing_chunks, open_store, write_chunk
 from .task import Task, check_robot, fields, library_digest, name_of
 
 CHUNK_BYTES = 1 << 25
-"""Size of a chunk's inputs and results together, unless the caller chooses: a task of some ten milliseconds."""
+"""Size of a chunk's inputs and results together, unless the caller chooses."""
 AHEAD = 2
 """Tasks for each thread of a cluster that are submitted at once: one to run, one to wait."""
+TASK_SECONDS = 0.25
+"""How long a task of a cluster is to take: as many chunks as fit, so that the scheduler's share stays small."""
 RETRIES = 100
 """How often a chunk is tried again whose workers died."""
 
@@ -82,34 +85,44 @@ def stream(
     if scheduler is None:
         if options.get("threads") is None:
             task.options.pop("threads", None)  # as many as the chunk is worth
+        kept: Any = None
         for n, k in enumerate(left):
-            work(k)
+            kept = work(k)
             say(len(left) - n - 1)
+        del kept
     elif left:
         _on_cluster(work, left, scheduler, say)
     return import_zarr().open_group(str(path), mode="r")
 
 
 class Work:
-    """The computation of one chunk, given by its number; sent to workers."""
+    """The computation of chunks, given by their numbers; sent to workers."""
 
     def __init__(
         self, task: Task, source: Source, path: Path, description: dict[str, Any], names: tuple[str, ...], reduce: Any
     ) -> None:
-        self.task, self.source, self.path, self.description, self.names, self.reduce = (
-            task,
-            source,
-            path,
-            description,
-            names,
-            reduce,
-        )
+        self.task, self.source, self.path, self.description = task, source, path, description
+        self.names, self.reduce = names, reduce
 
-    def __call__(self, k: int) -> int:
+    def several(self, chunks: list[int]) -> float:
+        """Compute those chunks that are not done yet; the seconds that one took."""
         if library_digest() != self.description["version"]:
             raise CoadjointError(
                 f"a worker has version {library_digest()} of the library and the client {self.description['version']}; install the same."
             )
+        begin = time.perf_counter()
+        left = [k for k in chunks if not is_done(self.path, self.description, k)]
+        kept: Any = None
+        for k in left:
+            kept = self(k)
+        del kept
+        return (time.perf_counter() - begin) / max(1, len(left))
+
+    def __call__(self, k: int) -> Any:
+        """Compute one chunk; all its arrays.
+
+        Who holds them until the next chunk is done spares the system clearing as much memory anew for each.
+        """
         start = k * self.description["chunk"]
         states = self.source.read(start, min(start + self.description["chunk"], self.description["rows"]))
         if "q" in states:
@@ -119,10 +132,11 @@ class Work:
         for x in found.values():
             if not np.isfinite(x.sum()):  # quicker than looking at each, which is done only then
                 _check_finite({name: states[name] for name in self.task.names} | {"the result": x}, start)
+        kept = found
         if self.reduce is not None:
-            found = {name: np.asarray(self.reduce(x, axis=0))[None] for name, x in found.items()}
-        write_chunk(self.path, self.description, k, found, self.reduce is not None)
-        return k
+            kept = {name: np.asarray(self.reduce(x, axis=0))[None] for name, x in found.items()}
+        write_chunk(self.path, self.description, k, kept, self.reduce is not None)
+        return states, found
 
 
 def _check_finite(arrays: dict[str, np.ndarray], start: int) -> None:
@@ -131,7 +145,8 @@ def _check_finite(arrays: dict[str, np.ndarray], start: int) -> None:
         good = np.isfinite(x.reshape(len(x), -1)).all(axis=1)
         if not good.all():
             raise CoadjointError(
-                f"row {start + int(np.argmin(good)) + 1}: {name} is not finite; the state is singular, or its numbers are wrong or too large."
+                f"row {start + int(np.argmin(good)) + 1}: {name} is not finite; the state is singular, or its "
+                "numbers are wrong or too large."
             )
 
 
@@ -143,7 +158,8 @@ def _check_quaternions(robot: Robot, q: np.ndarray, start: int) -> None:
             if np.any(wrong := ~(np.abs(length - 1) < 1e-2)):
                 row = int(np.argmax(wrong))
                 raise CoadjointError(
-                    f"row {start + row + 1}: the quaternion (x, y, z, w) of joint {link.joint.name!r} has length {length[row]:.4g}; expected 1."
+                    f"row {start + row + 1}: the quaternion (x, y, z, w) of joint {link.joint.name!r} has length "
+                    f"{length[row]:.4g}; expected 1."
                 )
 
 
@@ -159,39 +175,48 @@ def _on_cluster(work: Work, left: list[int], scheduler: Any, say: Callable[[int]
     except (OSError, TimeoutError, ValueError) as error:
         raise CoadjointError(f"no Dask scheduler answers at {scheduler}: {error}") from None
     try:
-        queue, tries = iter(left), dict.fromkeys(left, 0)
-        remaining = len(left)
-        run = uuid4().hex
-        submit = lambda k: client.submit(work, k, key=f"coadjoint-{k}-{tries[k]}-{run}")  # noqa: E731
+        remaining, size, run = len(left), 1, uuid4().hex
+        open_tasks: dict[str, tuple[list[int], int]] = {}
+
+        def submit(chunks: list[int], tries: int = 0) -> Any:
+            key = f"coadjoint-{chunks[0]}-{tries}-{run}"
+            open_tasks[key] = chunks, tries
+            return client.submit(work.several, chunks, key=key)
+
+        def following() -> list[int]:
+            nonlocal left
+            some, left = left[:size], left[size:]
+            return some
+
         threads = max(1, sum(client.nthreads().values()))
-        running = distributed.as_completed([submit(k) for _, k in zip(range(AHEAD * threads), queue, strict=False)])
+        running = distributed.as_completed([submit(x) for _ in range(AHEAD * threads) if (x := following())], loop=client.loop)
         for future in running:
-            k = int(future.key.split("-")[1])
-            if future.status == "finished":
-                remaining -= 1
-                say(remaining)
-                following = next(queue, None)
-            else:
-                following = _again(future, k, tries)
-            if following is not None:
-                running.add(submit(following))
+            chunks, tries = open_tasks.pop(future.key)
+            if future.status != "finished":
+                _check_only_killed(future, chunks, tries)
+                running.add(submit(chunks, tries + 1))
+                continue
+            remaining -= len(chunks)
+            say(remaining)
+            size = max(1, min(int(TASK_SECONDS / max(future.result(), 1e-6)), len(left) // (2 * threads)))
+            while running.count() < AHEAD * max(1, sum(client.nthreads().values())) and (x := following()):
+                running.add(submit(x))
     finally:
         if own:
             client.close()
 
 
-def _again(future: Any, k: int, tries: dict[int, int]) -> int:
-    """The chunk, if only its workers have died; an error of its own is raised."""
+def _check_only_killed(future: Any, chunks: list[int], tries: int) -> None:
+    """An error, unless all that happened to a task is that its workers died."""
     from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
 
-    error = future.exception() if future.status == "error" else FutureCancelledError(future.key, "lost")
-    tries[k] += 1
-    if not isinstance(error, KilledWorker | FutureCancelledError):
+    error = future.exception() if future.status == "error" else None
+    if error is not None and not isinstance(error, KilledWorker):
         raise error
-    if tries[k] > RETRIES:
-        raise CoadjointError(f"chunk {k}: its workers died {tries[k]} times; they may have too little memory: take smaller chunks.")
-    return k
+    if tries >= RETRIES:
+        raise CoadjointError(
+            f"chunks {chunks}: their workers died {tries} times; they may have too little memory: take smaller chunks."
+        )
 
 
 def _needs(fn: Callable[..., Any]) -> tuple[str, ...]:
