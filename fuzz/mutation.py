@@ -68,7 +68,14 @@ DROPPED = ("transpose", "mirror", "conjugate", "normalize")
 """Functions of one array that a mutant leaves out."""
 SWAPPED = ("cross", "ad_act", "ad_dual_act", "multiply")
 """Functions of two arrays whose order matters."""
-OTHERS: dict[type, type] = {ast.Lt: ast.GtE, ast.LtE: ast.Lt, ast.Gt: ast.LtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+OTHERS: dict[type, type] = {
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
 
 
 def variants(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
@@ -183,7 +190,9 @@ def main() -> None:
                 continue
             if TESTS[name] not in sound:
                 if survives(source, TESTS[name].split(), args.limit)[0] != "survived":
-                    raise SystemExit(f"the tests of {name}, {TESTS[name]}, fail without any change, or take more than {args.limit} s.")
+                    raise SystemExit(
+                        f"the tests of {name}, {TESTS[name]}, fail without any change, or take more than {args.limit} s."
+                    )
                 sound.add(TESTS[name])
             place = source / "coadjoint" / name
             place.write_text(text)

@@ -89,6 +89,7 @@ _LATER = {
     "kinematics.paths": ("circle_path", "geodesic_path", "spline_path"),
     "redundancy": ("effective_inertia", "horizontal_lift"),
     "robot.save": ("save",),
+    "scale": (),
     "symbolic": ("Equations", "equations"),
 }
 """Modules that are imported on first use, and the names of theirs that belong to the package."""
@@ -204,6 +205,7 @@ __all__ = [
     "rollout",
     "save",
     "scalar_curvature",
+    "scale",
     "sectional_curvature",
     "simulate",
     "space_screws",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,8 +62,40 @@ def _is_jax(x: object) -> bool:
     return jax is not None and isinstance(x, jax.Array)
 
 
+def is_dask(x: object) -> bool:
+    """Whether x is a Dask array."""
+    dask = sys.modules.get("dask.array")
+    return dask is not None and isinstance(x, getattr(dask, "Array", ()))
+
+
+def is_labelled(x: object) -> bool:
+    """Whether x is an xarray.DataArray."""
+    xarray = sys.modules.get("xarray")
+    return xarray is not None and isinstance(x, getattr(xarray, "DataArray", ()))
+
+
+def is_lazy(x: object) -> bool:
+    """Whether x belongs to a library whose arrays are taken and returned by `scale/deferred.py`."""
+    return is_dask(x) or is_labelled(x)
+
+
+def any_lazy(items: Iterable[object]) -> bool:
+    """Whether one of them is lazy."""
+    return ("dask.array" in sys.modules or "xarray" in sys.modules) and any(map(is_lazy, items))
+
+
+def refuse_lazy(x: object, name: str) -> None:
+    """An error for an array that would have to be computed here, which may be large."""
+    if is_lazy(x):
+        raise CoadjointError(
+            f"{name} is a {'Dask array' if is_dask(x) else 'DataArray'}, which this function does not take; give {name}"
+            f"{'.compute()' if is_dask(x) else '.values'}, or call the function through coadjoint.scale.lazy."
+        )
+
+
 def asfloat(x: Array, name: str = "the array") -> Array:
     """x as an array of floating-point numbers (or symbols); integers and lists become float64, what is masked becomes nan."""
+    refuse_lazy(x, name)
     if _is_torch(x):
         if x.is_complex():
             raise not_real(name, x)

@@ -18,6 +18,7 @@ from ..robot.doubts import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
 from ..words import printable
+from . import _stream as stream
 from .robots import add_robot, name_of, read_robot, tell
 
 HELP = "compute joint forces, or accelerations, for a table of states"
@@ -30,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     states = "table of states, .csv, .npz or .parquet: time, q1…, v1…, a1… (or q.JOINT …); without it a smooth motion is used"
     parser.add_argument("--states", metavar="FILE", help=states)
-    parser.add_argument("--out", metavar="FILE", help="write time, q, v, a, tau: .csv, .npz or .parquet")
+    zarr = "or .zarr, chunk after chunk, for any number of states (.parquet, .zarr, .npy); started again it goes on"
+    parser.add_argument("--out", metavar="FILE", help=f"write time, q, v, a, tau: .csv, .npz, .parquet; {zarr}")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="compute on a Dask cluster, tcp://…; needs --out FILE.zarr")
     parser.add_argument("--plot", metavar="FILE", help="draw the result: .png, .svg, .pdf or .html")
     parser.add_argument("--forward", action="store_true", help="accelerations from joint forces (columns tau1…) instead")
     parser.add_argument("--friction", action="store_true", help="with the joints' viscous and Coulomb friction")
@@ -38,11 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    _check_files(args)
+    if not stream.is_stream(args):
+        _check_files(args)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell((*robot.notes, *impossible_inertias(robot)))
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    if stream.is_stream(args):
+        return stream.run(args, robot)
     states, notes = _states(args, robot)
     result = compute(robot, states, args.forward, args.friction)
     print(summary(robot, result, args.forward))

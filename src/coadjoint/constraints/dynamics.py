@@ -22,6 +22,7 @@ from ..kernel.dispatch import as_written, kernel, written_to
 from ..lie import inertia
 from ..recent import recent
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 
 ALIKE = 1e-6
@@ -147,6 +148,7 @@ def single_precision(*arrays: Array) -> bool:
     return all(type(x) is np.ndarray and x.dtype == np.float32 for x in arrays)
 
 
+@lazily("nv", "m", q="nq", v="nv", tau="nv", wrenches="n_links 6")
 def constrained_dynamics(
     robot: Robot,
     constraint: Constraint,

@@ -170,9 +170,10 @@ class _Search:
         aside = aside @ np.linalg.inv(np.linalg.cholesky(mass_matrix(self.robot, q[:, NODES // 2])))  # of that length in the metric
         bent = np.sin(np.pi * t)[:, None] * aside[:, :1] + np.sin(2 * np.pi * t)[:, None] * aside[:, 1:]
         tight = relaxed(self.robot, np.concatenate([self.robot.integrate(q, x) for x in (bent, -bent)]))
-        shorter = energy(self.robot, tight).reshape(2, len(v)) < (1 - 2 * SHORTER) * energy(self.robot, q)
+        limit = (1 - 2 * SHORTER) * energy(self.robot, q)
+        shorter = np.asarray(energy(self.robot, tight).reshape(2, len(v)) < limit)
         self.follow(tight[shorter.reshape(-1)], tight=True)
-        return [True] * first + [not x for x in shorter.any(0)] + [True] * (len(self.velocities) - known)
+        return [True] * first + [not x for x in shorter.any(0).tolist()] + [True] * (len(self.velocities) - known)
 
 
 def _first_ways(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -1,9 +1,10 @@
 """The decorator where the executions of one source meet.
 
 A function marked `@kernel("nv", q="nq", v="nv")` is written for a robot and arrays whose core shapes are named so, and returns
-an array whose core shape is the first. `Kernel.call` checks the arguments and chooses one of three executions:
+an array whose core shape is the first. `Kernel.call` checks the arguments and chooses one of four executions:
 
     native        NumPy arrays: traced once per robot, compiled, and from then on machine code (`pipeline.py`)
+    lazily        Dask and xarray arrays: later, chunk after chunk, as NumPy arrays (`scale/deferred.py`)
     as written    JAX and PyTorch arrays, and NumPy arrays where native code is switched off or impossible
     traced        arrays of symbols: as written, on the robot in its canonical form where that gives the same result
 
@@ -21,8 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..arrays import Array, alike, asfloat, broadcast_batch, like, namespace, not_real
+from ..arrays import Array, alike, any_lazy, asfloat, broadcast_batch, like, namespace, not_real
 from ..errors import CoadjointError, ShapeError
+from ..scale.deferred import call_kernel_lazily
 from .mechanism import Mechanism
 from .runtime.arguments import Shape, check_outs, check_threads
 
@@ -100,6 +102,8 @@ class Kernel:
     def call(self, robot: Mechanism, *args: Any, out: Any = None, threads: Any = None, **options: Any) -> Any:
         """Check the arguments, choose an execution, run it."""
         bound = self.signature.bind(robot, *args, **options)
+        if any_lazy(bound.arguments.values()):
+            return call_kernel_lazily(self, bound.arguments | {"out": out, "threads": threads})
         bound.apply_defaults()
         given = bound.arguments
         named = {
@@ -189,6 +193,7 @@ class Kernel:
         call: Any = functools.update_wrapper(scope[name], self.source)
         call.__signature__ = self.signature.replace(parameters=[*self.signature.parameters.values(), *KEYWORDS])
         call.kernel = self
+        self.public = call
         call.source = self.source
         return call
 

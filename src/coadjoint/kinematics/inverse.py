@@ -18,11 +18,12 @@ from ..errors import CoadjointError
 from ..recent import recent
 from ..robot.family import Family, built
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .levenberg import clamped, descend, search
 from .nearest import settled, slope
 from .poses import pose
 from .starts import closest, features, table
-from .targets import Target, residual
+from .targets import Target, core_of, residual
 
 ROUNDS = (8, 4, 4)
 """Steps of a start between which targets that have arrived are taken out: nearly all that arrive at all do so within these."""
@@ -69,6 +70,7 @@ class InverseKinematics:
         return f"{head}; of the others the farthest is off by {self.distances[left].max():.3g} m, {self.angles[left].max():.3g} rad"
 
 
+@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq")
 def inverse_kinematics(
     robot: Robot,
     target: Any,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..compiling import compile
 from ..errors import CoadjointError
 from ..robot.family import Family
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .closed_form import Arm, recognise, solve
 from .exponentials import _path
 from .inverse import _kernel, _reached
@@ -33,10 +34,10 @@ class Solutions:
     Each angle is the one within ±π, or where that is beyond the limits the first whole turn off it that is not.
     """
 
-    robot: Robot
+    robot: Robot = field(metadata={"for_all": True})
     q: np.ndarray
     valid: np.ndarray
-    moved: np.ndarray
+    moved: np.ndarray = field(metadata={"for_all": True})
     """The coordinates (6,) of q that were solved for."""
 
     def __repr__(self) -> str:
@@ -74,6 +75,7 @@ class Solutions:
         return [np.clip(copy, self.robot.lower, self.robot.upper) for copy in product(*choices)]
 
 
+@lazily("solution nq", "solution", target="4 4")
 def inverse_kinematics_solutions(
     robot: Robot, target: Any, frame: str, *, limits: bool = True, tolerance: float = 1e-9, threads: int | None = None
 ) -> Solutions:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv, stack, to_numpy, transpose
+from ..arrays import Array, mv, refuse_lazy, stack, to_numpy, transpose
 from ..errors import CoadjointError, ShapeError
 from ..lie import so3
 from ..robot.robot import Robot
@@ -56,6 +56,7 @@ class Target:
         """
         robot.frame(self.frame)
         where = f"the target of frame {self.frame!r}"
+        refuse_lazy(self.to, where)
         given = to_numpy(self.to, where)
         to = np.asarray(given, dtype=float) if _numbers(given) else None
         if to is None or (to.shape[-2:] != (4, 4) and to.shape[-1:] != (3,)):
@@ -95,6 +96,11 @@ class Target:
         core = self.to[..., :3, :] if self.size == 12 else self.to
         shape = core.shape[-2:] if self.size == 12 else core.shape[-1:]
         return np.broadcast_to(core, (*batch, *shape)).reshape(-1, self.size)
+
+
+def core_of(to: Any) -> str:
+    """The core axes of an array of targets: poses or positions."""
+    return "4 4" if tuple(to.shape[-2:]) == (4, 4) else "3"
 
 
 def _numbers(x: Any) -> bool:

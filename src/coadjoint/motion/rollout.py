@@ -25,6 +25,7 @@ from ..errors import CoadjointError, ShapeError
 from ..recent import Traced
 from ..robot.family import Family
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from . import variational
 from .control import Control, as_function, traced_control
 from .friction import has_dry_friction
@@ -57,6 +58,7 @@ def rk4_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Accelerat
     return robot.normalize(q), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
 
 
+@lazily("step nq", "step nv", q="nq", v="nv", tau="step nv")
 def rollout(
     robot: Robot,
     q: Array,
@@ -162,7 +164,7 @@ class _Run:
         if tau is None:
             return np.broadcast_to(self.dt * np.arange(self.steps)[:, None], (n, self.steps, 1))
         spread = np.broadcast_to(tau, (*self.qs.shape[:-2], self.steps, tau.shape[-1]))
-        return np.ascontiguousarray(spread, dtype=float).reshape(n, self.steps, -1)
+        return np.ascontiguousarray(spread, dtype=float).reshape(n, self.steps, tau.shape[-1])
 
     def _variational(self, tau: Array | None, force: Traced | None) -> None:
         family, vs, nv = self.family, self.vs, self.family.robot.nv

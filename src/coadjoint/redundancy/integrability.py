@@ -26,6 +26,7 @@ from ..kernel.dispatch import frozen, kernel
 from ..lie import se3
 from ..recent import recent
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .lift import Split, explain_task, nan_where_none, split_of, told
 from .task import AnyTask, OfRobot, task_of
 
@@ -89,6 +90,7 @@ def _brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None
     return nan_where_none(parts.inertia, _antisymmetric(robot, parts.L, D), 3)
 
 
+@lazily("nv task task", q="nq", weight="nv nv")
 def lift_brackets(
     robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
@@ -104,6 +106,7 @@ def _vertical_brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | No
     return nan_where_none(parts.inertia, parts.vertical(flat).reshape(found.shape), 3)
 
 
+@lazily("nv task task", q="nq", weight="nv nv")
 def vertical_brackets(
     robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
@@ -123,6 +126,7 @@ def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
     return nan_where_none(parts.inertia, vertical, 3)
 
 
+@lazily("nv task task", q="nq")
 def oneill_tensor(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """A(L_a, L_b) = (∇_{L_a} L_b)ᵛ (..., nv, a, b): how the horizontal spaces turn into the vertical ones along horizontal ways.
 

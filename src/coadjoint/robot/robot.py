@@ -354,14 +354,14 @@ class Robot(Coordinates):
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def __dask_tokenize__(self) -> str:
+        return self.fingerprint
+
     def __copy__(self) -> Robot:
         return self  # nothing of it can change
 
     def __deepcopy__(self, memo: Any) -> Robot:
         return self
-
-    def __dask_tokenize__(self) -> str:
-        return self.fingerprint
 
     def __reduce__(self) -> Any:
         whole = self.settled()

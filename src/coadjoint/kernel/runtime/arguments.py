@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, broadcast_batch
+from ...arrays import Array, broadcast_batch, refuse_lazy
 from ...errors import CoadjointError, ShapeError
 
 Shape = tuple[int, ...]
@@ -30,6 +30,7 @@ def check_inputs(names: Sequence[str], core_shapes: Sequence[Shape], arrays: Seq
 
 def real_array(name: str, x: Any, dtype: np.dtype[Any]) -> np.ndarray:
     """x as an array of the kernel's type, nan where it is masked; CoadjointError where it has no real numbers."""
+    refuse_lazy(x, name)
     try:
         array = np.asanyarray(x)
     except ValueError as error:  # lists of uneven length

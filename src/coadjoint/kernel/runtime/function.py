@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import any_lazy
+from ...scale.deferred import call_compiled_lazily
 from . import builtin
 from .arguments import Shape, as_rows, check_inputs, check_outs, check_threads, real_array, rows
 from .threads import cores, most_threads, share, split
@@ -145,6 +147,8 @@ class CompiledFunction:
     def compute(self, *arrays: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         """Check, arrange, run."""
         s, dtype = self.signature, np.dtype(self.signature.dtype)
+        if any_lazy(arrays) or any_lazy(named.values()):
+            return call_compiled_lazily(self, dict(zip(s.input_names, s.bind(arrays, named), strict=True)), out, threads)
         given = [real_array(n, x, dtype) for n, x in zip(s.input_names, s.bind(arrays, named), strict=True)]
         batch = check_inputs(s.input_names, s.input_shapes, given)
         threads = check_threads(threads)
