@@ -206,14 +206,15 @@ def where(condition: Array, x: Array, y: Array) -> Array:
     return xp.where(condition, x, y)
 
 
-def solve_spd(a: Array, b: Array) -> Array:
+def solve_spd(a: Array, b: Array, assume_definite: bool = False) -> Array:
     """A⁻¹B for symmetric positive definite A (..., n, n) and B (..., n, m), by Cholesky's factors.
 
-    Only the lower triangle of A counts. Where A is not positive definite there is no solution, and the result is nan.
+    Only the lower triangle of A counts. Where A is not positive definite, every entry of the result is NaN. With
+    `assume_definite` compiled code leaves that test out: for callers that test the pivots themselves.
     """
     xp = namespace(a, b)
     if xp.__name__.endswith("symbols"):
-        return xp.solve_spd(a, b)
+        return xp.solve_spd(a, b, assume_definite)
     if _is_torch(a) or _is_torch(b):
         import torch
 

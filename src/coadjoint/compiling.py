@@ -88,9 +88,10 @@ def compile(
     from .kernel.runtime import native
 
     graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
-    if not native.available():
+    try:
+        return native.build(graph, dtype).call  # the built-in function itself: nothing in Python stands before the kernel
+    except native.NativeError:
         return as_written(fn, robot, graph, parameters, options, np.dtype(dtype))
-    return native.build(graph, dtype).call  # the built-in function itself: nothing in Python stands before the kernel
 
 
 def _shapes(

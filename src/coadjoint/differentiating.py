@@ -5,6 +5,7 @@ The function is run once on symbols and its graph differentiated, exactly, by th
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -137,14 +138,14 @@ class _Place:
     """fn's results where some of its arguments and of the robot's numbers are free symbols, and the place these stand for."""
 
     def __init__(self, fn: Callable[..., Any], robot: Robot, given: dict[str, Any], chosen: Sequence[str]) -> None:
-        from .kernel.trace.builder import Table
+        from .kernel.trace.builder import GraphBuilder
         from .kernel.trace.expr import Expr
         from .kernel.trace.symbols import Symbols, symbols
         from .kernel.trace.trace import variables
 
         at = [given[x] if x in given else _number(robot, x) for x in chosen]
         arrays = [x for x in (*at, *given.values(), *(getattr(robot, x) for x in PARAMETERS)) if isinstance(x, Symbols)]
-        table = next((x.table for a in arrays for x in a.ravel().tolist() if isinstance(x, Expr)), None) or Table()
+        table = next((x.table for a in arrays for x in a.ravel().tolist() if isinstance(x, Expr)), None) or GraphBuilder()
         self.shapes = [x.shape for x in at]
         self.at = symbols(concat([x.reshape(-1) for x in at]))
         self.free = variables(table, -1 - len(table.op), self.at.shape)
@@ -198,7 +199,7 @@ def _built(graph: Graph, robot: Robot, dtype: Any) -> Callable[..., Any]:
     """The graph as a callable: machine code, or node by node where there is none."""
     from .kernel.runtime import native
 
-    if native.available():
+    with contextlib.suppress(native.NativeError):
         return native.build(graph, dtype)
     return as_written(lambda _, **named: _evaluate(graph, *named.values()), robot, graph, (), {}, np.dtype(dtype))
 

@@ -37,6 +37,10 @@ class ModelWarning(UserWarning):
     """A description holds what a Robot does not, or the other way round; the message names it."""
 
 
+class KernelWarning(UserWarning):
+    """A compiled kernel does not compute what its source does, and is not used; the message names the file for a report."""
+
+
 class SingularMassMatrixError(CoadjointError):
     """The mass matrix is singular: some motion of the robot moves no mass."""
 

@@ -52,10 +52,10 @@ def constraint_terms(robot: Robot, constraint: Constraint, q: Any, v: Any, a: An
 
     key = (checked(constraint), "terms")
     graph = graph_of(robot, key, run, q=(robot.nq,), v=(n,), a=(n,), multipliers=(m,))
-    if native.available():
-        kept = robot._cache.setdefault("constraint terms", {})
+    kept = robot._cache.setdefault("constraint terms", {})
+    try:
         flat = kept.setdefault(key, native.build(graph))(q, v, a, multipliers)
-    else:
+    except native.NativeError:
         flat = evaluated(graph, q, v, a, multipliers)
     return tuple(x.reshape(*x.shape[:-1], -1, n) for x in np.split(flat, [n * n, n * n + m * n], axis=-1))
 

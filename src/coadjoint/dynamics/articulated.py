@@ -81,7 +81,7 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
             D[i] = S[i] @ U[i] + _diagonal(robot.armature[..., dofs])
             u[i] = tau[..., dofs] - mv(S[i], B[i])
             if parent >= 0:
-                gain = transpose(solve_spd(D[i], transpose(U[i])))  # U D⁻¹
+                gain = transpose(solve_spd(D[i], transpose(U[i]), assume_definite=D[i].shape[-1] == 1))  # U D⁻¹
                 passed = mirror(J[i] - gain @ transpose(U[i]))
                 force = B[i] + mv(passed, c[i]) + mv(gain, u[i])
         if parent >= 0:
@@ -95,7 +95,7 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
         if own[i] is not None:
             A[i] = A[i] + c[i]
             rest = u[i] - mv(transpose(U[i]), A[i])
-            a[i] = solve_spd(D[i], rest[..., None])[..., 0]
+            a[i] = solve_spd(D[i], rest[..., None], assume_definite=D[i].shape[-1] == 1)[..., 0]
             A[i] = A[i] + along(S[i], a[i])
     moving = [i for i in range(n) if own[i] is not None]
     if not moving:

@@ -25,12 +25,14 @@ _CHUNK = 4096
 def nan_where_singular(robot: Robot, pivots: Sequence[Array], x: Array) -> Array:
     """x (..., k), or nan where one of the pivots (nv of them) of the mass matrix has vanished but for rounding.
 
-    Where the robot's own numbers are variables their size is not known, and x is returned as it is.
+    Where the robot's own numbers are variables their size is not known, and any positive pivot will do.
     """
     original = robot._cache.get("original", robot)
-    if not original.has_plain_numbers or not pivots:
+    if not pivots:
         return x
-    smallest = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
+    smallest = np.zeros(len(pivots))
+    if original.has_plain_numbers:
+        smallest = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
     regular = pivots[0] > float(smallest[0])
     for k in range(1, len(pivots)):
         regular = regular & (pivots[k] > float(smallest[k]))

@@ -7,7 +7,7 @@ it, and `value[k]` holds what is not a node: the number of a constant, the place
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 ARITY: dict[str, int] = {
@@ -42,7 +42,7 @@ ARITY: dict[str, int] = {
 
 Block kinds:
     ("spd_solve", n, m): args are the lower triangle of a symmetric positive definite A, row by row (n(n+1)/2), then B
-    row by row (n·m); the parts are A⁻¹B row by row (n·m).
+    row by row (n·m); the parts are A⁻¹B row by row (n·m), all of them NaN where A is not positive definite.
 """
 
 
@@ -59,6 +59,8 @@ class Graph:
     outputs: tuple[tuple[int, ...], ...]
     """Node numbers of each output, flat in row-major order."""
     output_shapes: tuple[tuple[int, ...], ...]
+    traced: Graph | None = field(default=None, compare=False, repr=False)
+    """The graph as traced, where this one was rewritten: what it must compute."""
 
     def __len__(self) -> int:
         return len(self.op)

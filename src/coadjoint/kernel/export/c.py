@@ -34,7 +34,8 @@ _FORMS = {
 }
 
 _SPD_SOLVE = """\
-/* x := A^-1 x for symmetric positive definite A (n by n), its lower triangle in a row by row, overwritten; x is n by m. */
+/* x := A^-1 x for symmetric positive definite A (n by n), its lower triangle in a row by row, overwritten; x is n by m.
+   All of x is NaN where A is not positive definite. */
 static void spd_solve(int n, int m, double *a, double *x)
 {
     for (int i = 0; i < n; i++) {
@@ -44,7 +45,7 @@ static void spd_solve(int n, int m, double *a, double *x)
             double sum = row[j];
             for (int k = 0; k < j; k++)
                 sum -= row[k] * other[k];
-            row[j] = i == j ? sqrt(sum) : sum / other[j];
+            row[j] = i > j ? sum / other[j] : sum > 0.0 ? sqrt(sum) : NAN;
         }
         for (int c = 0; c < m; c++) {
             double sum = x[i * m + c];

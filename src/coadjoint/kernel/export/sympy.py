@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph
-from ..passes.evaluate import evaluate
+from ..passes.evaluate import evaluate, ldl_solve
 from .names import optional, places
 
 
@@ -78,4 +78,5 @@ def _operations(sp: Any) -> dict[str, Callable[..., Any]]:
         "or": sp.Or,
         "not": sp.Not,
         "where": lambda condition, x, y: sp.Piecewise((_number(sp, x), condition), (_number(sp, y), True)),
+        "spd_solve": ldl_solve,  # the formula, without a test of the pivots
     }

@@ -18,7 +18,7 @@ from ...arrays import Array
 from ...errors import TraceError
 from ..graph import Graph
 from ..trace import functions
-from ..trace.builder import Table
+from ..trace.builder import GraphBuilder
 from ..trace.expr import Expr, Scalar, expr
 from ..trace.symbols import Symbols, symbols
 from ..trace.trace import trace, variables
@@ -90,7 +90,7 @@ def gradient(output: Array, inputs: Array) -> Symbols:
 def jacobian_of(fn: Callable[[Array], Array], x: Array, mode: Mode | None = None) -> tuple[Symbols, Symbols]:
     """fn(x) and its Jacobian at x, which may be any array of symbols and numbers."""
     x = symbols(x)
-    table = next((v.table for v in x.ravel().tolist() if isinstance(v, Expr)), None) or Table()
+    table = next((v.table for v in x.ravel().tolist() if isinstance(v, Expr)), None) or GraphBuilder()
     free = variables(table, -1 - len(table.op), x.shape)
     y = symbols(fn(free))
     return substitute(y, free, x), substitute(jacobian(y, free, mode), free, x)
@@ -140,7 +140,7 @@ def _same(x: Symbols, like: Symbols) -> list[Scalar]:
     return x.ravel().tolist()
 
 
-def _inputs(xs: Sequence[Any]) -> tuple[Table, list[int]]:
+def _inputs(xs: Sequence[Any]) -> tuple[GraphBuilder, list[int]]:
     """The table and the nodes of the symbols to differentiate by."""
     for x in xs:
         if not isinstance(x, Expr) or x.table.op[x.index] != "input":
@@ -154,7 +154,7 @@ def _inputs(xs: Sequence[Any]) -> tuple[Table, list[int]]:
 # Which nodes take part, and how many derivatives each mode makes
 
 
-def _active(table: Table, ys: Iterable[Any], nodes: Sequence[int]) -> list[int]:
+def _active(table: GraphBuilder, ys: Iterable[Any], nodes: Sequence[int]) -> list[int]:
     """The nodes between inputs and outputs, both included, in order."""
     roots = [y.index for y in ys if isinstance(y, Expr)]
     args = table.args
@@ -183,7 +183,7 @@ def _active(table: Table, ys: Iterable[Any], nodes: Sequence[int]) -> list[int]:
     return active
 
 
-def _cheaper(table: Table, ys: Sequence[Any], nodes: Sequence[int], active: Sequence[int]) -> Mode:
+def _cheaper(table: GraphBuilder, ys: Sequence[Any], nodes: Sequence[int], active: Sequence[int]) -> Mode:
     args = table.args
     columns: dict[int, int] = {k: 1 << c for c, k in enumerate(nodes)}
     forward = 0
@@ -209,7 +209,7 @@ def _cheaper(table: Table, ys: Sequence[Any], nodes: Sequence[int], active: Sequ
 # The rules
 
 
-def _partials(table: Table, k: int) -> list[tuple[int, Scalar]]:
+def _partials(table: GraphBuilder, k: int) -> list[tuple[int, Scalar]]:
     """∂node/∂argument for each argument of a smooth operation."""
     op, args = table.op[k], table.args[k]
     node = Expr(table, k)
@@ -249,7 +249,7 @@ def _partials(table: Table, k: int) -> list[tuple[int, Scalar]]:
     return []  # floor, comparisons
 
 
-def _choice(table: Table, k: int) -> tuple[Scalar, int, int] | None:
+def _choice(table: GraphBuilder, k: int) -> tuple[Scalar, int, int] | None:
     """(condition, node if true, node if false) of where, min and max."""
     op, args = table.op[k], table.args[k]
     if op == "where":
@@ -261,7 +261,7 @@ def _choice(table: Table, k: int) -> tuple[Scalar, int, int] | None:
     return None
 
 
-def _forward(table: Table, active: Sequence[int], seeds: dict[int, Row]) -> dict[int, Row]:
+def _forward(table: GraphBuilder, active: Sequence[int], seeds: dict[int, Row]) -> dict[int, Row]:
     """The derivatives of every active node by the numbered inputs."""
     rows: dict[int, Row] = dict(seeds)
     blocks: dict[int, dict[int, Row]] = {}
@@ -292,7 +292,7 @@ def _forward(table: Table, active: Sequence[int], seeds: dict[int, Row]) -> dict
     return rows
 
 
-def _reverse(table: Table, active: Sequence[int], seeds: Sequence[tuple[Any, Row]]) -> dict[int, Row]:
+def _reverse(table: GraphBuilder, active: Sequence[int], seeds: Sequence[tuple[Any, Row]]) -> dict[int, Row]:
     """The derivatives of the numbered outputs by every active node."""
     part_of = set(active)
     rows: dict[int, Row] = {}
@@ -351,7 +351,7 @@ def _lower(i: int, j: int) -> int:
     return i * (i + 1) // 2 + j if i >= j else j * (j + 1) // 2 + i
 
 
-def _matrices(table: Table, k: int) -> tuple[int, int, list[Scalar], list[list[Scalar]]]:
+def _matrices(table: GraphBuilder, k: int) -> tuple[int, int, list[Scalar], list[list[Scalar]]]:
     """n, m, the lower triangle of A, and X."""
     kind, n, m = table.value[k]
     if kind != "spd_solve":
@@ -361,7 +361,7 @@ def _matrices(table: Table, k: int) -> tuple[int, int, list[Scalar], list[list[S
     return n, m, lower, X
 
 
-def _forward_block(table: Table, k: int, rows: dict[int, Row]) -> dict[int, Row]:
+def _forward_block(table: GraphBuilder, k: int, rows: dict[int, Row]) -> dict[int, Row]:
     n, m, lower, X = _matrices(table, k)
     args = table.args[k]
     none: Row = {}
@@ -382,7 +382,7 @@ def _forward_block(table: Table, k: int, rows: dict[int, Row]) -> dict[int, Row]
     return {i * m + j: {c: dX[i][s * m + j] for s, c in enumerate(columns)} for i in range(n) for j in range(m)}
 
 
-def _reverse_block(table: Table, k: int, parts: dict[int, Row], put: Callable[[int, int, Scalar], None]) -> None:
+def _reverse_block(table: GraphBuilder, k: int, parts: dict[int, Row], put: Callable[[int, int, Scalar], None]) -> None:
     n, m, lower, X = _matrices(table, k)
     args = table.args[k]
     outputs = sorted({r for row in parts.values() for r in row})

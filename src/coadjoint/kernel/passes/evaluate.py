@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,7 +46,8 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
     """The outputs of a graph, always a tuple, for inputs with any batch axes in front of their shapes.
 
     Arrays of symbols give symbols: the graph is then traced anew into their trace. With `operations`, a function for each
-    operation of the graph, it runs on arrays of anything else, such as mpmath's numbers.
+    operation of the graph, it runs on arrays of anything else, such as mpmath's numbers; a function "spd_solve" among them is
+    called with the matrices of a block.
     """
     inputs = [x if isinstance(x, np.ndarray) else np.asarray(x) for x in arrays]
     if len(inputs) != len(graph.input_names):
@@ -66,7 +69,7 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
             elif op == "const":
                 values.append(value)
             elif op == "block":
-                values.append(_block(value, [values[k] for k in args], symbolic))
+                values.append(_block(value, [values[k] for k in args], symbolic, operations))
             elif op == "part":
                 values.append(values[args[0]][value])
             else:
@@ -90,7 +93,7 @@ def _joined(values: list[Any], shape: tuple[int, ...], flat: list[Array], symbol
     return np.stack(columns, axis=-1).reshape((*batch, *shape))
 
 
-def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool) -> list[Any]:
+def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool, operations: Mapping[str, Callable[..., Any]]) -> list[Any]:
     """The parts of a block in row-major order."""
     kind, n, m = value
     if kind != "spd_solve":
@@ -100,11 +103,21 @@ def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool) -> list
     B = [right[i * m : i * m + m] for i in range(n)]
     if symbolic:
         return [x for row in functions.spd_solve_block(A, B) for x in row]
-    return [x for row in _solve(A, B) for x in row]
+    if "spd_solve" in operations:
+        return [x for row in operations["spd_solve"](A, B) for x in row]
+    signs: list[Any] = []
+
+    def positive(d: Any) -> Any:
+        signs.append(operations["lt"](0.0, d))
+        return operations["where"](signs[-1], d, math.nan)
+
+    X = ldl_solve(A, B, positive)
+    definite = functools.reduce(operations["and"], signs)
+    return [operations["where"](definite, x, math.nan) for row in X for x in row]
 
 
-def _solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
-    """A⁻¹B by LDLᵀ on lists of arrays or numbers of any kind."""
+def ldl_solve(A: list[list[Any]], B: list[list[Any]], pivot: Callable[[Any], Any] = lambda d: d) -> list[list[Any]]:
+    """A⁻¹B by LDLᵀ on lists of arrays or numbers of any kind; every number of D goes through `pivot`."""
     n, m = len(A), len(B[0])
     L: list[list[Any]] = [[None] * n for _ in range(n)]
     D: list[Any] = []
@@ -120,7 +133,7 @@ def _solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
         d = A[i][i]
         for j in range(i):
             d = d - scaled[j] * L[i][j]
-        D.append(d)
+        D.append(pivot(d))
         for c in range(m):
             for j in range(i):
                 X[i][c] = X[i][c] - L[i][j] * X[j][c]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import CoadjointError
+from .. import selftest
 from ..graph import Graph
 from . import cache, cache_key
 from .arguments import Shape, as_rows, check_inputs, check_out, real_array, rows
@@ -246,8 +247,15 @@ class _Kernel:
             s["weight"],
         )
 
+    def run(self, *arrays: Any) -> tuple[np.ndarray, ...]:
+        """The results for states with one batch axis, always a tuple."""
+        results = NativeFunction(self.code, self.signature).general.compute(*arrays, threads=1)
+        return results if isinstance(results, tuple) else (results,)
+
 
 _alive: weakref.WeakValueDictionary[str, _Kernel] = weakref.WeakValueDictionary()
+_wrong: dict[str, str] = {}
+"""Kernels that did not compute what their graphs do."""
 _locks: dict[str, threading.Lock] = {}
 _lock = threading.Lock()
 
@@ -300,7 +308,12 @@ def build(
     finally:
         with _lock:
             _locks.pop(full, None)
-    return NativeFunction(kernel.code, kernel.signature, slow)
+    function = NativeFunction(kernel.code, kernel.signature, slow)
+    if selftest.verify_every_call():
+        from ..verified import verified
+
+        return verified(function, graph if isinstance(graph, Graph) else graph())
+    return function
 
 
 def _is_broken(error: Exception) -> NativeError:
@@ -313,10 +326,24 @@ def _is_broken(error: Exception) -> NativeError:
 def _make(full: str, graph: Graph | Callable[[], Graph], dtype: str) -> _Kernel:
     found = cache.load(full)
     if found is not None:
-        return _Kernel(*found)
-    description, payload = compile_graph(graph if isinstance(graph, Graph) else graph(), dtype)
+        kernel = _Kernel(*found)
+        if selftest.same_sums(found[0].get("sums"), selftest.sums(kernel.signature.input_shapes, kernel.run)):
+            return kernel
+    if full in _wrong:
+        raise NativeError(_wrong[full])
+    graph = graph if isinstance(graph, Graph) else graph()
+    description, payload = compile_graph(graph, dtype)
+    kernel = _Kernel(description, payload)
+    what = selftest.disagreement(graph, dtype, kernel.run)
+    if what:
+        from ..verified import warn
+
+        _wrong[full] = f"the kernel of {graph.name} is wrong: {what}."
+        warn(graph, dtype, what)
+        raise NativeError(_wrong[full])
+    description["sums"] = selftest.sums(graph.input_shapes, kernel.run)
     cache.store(full, description, payload)
-    return _Kernel(description, payload)
+    return kernel
 
 
 def compile_graph(graph: Graph, dtype: str, target: Any = None) -> tuple[dict[str, Any], bytes]:

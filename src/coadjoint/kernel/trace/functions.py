@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import solve_spd
 from ...errors import TraceError
-from .expr import Expr, Scalar, equal, less, less_equal, logical_and, logical_not, logical_or, node_of, scalar, where
+from .builder import GraphBuilder, quotient
+from .expr import Expr, Scalar, equal, expr, less, less_equal, logical_and, logical_not, logical_or, node_of, scalar, where
 
 __all__ = ["equal", "less", "less_equal", "logical_and", "logical_not", "logical_or", "where"]
 
@@ -132,11 +134,7 @@ def maximum(x: Scalar, y: Scalar) -> Scalar:
 def divide(x: Scalar, y: Scalar) -> Scalar:
     """x / y; of numbers as NumPy has it, x / 0 = ±inf."""
     x, y = scalar(x), scalar(y)
-    if type(y) is float and y == 0.0:
-        if type(x) is float:
-            return math.copysign(math.inf, x) * math.copysign(1.0, y) if x and not math.isnan(x) else math.nan
-        return Expr(x.table, x.table.div(x.index, x.table.const(y)))
-    return x / y
+    return quotient(x, y) if type(x) is float and type(y) is float else x / y
 
 
 def _number_power(x: float, exponent: float) -> float:
@@ -247,13 +245,23 @@ OPERATIONS: dict[str, Callable[..., Scalar]] = {
 """What each operation of a graph is on numbers and symbols."""
 
 
+def folded(table: GraphBuilder, op: str, args: tuple[int, ...], value: Any) -> int:
+    """The node op(args), folded as in a trace."""
+    if op == "const":
+        return table.const(value)
+    if op in OPERATIONS:
+        result = OPERATIONS[op](*[expr(table, k) for k in args])
+        return result.index if isinstance(result, Expr) else table.const(float(result))
+    return table.node(op, args, value)
+
+
 def spd_solve_block(A: Any, B: Any) -> list[list[Scalar]]:
-    """A⁻¹B by the block "spd_solve" of nested lists A (n, n) and B (n, m)."""
+    """A⁻¹B by the block "spd_solve" of nested lists A (n, n) and B (n, m); NaN where A is not positive definite."""
     n, m = len(B), len(B[0])
     arguments = [scalar(A[i][j]) for i in range(n) for j in range(i + 1)] + [scalar(x) for row in B for x in row]
     table = next((x.table for x in arguments if type(x) is Expr), None)
     if table is None:
-        solution = np.linalg.solve(np.array(A, dtype=float), np.array(B, dtype=float))
+        solution = solve_spd(np.array(A, dtype=float), np.array(B, dtype=float))
         return [[float(x) for x in row] for row in solution]
     block = table.node("block", tuple(node_of(table, x) for x in arguments), ("spd_solve", n, m))
     return [[Expr(table, table.node("part", (block,), i * m + j)) for j in range(m)] for i in range(n)]

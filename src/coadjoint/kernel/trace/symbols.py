@@ -173,6 +173,7 @@ def _elementwise(ufunc: np.ufunc) -> Callable[..., Array]:
 add, subtract, multiply, negative = (_elementwise(f) for f in (np.add, np.subtract, np.multiply, np.negative))
 divide, square, reciprocal = (_elementwise(f) for f in (np.true_divide, np.square, np.reciprocal))
 power = pow = _elementwise(np.power)
+floor_divide, remainder = _elementwise(np.floor_divide), _elementwise(np.remainder)
 sin, cos, tan = (_elementwise(f) for f in (np.sin, np.cos, np.tan))
 asin, acos, atan, atan2 = (_elementwise(f) for f in (np.arcsin, np.arccos, np.arctan, np.arctan2))
 arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
@@ -329,8 +330,8 @@ def einsum(subscripts: str, *operands: Array) -> Symbols:
 _FUNCTIONS.update({np.einsum: einsum, np.cross: cross, np.clip: clip})
 
 
-def solve_spd(a: Array, b: Array) -> Symbols:
-    """A⁻¹B for symmetric positive definite A (..., n, n) and B (..., n, m).
+def solve_spd(a: Array, b: Array, assume_definite: bool = False) -> Symbols:
+    """A⁻¹B for symmetric positive definite A (..., n, n) and B (..., n, m); NaN where A is not, unless that is assumed.
 
     Up to a size the factorisation is written out, its structural zeros gone; beyond it is a block of loops.
     """
@@ -341,7 +342,14 @@ def solve_spd(a: Array, b: Array) -> Symbols:
     x = np.empty((*batch, n, m), dtype=object)
     for k in np.ndindex(*batch):
         A, B = a[k].tolist(), b[k].tolist()
-        solution = (_unrolled_solve if n <= _UNROLLED else functions.spd_solve_block)(A, B) if n * m else []
+        if not n * m:
+            solution = []
+        elif n > _UNROLLED:
+            solution = functions.spd_solve_block(A, B)
+        else:
+            solution, definite = _unrolled_solve(A, B)
+            if not assume_definite:
+                solution = [[functions.where(definite, y, nan) for y in row] for row in solution]
         x[k] = np.array([[None] * m] * n, dtype=object)
         for i, row in enumerate(solution):
             x[k][i][:] = row
@@ -351,15 +359,17 @@ def solve_spd(a: Array, b: Array) -> Symbols:
 _UNROLLED = 12
 
 
-def _unrolled_solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
-    """A⁻¹B by A = LᵀDL, L unit lower triangular.
+def _unrolled_solve(A: list[list[Any]], B: list[list[Any]]) -> tuple[list[list[Any]], Any]:
+    """A⁻¹B by A = LᵀDL, L unit lower triangular, and whether A is positive definite: all of D is positive.
 
     From the last row to the first, as Featherstone does it: where children are numbered after their parents, the zeros of
     a branched mass matrix stay zeros in L.
     """
     n, m = len(A), len(B[0])
     A = [list(row[: i + 1]) for i, row in enumerate(A)]
+    definite: Any = True
     for k in reversed(range(n)):
+        definite = functions.logical_and(definite, functions.less(0.0, A[k][k]))
         factors = [functions.divide(x, A[k][k]) for x in A[k][:k]]
         for i in range(k):
             for j in range(i + 1):
@@ -374,4 +384,4 @@ def _unrolled_solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
             X[k][c] = functions.divide(X[k][c], A[k][k])  # divided, so that x / x is 1; one reciprocal serves all once simplified
             for i in range(k):
                 X[k][c] = X[k][c] - A[k][i] * X[i][c]
-    return X
+    return X, definite
