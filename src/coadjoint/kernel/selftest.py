@@ -192,6 +192,7 @@ def same_sums(kept: Any, now: list[list[float]]) -> bool:
 
 def save(graph: Graph, dtype: str, what: str) -> str:
     """Write the graph, as traced and as compiled, to a file for a report; its path, or a word why there is none."""
+
     def plain(g: Graph | None) -> Any:
         names = ("name", "input_names", "input_shapes", "op", "args", "value", "outputs", "output_shapes")
         return None if g is None else {name: getattr(g, name) for name in names}
