@@ -1,9 +1,9 @@
 """The nodes of one trace, each made once (hash-consing), constants folded.
 
 Every method takes any nodes and returns a node: a sum that cancels is the constant 0, a product with 0 the constant 0. As
-everywhere in computer algebra x is taken to be finite in 0·x and x - x, and not 0 in x / x. Signs are pulled outwards, (-a)·b = -(a·b), until a
-sum takes them in, a + (-b) = a - b, so that what differs by a sign only is computed once; and b - a is -(a - b) where a - b
-is there.
+everywhere in computer algebra x is taken to be finite in 0·x and x - x, and not 0 in x / x. Signs are pulled outwards,
+(-a)·b = -(a·b), until a sum takes them in, a + (-b) = a - b, so that what differs by a sign only is computed once; and b - a is
+-(a - b) where a - b is there.
 """
 
 from __future__ import annotations
