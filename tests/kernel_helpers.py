@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coadjoint import arrays
-from coadjoint.kernel.graph import ARITY
+from coadjoint.kernel.graph import verify
 from coadjoint.kernel.passes.evaluate import evaluate
 
 PROGRAM = {
@@ -99,18 +99,10 @@ def difference_quotient(graph, output, k, *inputs):
 
 
 def well_formed(graph):
-    """Arguments come before their node, as many as the operation takes; truth values feed only truth values and where."""
-    truths = {"lt", "le", "eq", "and", "or", "not"}
-    assert len(graph.op) == len(graph.args) == len(graph.value)
-    used = {k for row in graph.outputs for k in row}
-    for k, (op, args) in enumerate(zip(graph.op, graph.args, strict=True)):
-        assert all(0 <= j < k for j in args)
-        assert ARITY[op] in (len(args), -1)
-        used.update(args)
-        for place, j in enumerate(args):
-            assert (graph.op[j] in truths) == (op in {"and", "or", "not"} or (op == "where" and place == 0))
-    assert used == set(range(len(graph)))  # nothing dead
-    assert all(graph.op[k] not in truths for row in graph.outputs for k in row)
+    """The graph, if it is sound and holds nothing that no output needs."""
+    verify(graph)
+    used = {k for row in (*graph.outputs, *graph.args) for k in row}
+    assert used == set(range(len(graph)))
     return graph
 
 

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coadjoint import arrays
+from coadjoint import arrays, coriolis_matrix
 from coadjoint.kernel.passes import derive
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.passes.rewrite import cost
 from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace import symbols as xs
 from coadjoint.kernel.trace.trace import trace
+from fuzz._mechanisms import mechanism
 from kernel_helpers import PROGRAM, bodies, exact, newton_euler, programs, run, well_formed
 
 RNG = np.random.default_rng(5)
@@ -177,3 +178,28 @@ def test_long_sums_and_chains():
         return total, y
 
     simplified(fn, {"x": (50,)}, tolerance=1e-9)
+
+
+def test_rewriting_makes_no_cycle():
+    """A form of a sum that contains, found again by its content, a node whose own new form contains that sum."""
+    robot = mechanism(np.random.default_rng(258), 4)
+    shapes = {"q": (robot.nq,), "v": (robot.nv,)}
+    simplified(lambda q, v: coriolis_matrix(robot, q, v), shapes, tolerance=1e-11)
+
+
+@pytest.mark.parametrize("c", [np.nan, np.inf, -np.inf, 1e200, 1e-200, 5e-324])
+def test_constants_that_are_not_ordinary(c):
+    """NaN, infinities, and numbers whose products overflow: nothing is folded that changes a value."""
+
+    def fn(x):
+        return (
+            c * x[0] + c * x[1] + c * x[2],
+            (c * x[0]) * 1e-150 * c * x[1] + x[2] * c,
+            (x[0] + c) * (x[1] - c) + c * x[2] * x[2] - x[0] / c,
+            np.sin(x[0]) ** 2 * c + np.cos(x[0]) ** 2 * c,
+        )
+
+    graph = trace(fn, {"x": (3,)})
+    x = RNG.uniform(0.2, 1.5, size=(9, 3)) * 1e-100
+    for mine, theirs in zip(evaluate(well_formed(simplify(graph)), x), evaluate(graph, x), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from coadjoint import arrays
 from coadjoint.errors import TraceError
+from coadjoint.kernel.graph import Graph, verify
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.trace import symbols as xs
 from coadjoint.kernel.trace.expr import Expr
@@ -346,3 +347,25 @@ def test_an_element_behaves_as_a_numpy_scalar():
         return x[0] * np.ones((2, 2)), np.ones(2) - x[1]
 
     agrees(lambda x: fn(x) if x.dtype == object else (x[0] * np.ones((2, 2)), np.ones(2) - x[1]), RNG.normal(size=(4, 2)))
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"op": ["input", "const", "nothing"]}, "no such operation"),
+        ({"args": [(), (), (0,)]}, "wrong number of arguments"),
+        ({"args": [(), (), (0, 2)]}, "does not stand before it"),
+        ({"args": [(), (), (0, -1)]}, "does not stand before it"),
+        ({"op": ["input", "const", "and"]}, "argument 0 is input"),
+        ({"op": ["input", "const", "lt"]}, "is an output"),
+        ({"value": [(0, 3), 2.0, None]}, "no such input"),
+        ({"value": [(0, 0), -1, None]}, "its value is -1"),
+        ({"outputs": ((2, 2),)}, "has 2 entries"),
+    ],
+)
+def test_unsound_graphs_are_found(change, what):
+    sound = {"op": ["input", "const", "add"], "args": [(), (), (0, 1)], "value": [(0, 0), 2.0, None], "outputs": ((2,),)}
+    rest = {"name": "f", "input_names": ("x",), "input_shapes": ((2,),), "output_shapes": ((1,),)}
+    verify(Graph(**rest, **sound))
+    with pytest.raises(AssertionError, match=what):
+        verify(Graph(**rest, **(sound | change)))

@@ -76,7 +76,7 @@ def evaluated(graph: Any, *arrays: Array) -> Array:
     """The first output of a graph for arrays of any kind with batch axes in front."""
     import numpy as np
 
-    from .kernel.graph import ARITY
+    from .kernel.ops import OPS
     from .kernel.passes.evaluate import evaluate
 
     xp = namespace(*arrays)
@@ -88,9 +88,7 @@ def evaluated(graph: Any, *arrays: Array) -> Array:
         for k in range(len(parts)):
             parts[k] = x[..., k]
         columns.append(parts)
-    names = {"sub": "subtract", "neg": "negative", "mul": "multiply", "div": "divide", "min": "minimum", "max": "maximum",
-             "lt": "less", "le": "less_equal", "eq": "equal", "and": "logical_and", "or": "logical_or", "not": "logical_not"}  # fmt: skip
-    operations = {op: _lifted(getattr(xp, names.get(op, op)), arrays[0]) for op, n in ARITY.items() if n > 0 and op != "part"}
+    operations = {name: _lifted(getattr(xp, op.array), arrays[0]) for name, op in OPS.items()}
     (found,) = evaluate(graph, *columns, operations=operations)
     flat = stack([x + 0.0 * arrays[0][..., 0] for x in found.ravel().tolist()])
     return flat.reshape((*flat.shape[:-1], *found.shape))

@@ -9,7 +9,7 @@ infinite without harm; reverse ones may not, since 0·∞ is not a number: choos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from ...arrays import Array
 from ...errors import TraceError
 from ..graph import Graph
+from ..ops import OPS
 from ..trace import functions
 from ..trace.builder import GraphBuilder
 from ..trace.expr import Expr, Scalar, expr
@@ -209,44 +210,11 @@ def _cheaper(table: GraphBuilder, ys: Sequence[Any], nodes: Sequence[int], activ
 # The rules
 
 
-def _partials(table: GraphBuilder, k: int) -> list[tuple[int, Scalar]]:
-    """∂node/∂argument for each argument of a smooth operation."""
-    op, args = table.op[k], table.args[k]
-    node = Expr(table, k)
-    i = args[0]
-    x = expr(table, i)
-    if len(args) == 2:
-        j = args[1]
-        y = expr(table, j)
-    if op == "add":
-        return [(i, 1.0), (j, 1.0)]
-    if op == "sub":
-        return [(i, 1.0), (j, -1.0)]
-    if op == "neg":
-        return [(i, -1.0)]
-    if op == "mul":
-        return [(i, y), (j, x)]
-    if op == "div":
-        if not isinstance(y, Expr):
-            return [(i, 1.0 / y)]
-        inverse = 1.0 / y
-        return [(i, inverse), (j, -node * inverse)]
-    if op == "sqrt":
-        return [(i, 0.5 / node)]
-    if op == "sin":
-        return [(i, functions.cos(x))]
-    if op == "cos":
-        return [(i, -functions.sin(x))]
-    if op == "atan2":
-        inverse = 1.0 / (x * x + y * y)
-        return [(i, y * inverse), (j, -x * inverse)]
-    if op == "exp":
-        return [(i, node)]
-    if op == "log":
-        return [(i, 1.0 / x)]
-    if op == "abs":
-        return [(i, functions.sign(x))]
-    return []  # floor, comparisons
+def _partials(table: GraphBuilder, k: int, wanted: Container[int]) -> list[tuple[int, Scalar]]:
+    """∂node/∂argument for each of the wanted arguments of a smooth operation."""
+    args = table.args[k]
+    values = [expr(table, j) for j in args]
+    return [(j, by(Expr(table, k), *values)) for j, by in zip(args, OPS[table.op[k]].partials, strict=False) if j in wanted]
 
 
 def _choice(table: GraphBuilder, k: int) -> tuple[Scalar, int, int] | None:
@@ -254,11 +222,8 @@ def _choice(table: GraphBuilder, k: int) -> tuple[Scalar, int, int] | None:
     op, args = table.op[k], table.args[k]
     if op == "where":
         return expr(table, args[0]), args[1], args[2]
-    if op == "min" or op == "max":
-        i, j = args
-        x, y = expr(table, i), expr(table, j)
-        return (functions.less_equal(x, y) if op == "min" else functions.less_equal(y, x)), i, j
-    return None
+    choice = OPS[op].choice if op in OPS else None
+    return (choice(*(expr(table, j) for j in args)), *args) if choice else None
 
 
 def _forward(table: GraphBuilder, active: Sequence[int], seeds: dict[int, Row]) -> dict[int, Row]:
@@ -284,7 +249,7 @@ def _forward(table: GraphBuilder, active: Sequence[int], seeds: dict[int, Row]) 
             for c in {**yes, **no}:
                 row[c] = functions.where(condition, yes.get(c, 0.0), no.get(c, 0.0))
         else:
-            for i, partial in _partials(table, k) if any(rows.get(j) for j in table.args[k]) else ():
+            for i, partial in _partials(table, k, {j for j in table.args[k] if rows.get(j)}):
                 for c, x in rows.get(i, none).items():
                     term = partial * x
                     row[c] = row[c] + term if c in row else term
@@ -328,10 +293,9 @@ def _reverse(table: GraphBuilder, active: Sequence[int], seeds: Sequence[tuple[A
                 put(i, r, functions.where(condition, x, 0.0))
                 put(j, r, functions.where(condition, 0.0, x))
             continue
-        for i, partial in _partials(table, k):
-            if i in part_of:
-                for r, x in row.items():
-                    put(i, r, partial * x)
+        for i, partial in _partials(table, k, part_of):
+            for r, x in row.items():
+                put(i, r, partial * x)
     return rows
 
 

@@ -12,33 +12,11 @@ import numpy as np
 from ...arrays import Array
 from ...errors import ShapeError
 from ..graph import Graph
+from ..ops import OPS
 from ..trace import functions
 from ..trace.symbols import Symbols, symbols
 
-NUMPY: dict[str, Callable[..., Array]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "neg": np.negative,
-    "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "atan2": np.arctan2,
-    "exp": np.exp,
-    "log": np.log,
-    "abs": np.abs,
-    "floor": np.floor,
-    "min": np.minimum,
-    "max": np.maximum,
-    "lt": np.less,
-    "le": np.less_equal,
-    "eq": np.equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "not": np.logical_not,
-    "where": np.where,
-}
+NUMPY: dict[str, Callable[..., Array]] = {name: op.numpy for name, op in OPS.items()}
 """What each operation is on NumPy arrays."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from ..graph import Graph
+from ..ops import COST
 from ..trace.builder import GraphBuilder
 from ..trace.functions import folded
 from ..trace.trace import reachable
@@ -27,7 +28,6 @@ def cost(graph: Graph) -> float:
     return sum(_cost(graph.op, graph.args, uses, k) for k in range(len(graph)))
 
 
-_COSTS = {"input": 0.0, "const": 0.0, "part": 0.0, "div": 8.0, "sqrt": 8.0, "sin": 12.0, "cos": 12.0, "atan2": 40.0}
 _FUSED = 0.25
 
 
@@ -37,7 +37,7 @@ def _cost(op: Sequence[str], args: Sequence[tuple[int, ...]], uses: Sequence[int
         i, j = args[k]
         fused = (op[i] == "mul" and uses[i] == 1) or (op[j] == "mul" and uses[j] == 1)
         return _FUSED if fused else 1.0
-    return _COSTS.get(kind, 1.0)
+    return COST[kind]
 
 
 def _uses(args: Sequence[tuple[int, ...]], outputs: Iterable[int], size: int) -> list[int]:
@@ -257,7 +257,7 @@ class Rewrite:
                 i, j = table.args[k]
                 total += _FUSED if self._fuses(find(i)) or self._fuses(find(j)) else 1.0
             else:
-                total += _COSTS.get(kind, 1.0)
+                total += COST[kind]
         return total
 
     def _fuses(self, k: int) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..emit.sparse_solve import Sparse
 from ..graph import Graph
+from ..ops import COST
 from .dense_layout import Full, layout
 from .list_schedule import sequence
 
@@ -29,7 +30,6 @@ ANGLE = 4
 """How many operations may be brought forward to have an angle earlier, such as the sum of a coordinate and an offset."""
 WIDE = 64
 """Columns from which on an output is written by a loop, block after block of lanes, so that memory sees even streams."""
-WEIGHT = {"trig": 30, "exp": 40, "log": 40, "atan2": 60, "div": 4, "sqrt": 4}
 
 
 @dataclass
@@ -161,7 +161,7 @@ def _steps(graph: Graph, live: Sequence[bool], fused: dict[int, int]) -> list[St
     def emit(k: int) -> None:
         made = tuple(parts.get(k, ())) if op[k] == "block" else (k,)
         uses = tuple(dict.fromkeys(a for a in operands(graph, fused, k) if op[a] != "const"))
-        steps.append(Step("block" if op[k] == "block" else "node", k, made, uses, WEIGHT.get(op[k], 1)))
+        steps.append(Step("block" if op[k] == "block" else "node", k, made, uses, COST[op[k]]))
         for n in (k, *made):
             ready[n] = True
 
@@ -198,7 +198,9 @@ def _steps(graph: Graph, live: Sequence[bool], fused: dict[int, int]) -> list[St
                             emit(n)
                         group.append(angle)
             made = tuple(n for angle in group for n in trig[angle])
-            steps.append(Step("trig", group, made, tuple(a for a in group if op[a] != "const"), WEIGHT["trig"] * len(group)))
+            steps.append(
+                Step("trig", group, made, tuple(a for a in group if op[a] != "const"), (COST["sin"] + COST["cos"]) * len(group))
+            )
             for n in made:
                 ready[n] = True
         else:

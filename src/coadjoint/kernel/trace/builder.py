@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-_COMMUTATIVE = frozenset(("add", "mul", "min", "max", "eq", "and", "or"))
+from ..ops import COMMUTATIVE, quotient
 
 
 class GraphBuilder:
@@ -52,7 +52,7 @@ class GraphBuilder:
 
     def node(self, op: str, args: tuple[int, ...], value: Any = None) -> int:
         """The node op(args), found again if it is there; nothing is folded."""
-        if op in _COMMUTATIVE and args[0] > args[1]:
+        if op in COMMUTATIVE and args[0] > args[1]:
             args = (args[1], args[0])
         key = (op, args, value)
         k = self._found.get(key)
@@ -222,10 +222,3 @@ class GraphBuilder:
         if k is None:
             k = self._quotients[i, j] = self._append("div", (i, j))
         return self.neg(k) if negative else k
-
-
-def quotient(x: float, y: float) -> float:
-    """x / y as NumPy has it: ±inf or NaN for y = 0."""
-    if y == 0.0:
-        return math.copysign(math.inf, x) * math.copysign(1.0, y) if x and not math.isnan(x) else math.nan
-    return x / y

@@ -6,19 +6,16 @@ Constants stay plain floats and fold as they come: a node never has only constan
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from ...errors import TraceError
+from ..ops import OPS, TRUTH
 from .builder import GraphBuilder
 
 Scalar = Any
 """An `Expr` or a plain number."""
-
-TRUTH = frozenset(("lt", "le", "eq", "and", "or", "not"))
-"""Operations whose result is a truth value."""
 
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
 
@@ -305,7 +302,7 @@ def _compare(op: str, x: Scalar, y: Any, swapped: bool = False) -> Any:
         x, y = y, x
     if type(x) is float:
         if type(y) is float:
-            return bool(getattr(operator, op)(x, y))
+            return bool(OPS[op].number(x, y))
         table = y.table
     else:
         table = x.table

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import TraceError
+from ..ops import OPS
 from . import functions
 from .expr import Expr
 
@@ -108,50 +109,35 @@ def _boxed(x: Any) -> np.ndarray:
 
 
 _abs = np.frompyfunc(functions.absolute, 1, 1)
-_less = np.frompyfunc(functions.less, 2, 1)
-_less_equal = np.frompyfunc(functions.less_equal, 2, 1)
 _and = np.frompyfunc(functions.logical_and, 2, 1)
 _or = np.frompyfunc(functions.logical_or, 2, 1)
 _not = np.frompyfunc(functions.logical_not, 1, 1)
 _where = np.frompyfunc(functions.where, 3, 1)
-_divide = np.frompyfunc(functions.divide, 2, 1)
 
 # What NumPy's own loops over objects do rightly with the operators of Python.
 _NATIVE = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.matmul, np.conjugate, np.vecdot}
 _UFUNCS: dict[Any, Any] = {
-    np.true_divide: _divide,
+    op.numpy: np.frompyfunc(functions.OPERATIONS[name], op.arity, 1)
+    for name, op in OPS.items()
+    if isinstance(op.numpy, np.ufunc) and op.numpy not in _NATIVE
+}
+_UFUNCS |= {
     np.power: np.frompyfunc(functions.power, 2, 1),
     np.square: np.frompyfunc(lambda x: x * x, 1, 1),
     np.reciprocal: np.frompyfunc(lambda x: functions.divide(1.0, x), 1, 1),
     np.floor_divide: np.frompyfunc(functions.floor_divide, 2, 1),
     np.remainder: np.frompyfunc(functions.remainder, 2, 1),
-    np.sin: np.frompyfunc(functions.sin, 1, 1),
-    np.cos: np.frompyfunc(functions.cos, 1, 1),
     np.tan: np.frompyfunc(functions.tan, 1, 1),
     np.arcsin: np.frompyfunc(functions.asin, 1, 1),
     np.arccos: np.frompyfunc(functions.acos, 1, 1),
     np.arctan: np.frompyfunc(functions.atan, 1, 1),
-    np.arctan2: np.frompyfunc(functions.atan2, 2, 1),
     np.hypot: np.frompyfunc(functions.hypot, 2, 1),
-    np.exp: np.frompyfunc(functions.exp, 1, 1),
-    np.log: np.frompyfunc(functions.log, 1, 1),
-    np.sqrt: np.frompyfunc(functions.sqrt, 1, 1),
-    np.absolute: _abs,
     np.fabs: _abs,
-    np.floor: np.frompyfunc(functions.floor, 1, 1),
     np.ceil: np.frompyfunc(functions.ceil, 1, 1),
     np.sign: np.frompyfunc(functions.sign, 1, 1),
-    np.minimum: np.frompyfunc(functions.minimum, 2, 1),
-    np.maximum: np.frompyfunc(functions.maximum, 2, 1),
-    np.less: _less,
-    np.less_equal: _less_equal,
     np.greater: np.frompyfunc(lambda x, y: functions.less(y, x), 2, 1),
     np.greater_equal: np.frompyfunc(lambda x, y: functions.less_equal(y, x), 2, 1),
-    np.equal: np.frompyfunc(functions.equal, 2, 1),
     np.not_equal: np.frompyfunc(lambda x, y: functions.logical_not(functions.equal(x, y)), 2, 1),
-    np.logical_and: _and,
-    np.logical_or: _or,
-    np.logical_not: _not,
     np.bitwise_and: _and,
     np.bitwise_or: _or,
     np.invert: _not,
@@ -186,6 +172,7 @@ less, less_equal, greater, greater_equal, equal, not_equal = (
 )
 logical_and, logical_or, logical_not = (_elementwise(f) for f in (np.logical_and, np.logical_or, np.logical_not))
 matmul = _elementwise(np.matmul)
+globals().update({op.array: _elementwise(op.numpy) for op in OPS.values() if op.numpy in _UFUNCS and op.array not in globals()})
 
 
 def where(condition: Array, x: Array, y: Array) -> Symbols:
