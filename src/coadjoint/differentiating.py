@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import a_function, a_name, a_robot, some_names, takes
 from .arrays import Array, concat, mv, namespace, transpose
 from .compiling import PARAMETERS, SIZES, as_written, trace
 from .errors import CoadjointError, unknown
@@ -21,6 +22,7 @@ from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
 
 
+@takes(fn=a_function, wrt=a_name)
 def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     """The function ∂fn/∂wrt of the same arguments, fn(robot, *arrays, **options), to run, `trace`, `compile` or differentiate again.
 
@@ -48,6 +50,7 @@ def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     return derivative
 
 
+@takes(fn=a_function, robot=a_robot, wrt=a_name)
 def derivative(
     fn: Callable[..., Any],
     robot: Robot,
@@ -67,6 +70,7 @@ def derivative(
     return _built(trace(differential(fn, wrt), robot, shapes=shapes, parameters=parameters, **options), robot, dtype)
 
 
+@takes(fn=a_function, robot=a_robot, wrt=some_names)
 def jvp(
     fn: Callable[..., Any], robot: Robot, wrt: str | Sequence[str] = "q", *, dtype: Any = np.float64, **options: Any
 ) -> Callable[..., Any]:
@@ -89,6 +93,7 @@ def jvp(
     return _product(fn, chosen, robot, product, [f"d{name}" for name in chosen], dtype, options)
 
 
+@takes(fn=a_function, robot=a_robot, wrt=some_names)
 def vjp(
     fn: Callable[..., Any], robot: Robot, wrt: str | Sequence[str] = "q", *, dtype: Any = np.float64, **options: Any
 ) -> Callable[..., Any]:

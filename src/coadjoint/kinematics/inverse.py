@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_number, a_robot, takes
 from ..arrays import Array
 from ..compiling import compile
 from ..errors import CoadjointError, ShapeError
@@ -65,6 +66,7 @@ class InverseKinematics:
         return f"{head}; of the others the farthest is off by {self.distances[left].max():.3g} m, {self.angles[left].max():.3g} rad"
 
 
+@takes(robot=a_robot, tolerance=a_number)
 def inverse_kinematics(
     robot: Robot,
     target: Any,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_name, a_number, a_robot, takes
 from ..arrays import Array, cross, dot, like, namespace, stack
 from ..compiling import compile
 from ..errors import CoadjointError
@@ -68,6 +69,7 @@ class Solutions:
         return [np.clip(copy, self.robot.lower, self.robot.upper) for copy in product(*choices)]
 
 
+@takes(robot=a_robot, frame=a_name, tolerance=a_number)
 def inverse_kinematics_solutions(
     robot: Robot, target: Any, frame: str, *, limits: bool = True, tolerance: float = 1e-9, threads: int | None = None
 ) -> Solutions:
