@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import a_function, a_robot, a_type, takes
 from .arrays import Array, concat, transpose
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import KEYWORDS, core_shape, spread
@@ -28,6 +29,7 @@ PARAMETERS = ("inertias", "placements", "screws", "gravity", "armature", "dampin
 """The robot's numbers that can be inputs: inertial (n_links, 10), kinematic (n_links, 4, 4) and (…, 6), and the rest."""
 
 
+@takes(fn=a_function, robot=a_robot)
 def trace(
     fn: Callable[..., Any],
     robot: Robot,
@@ -72,6 +74,7 @@ def _with(robot: Robot, chosen: dict[str, Any]) -> Robot:
     return robot
 
 
+@takes(fn=a_function, robot=a_robot, dtype=a_type)
 def compile(
     fn: Callable[..., Any],
     robot: Robot,

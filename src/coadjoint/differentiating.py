@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import a_function, a_name, a_robot, some_names, takes
 from .arrays import Array, concat, mv, namespace, transpose
 from .compiling import PARAMETERS, SIZES, function_of, trace
 from .errors import CoadjointError, unknown
@@ -22,6 +23,7 @@ from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
 
 
+@takes(fn=a_function, wrt=a_name)
 def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     """The function ∂fn/∂wrt of the same arguments, fn(robot, *arrays, **options), to run, `trace`, `compile` or differentiate again.
 
@@ -49,6 +51,7 @@ def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     return derivative
 
 
+@takes(fn=a_function, robot=a_robot, wrt=a_name)
 def derivative(
     fn: Callable[..., Any],
     robot: Robot,
@@ -70,6 +73,7 @@ def derivative(
     return built_function(trace(differential(fn, wrt), robot, **further), dtype, recipe)
 
 
+@takes(fn=a_function, robot=a_robot, wrt=some_names)
 def jvp(
     fn: Callable[..., Any], robot: Robot, wrt: str | Sequence[str] = "q", *, dtype: Any = np.float64, **options: Any
 ) -> Callable[..., Any]:
@@ -92,6 +96,7 @@ def jvp(
     return _product(fn, chosen, robot, product, [f"d{name}" for name in chosen], dtype, options, jvp)
 
 
+@takes(fn=a_function, robot=a_robot, wrt=some_names)
 def vjp(
     fn: Callable[..., Any], robot: Robot, wrt: str | Sequence[str] = "q", *, dtype: Any = np.float64, **options: Any
 ) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, takes
 from ..arrays import Array, concat, transpose
 from ..errors import CoadjointError, ShapeError, unknown
 from ..kernel.dispatch import kernel
@@ -52,6 +53,7 @@ class Constraint:
         return Constraint([Written(fn, False)])
 
     @staticmethod
+    @takes(robot=a_robot)
     def point(robot: Robot, frame: str, axes: str = "xyz", at: Any = None) -> Constraint:
         """The origin of a frame keeps these coordinates in space: `at`, one number for each; what they are is left open without.
 
@@ -62,6 +64,7 @@ class Constraint:
         return Constraint([Point(frame, chosen, None if at is None else _numbers("at", at, len(chosen)))])
 
     @staticmethod
+    @takes(robot=a_robot)
     def frame(robot: Robot, frame: str, axes: str = "rx ry rz x y z", at: Any = None) -> Constraint:
         """A frame stays at the pose `at` (4, 4) in space, wholly or in some directions of that pose; left open without.
 
@@ -73,6 +76,7 @@ class Constraint:
         return Constraint([Fixed(frame, place) if whole else Loop(robot.base, frame, chosen, place)])
 
     @staticmethod
+    @takes(robot=a_robot)
     def loop(robot: Robot, frame_a: str, frame_b: str, joint: str = "fixed", *, axes: str | None = None) -> Constraint:
         """Two frames coincide as a joint between them lets them, or in the directions `axes` of frame_a, as in "rx ry x y z".
 
@@ -87,6 +91,7 @@ class Constraint:
         return Constraint([Loop(frame_a, frame_b, directions(JOINTS[joint] if axes is None else axes), hashable(np.eye(4)))])
 
     @staticmethod
+    @takes(robot=a_robot)
     def cable(robot: Robot, frames: Sequence[str], length: float | None = None) -> Constraint:
         """The way through the origins of these frames keeps its length; left open without one. The multiplier is minus the pull."""
         if isinstance(frames, str) or len(frames) < 2:
@@ -98,6 +103,7 @@ class Constraint:
         return Constraint([Cable(tuple(frames), None if length is None else float(length))])
 
     @staticmethod
+    @takes(robot=a_robot)
     def gear(robot: Robot, coefficients: Mapping[str, float], offset: float | None = 0.0) -> Constraint:
         """Σ coefficient · coordinate = offset over joints of one freedom: {"wheel": 1, "pinion": 3}; None leaves it open."""
         for joint, c in coefficients.items():
@@ -112,6 +118,7 @@ class Constraint:
         return Constraint([Gear(terms, None if offset is None else float(offset))])
 
     @staticmethod
+    @takes(robot=a_robot)
     def twist(robot: Robot, frame: str, axes: str = "y", reference: str = "body") -> Constraint:
         """Components of a frame's twist vanish: axes="y" is a knife edge, or a wheel without mass, along x of the frame.
 
@@ -123,6 +130,7 @@ class Constraint:
         return Constraint([Twist(frame, directions(axes), reference)])
 
     @staticmethod
+    @takes(robot=a_robot)
     def rolling(robot: Robot, frame: str, radius: float, axle: Any = None, on: str | None = None) -> Constraint:
         """A ball, or with an `axle` (3,) in the frame a thin wheel, centred at a frame, rolls without slipping on a plane.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, takes, whole
 from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.composite import mass_matrix
 from ..dynamics.regressor import regressor
@@ -53,6 +54,7 @@ class Balance:
         return f"{said}; " + ("gravity does nothing" if self.weightless else f"gravity up to {forces}")
 
 
+@takes(robot=a_robot, configurations=whole)
 def balance(robot: Robot, configurations: int = 64, rng: Any = 0) -> Balance:
     """How constant the mass matrix of a robot is, at so many random configurations.
 

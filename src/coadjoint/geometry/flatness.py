@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, takes, whole
 from ..arrays import Array, concat, dot, like, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import composite_inertias, mass_matrix
@@ -81,6 +82,7 @@ class Flatness:
         return f"{said}: {self.largest:.2g} of the bending is curvature at most, over {self.configurations} configurations; {of}"
 
 
+@takes(robot=a_robot, configurations=whole)
 def flatness(robot: Robot, configurations: int = 32, rng: Any = 0) -> Flatness:
     """Whether the curvature of a robot vanishes, at so many random configurations.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, numbers, takes
 from ..robot.robot import Robot
 from . import flow
 from .metric import inner_product
@@ -36,6 +37,7 @@ class Geodesic:
         return np.sqrt(inner_product(self.robot, self.q, self.v, self.v))
 
 
+@takes(robot=a_robot, q=numbers, v=numbers, t=numbers)
 def geodesic(robot: Robot, q: Any, v: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
     """q(t) (..., *t.shape, nq) and v(t) (..., *t.shape, nv) of the geodesic that has q (..., nq) and v (..., nv) at t = 0.
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_number, a_robot, takes
 from ..arrays import Array, stack, to_numpy
 from ..errors import CoadjointError
 from ..recent import recent
@@ -71,6 +72,7 @@ class InverseKinematics:
 
 
 @lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq")
+@takes(robot=a_robot, tolerance=a_number)
 def inverse_kinematics(
     robot: Robot,
     target: Any,

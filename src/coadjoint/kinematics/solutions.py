@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_name, a_number, a_robot, takes
 from ..arrays import Array, cross, dot, like, namespace, stack
 from ..compiling import compile
 from ..errors import CoadjointError
@@ -76,6 +77,7 @@ class Solutions:
 
 
 @lazily("solution nq", "solution", target="4 4")
+@takes(robot=a_robot, frame=a_name, tolerance=a_number)
 def inverse_kinematics_solutions(
     robot: Robot, target: Any, frame: str, *, limits: bool = True, tolerance: float = 1e-9, threads: int | None = None
 ) -> Solutions:

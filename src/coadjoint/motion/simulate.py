@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_name, a_robot, numbers, takes
 from ..arrays import mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
@@ -28,6 +29,7 @@ CHUNK = 1 << 14
 """Steps that run natively in one go: short enough for progress and interruption."""
 
 
+@takes(robot=a_robot, q=numbers, v=numbers, t=numbers, method=a_name)
 def simulate(
     robot: Robot,
     q: Any,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_name
 from ..arrays import Array, concat, mv, namespace, transpose
 from ..errors import CoadjointError, ShapeError
 from ..kinematics.jacobian import REFERENCES, jacobian, jacobian_rate
@@ -210,7 +211,7 @@ def _frame_task(frame: str, rows: tuple[int, ...] | None) -> Task:
 def task_of(frame: str | AnyTask, rows: Sequence[int] | None = None) -> AnyTask:
     """The task that a frame and rows of its body twist are; a task is itself."""
     if not isinstance(frame, Task | MapTask):
-        return _frame_task(frame, None if rows is None else _rows(rows))
+        return _frame_task(a_name(frame, "frame"), None if rows is None else _rows(rows))
     if rows is not None:
         raise CoadjointError(f"rows is {rows!r} beside a task, which has its own; leave one of them out.")
     return frame

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import a_name
 from ..arrays import asfloat
 from ..errors import CoadjointError, ModelError, ShapeError
 from ..lie import inertia as _inertia
@@ -125,7 +126,7 @@ def _merge(robot: Robot, fixed: Any) -> Robot:
 def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Robot:
     if not hasattr(other, "links"):
         raise CoadjointError(f"what is to be attached is {other!r}; expected a Robot.")
-    other = other.settled()
+    other, prefix = other.settled(), a_name(prefix, "prefix")
     on, placement = robot.frame(frame)
     root = placement @ (np.eye(4) if pose is None else as_pose(pose, "pose"))
     taken = set(robot.frame_names) | set(robot.joint_names)

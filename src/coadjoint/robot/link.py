@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_number
 from ..errors import ModelError, unknown
 from ..lie import inertia as _inertia
 from ..words import cut, short
@@ -34,9 +35,17 @@ def _finite(x: np.ndarray, what: str) -> np.ndarray:
 
 def _vector(x: Any, what: str) -> np.ndarray:
     """x as three finite numbers; one number does not stand for three."""
-    if np.shape(x) != (3,):
+    if _axes(x) != 1 or len(x) != 3:
         raise ModelError(f"{what} is {short(x)}; expected three numbers.")
     return _finite(_frozen(x, (3,), what), what)
+
+
+def _axes(x: Any) -> int:
+    """How many axes x has as an array; lists of uneven length, which are none, have two at least."""
+    try:
+        return np.ndim(x)
+    except ValueError:
+        return 2
 
 
 def _unit(axis: Any, what: str) -> np.ndarray:
@@ -85,8 +94,10 @@ class Joint:
     mimic: Mimic | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise unknown("kind of joint", self.kind, KINDS)
+        if self.mimic is not None and not isinstance(self.mimic, Mimic):
+            raise ModelError(f"mimic is {short(self.mimic)}; expected a Mimic(joint, ratio, offset).")
         kind, label = KINDS[self.kind], f"joint {short(self.name)}" if self.name else f"the {self.kind} joint"
         set_ = lambda key, value: object.__setattr__(self, key, value)  # noqa: E731
         set_("screws", _finite(_frozen(self.screws, (kind.nv, 6), f"{label}: screws"), f"{label}: screws"))
@@ -139,7 +150,7 @@ class Joint:
     @staticmethod
     def helical(axis: Vector = (0.0, 0.0, 1.0), pitch: float = 0.0, point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Rotation about the axis with an advance of `pitch` metres per radian."""
-        geometry = {"axis": _unit(axis, "axis"), "pitch": float(pitch), "point": _vector(point, "point")}
+        geometry = {"axis": _unit(axis, "axis"), "pitch": float(a_number(pitch, "pitch")), "point": _vector(point, "point")}
         return Joint("helical", home_screws("helical", **geometry), **options)
 
     @staticmethod
@@ -198,6 +209,8 @@ class Link:
 
     def __post_init__(self) -> None:
         label = f"link {short(self.name)}"
+        if not isinstance(self.joint, Joint):
+            raise ModelError(f"{label}: joint is {short(self.joint)}; expected a Joint.")
         if not self.joint.name:
             object.__setattr__(self, "joint", replace(self.joint, name=f"{self.name}_joint"))
         object.__setattr__(self, "placement", as_pose(self.placement, f"{label}: placement"))
@@ -222,7 +235,7 @@ class Link:
         An inertia that no rigid body can have (mass or a principal moment negative) is refused.
         """
         label = f"link {short(name)}"
-        if np.ndim(inertia) < 2:
+        if _axes(inertia) < 2:
             inertia = np.diag(_frozen(inertia, (3,), f"{label}: inertia"))
         I = _frozen(inertia, (3, 3), f"{label}: inertia")  # noqa: E741
         check_solid(label, mass, com, I)

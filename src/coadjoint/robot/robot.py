@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import names, sequence
 from ..arrays import Array, like
 from ..errors import CoadjointError, ModelError, unknown
 from ..lie import se3
+from ..words import short
 from . import edit, text
 from .coordinates import Coordinates
 from .doubts import impossible_inertias, massless_joints
@@ -66,9 +68,17 @@ class Robot(Coordinates):
         base: str = "base",
         notes: Iterable[str] = (),
     ) -> None:
-        links, frames = tuple(links), tuple(frames)
+        links, frames = tuple(sequence(links, "links")), tuple(sequence(frames, "frames"))
+        notes = (notes,) if isinstance(notes, str) else tuple(names(notes, "notes"))
         self.__dict__.update(
-            name=name, base=base, links=links, frames=frames, notes=tuple(notes), _cache={}, _fast={}, _replaced=False
+            name=name,
+            base=base,
+            links=links,
+            frames=frames,
+            notes=notes,
+            _cache={},
+            _fast={},
+            _replaced=False,
         )
         self.__dict__.update(layout(name, base, links, frames))
         self._gather_numbers(gravity)
@@ -77,10 +87,12 @@ class Robot(Coordinates):
         given = gravity
         try:
             gravity = np.asarray(given, dtype=np.float64)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             gravity = np.zeros(0)
         if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
-            raise ModelError(f"gravity is {given!r}; expected three numbers, the acceleration of free fall in the space frame.")
+            raise ModelError(
+                f"gravity is {short(given)}; expected three numbers, the acceleration of free fall in the space frame."
+            )
         joint = [link.joint for link in self.links]
         rows = lambda parts, *shape: np.concatenate([np.zeros((0, *shape)), *parts])  # noqa: E731
         numbers = {
@@ -128,7 +140,7 @@ class Robot(Coordinates):
         robot = Robot(name, links, gravity=gravity)
         if tip is None:
             return robot
-        last = se3.inverse(com_frames[-1]) if links else np.eye(4)
+        last = se3.inverse(np.asarray(com_frames[-1], dtype=float)) if links else np.eye(4)
         return robot.with_frame("tip", links[-1].name if links else "base", last @ as_pose(tip, "tip"))
 
     def with_link(self, link: Link) -> Robot:
@@ -255,7 +267,7 @@ class Robot(Coordinates):
         """Link number (-1: the base) and pose in that link of a frame, a link or the base."""
         if isinstance(name, str) and name in self._link_index:
             return self._link_index[name], np.eye(4)
-        for k, frame in enumerate(self.frames):
+        for k, frame in enumerate(self.frames if isinstance(name, str) else ()):
             if frame.name == name:
                 return self._link_index[frame.link], self.frame_poses[k]
         raise unknown("frame", name, self.frame_names)

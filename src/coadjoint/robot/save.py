@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 
+from ..arguments import a_robot, takes
 from ..errors import CoadjointError, ModelWarning
 from ..files import as_path, check_output, replacing
 from ..words import cut
@@ -15,6 +16,7 @@ from .urdf_write import to_urdf, unsaid
 FORMATS = (".json", ".urdf", ".xml")
 
 
+@takes(robot=a_robot)
 def save(robot: Robot, path: str | os.PathLike[str]) -> None:
     """Write the robot to a file, whole or not at all: .json without loss, or .urdf, or .xml (MJCF).
 
