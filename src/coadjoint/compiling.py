@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import concat, transpose
+from .arrays import any_lazy, concat, transpose
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import core_shape
 from .kernel.graph import Graph
 from .kernel.runtime.arguments import check_inputs, real_array
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
+from .scale import lazy
 
 SIZES = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv", "dv": "nv", "wrenches": "n_links 6"}
 """Core shapes of arguments that are known by their names."""
@@ -124,6 +125,8 @@ def as_written(
     """The same callable without native code."""
 
     def call(*arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+        if any_lazy(arrays):
+            return lazy(call, *arrays, core=[len(shape) for shape in graph.input_shapes])
         given = [real_array(n, x, dtype) for n, x in zip(graph.input_names, arrays, strict=True)]
         check_inputs(graph.input_names, graph.input_shapes, given)
         named = dict(zip(graph.input_names, given, strict=True))
