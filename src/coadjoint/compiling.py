@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import a_function, a_robot, a_type, takes
-from .arrays import Array, concat, transpose
+from .arrays import Array, any_lazy, concat, transpose
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import KEYWORDS, core_shape, spread
 from .kernel.graph import Graph
@@ -21,6 +21,7 @@ from .kernel.runtime.arguments import check_inputs, check_outs, check_threads, r
 from .kernel.runtime.function import Recipe, Signature
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
+from .scale import lazy
 
 SIZES = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv", "dv": "nv", "wrenches": "n_links 6"}
 """Core shapes of arguments that are known by their names."""
@@ -150,6 +151,8 @@ class WrittenFunction:
     def __call__(self, *arrays: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         s, dtype = self.signature, np.dtype(self.signature.dtype)
         values = s.bind(arrays, named)
+        if any_lazy(values):
+            return lazy(self, *values, core=[len(shape) for shape in s.input_shapes])
         given = [real_array(n, x, dtype) for n, x in zip(s.input_names, values, strict=True)]
         batch = check_inputs(s.input_names, s.input_shapes, given)
         check_threads(threads)

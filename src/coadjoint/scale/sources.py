@@ -4,7 +4,8 @@ A source is any object with
 
     rows                  how many states there are
     identity              text that tells its numbers from those of any other source
-    read(start, stop)     these states as {"q": (n, nq), "v": (n, nv), …}, in any process that received the source by pickle
+    read(start, stop)     these states as {"q": (n, nq), "v": (n, nv), …}, in any process that received the source by pickle; the
+                          arrays are not used after the next call by the same thread, which may write to them again
 
 `open_source` gives one for Parquet, Zarr and NumPy files. The identity of a file is its size, time of change and first bytes, not all
 that is in it.

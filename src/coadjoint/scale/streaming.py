@@ -25,7 +25,9 @@ CHUNK_BYTES = 1 << 25
 AHEAD = 2
 """Tasks for each thread of a cluster that are submitted at once: one to run, one to wait."""
 TASK_SECONDS = 0.25
-"""How long a task of a cluster is to take: as many chunks as fit, so that the scheduler's share stays small."""
+"""Processor time of a task of a cluster: as many chunks as fit, so that what a task itself costs stays small."""
+MOST = 64
+"""Chunks of a task at most."""
 RETRIES = 100
 """How often a chunk is tried again whose workers died."""
 
@@ -85,11 +87,10 @@ def stream(
     if scheduler is None:
         if options.get("threads") is None:
             task.options.pop("threads", None)  # as many as the chunk is worth
-        kept: Any = None
+        buffers: dict[str, np.ndarray] = {}
         for n, k in enumerate(left):
-            kept = work(k)
+            work(k, buffers)
             say(len(left) - n - 1)
-        del kept
     elif left:
         _on_cluster(work, left, scheduler, say)
     return import_zarr().open_group(str(path), mode="r")
@@ -105,38 +106,38 @@ class Work:
         self.names, self.reduce = names, reduce
 
     def several(self, chunks: list[int]) -> float:
-        """Compute those chunks that are not done yet; the seconds that one took."""
+        """Compute those chunks that are not done yet; the seconds of processor time that one took."""
         if library_digest() != self.description["version"]:
             raise CoadjointError(
                 f"a worker has version {library_digest()} of the library and the client {self.description['version']}; install the same."
             )
-        begin = time.perf_counter()
+        begin = time.thread_time()
         left = [k for k in chunks if not is_done(self.path, self.description, k)]
-        kept: Any = None
+        buffers: dict[str, np.ndarray] = {}
         for k in left:
-            kept = self(k)
-        del kept
-        return (time.perf_counter() - begin) / max(1, len(left))
+            self(k, buffers)
+        return (time.thread_time() - begin) / max(1, len(left))
 
-    def __call__(self, k: int) -> Any:
-        """Compute one chunk; all its arrays.
-
-        Who holds them until the next chunk is done spares the system clearing as much memory anew for each.
-        """
+    def __call__(self, k: int, buffers: dict[str, np.ndarray]) -> None:
+        """Compute one chunk. The buffers hold the results from chunk to chunk: new memory would be cleared by the system each time."""
         start = k * self.description["chunk"]
         states = self.source.read(start, min(start + self.description["chunk"], self.description["rows"]))
+        arrays = [states[name] for name in self.task.names]
         if "q" in states:
             _check_quaternions(self.task.robot, states["q"], start)
-        results = fields(self.task.result(*(states[name] for name in self.task.names)))
-        found = dict(zip(self.names, map(np.asarray, results), strict=True))
-        for x in found.values():
+        if buffers and len(arrays[0]) == len(buffers[self.names[0]]):
+            out = tuple(buffers.values())
+            self.task.result(*arrays, out=out if len(out) > 1 else out[0])
+        else:
+            results = fields(self.task.result(*arrays))
+            buffers.update(zip(self.names, map(np.asarray, results), strict=True))
+        for x in buffers.values():
             if not np.isfinite(x.sum()):  # quicker than looking at each, which is done only then
                 _check_finite({name: states[name] for name in self.task.names} | {"the result": x}, start)
-        kept = found
+        found = dict(buffers)
         if self.reduce is not None:
-            kept = {name: np.asarray(self.reduce(x, axis=0))[None] for name, x in found.items()}
-        write_chunk(self.path, self.description, k, kept, self.reduce is not None)
-        return states, found
+            found = {name: np.asarray(self.reduce(x, axis=0))[None] for name, x in found.items()}
+        write_chunk(self.path, self.description, k, found, self.reduce is not None)
 
 
 def _check_finite(arrays: dict[str, np.ndarray], start: int) -> None:
@@ -198,7 +199,7 @@ def _on_cluster(work: Work, left: list[int], scheduler: Any, say: Callable[[int]
                 continue
             remaining -= len(chunks)
             say(remaining)
-            size = max(1, min(int(TASK_SECONDS / max(future.result(), 1e-6)), len(left) // (2 * threads)))
+            size = max(1, min(MOST, int(TASK_SECONDS / max(future.result(), 1e-6)), len(left) // (2 * threads)))
             while running.count() < AHEAD * max(1, sum(client.nthreads().values())) and (x := following()):
                 running.add(submit(x))
     finally:

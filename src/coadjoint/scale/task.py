@@ -32,10 +32,10 @@ class Task:
         if self.options.get("threads") is None and _takes_threads(fn):
             self.options["threads"] = 1
 
-    def result(self, *arrays: np.ndarray) -> Any:
+    def result(self, *arrays: np.ndarray, **further: Any) -> Any:
         """What the function returns."""
         robot = () if self.robot is None else (self.robot,)
-        return self.fn(*robot, **dict(zip(self.names, arrays, strict=True)), **self.options)
+        return self.fn(*robot, **dict(zip(self.names, arrays, strict=True)), **self.options, **further)
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         found = tuple(map(np.asarray, fields(self.result(*arrays))))
