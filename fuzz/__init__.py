@@ -1,0 +1,1 @@
+"""Commands that look for faults by random: see each module."""
