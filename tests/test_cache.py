@@ -378,6 +378,20 @@ def test_only_absolute_paths(chosen, compiled, tmp_path, monkeypatch):
     assert cache.info()["disabled"]
 
 
+def test_a_home_that_is_not_absolute_only_costs_caching(folder, compiled, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "relative")
+    monkeypatch.setenv("USERPROFILE", "relative")
+    for chosen in (str(folder), ""):
+        monkeypatch.setenv("COADJOINT_CACHE", chosen)
+        before = len(compiled)
+        again()
+        again()
+        assert len(compiled) == before + 2
+        assert not (tmp_path / "relative").exists()
+
+
 def test_the_home_directory_by_its_sign(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))

@@ -1,6 +1,7 @@
 """Robot dynamics as geometry: see the README and `docs/`.
 
-Robots, kinematics and dynamics are imported with the package; what stands on them is imported when it is first used.
+Robots, kinematics and dynamics are imported with the package; what stands on them is imported when it is first used. Type checkers and
+editors read `__init__.pyi`, which `python tests/stub_of_the_api.py` writes from the functions themselves.
 """
 
 from importlib import import_module as _import_module
@@ -97,10 +98,34 @@ _LATER = {
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 
 
+_MODULES = (
+    "arrays",
+    "compiling",
+    "constraints",
+    "design",
+    "differentiating",
+    "dynamics",
+    "errors",
+    "export",
+    "files",
+    "geometry",
+    "interop",
+    "kernel",
+    "kinematics",
+    "lie",
+    "motion",
+    "redundancy",
+    "robot",
+    "show",
+    "symbolic",
+)
+"""Modules and folders that are attributes of the package, whatever was imported before."""
+
+
 def __getattr__(name: str) -> _Any:
     if name in _HOME:
         value = getattr(_import_module(f".{_HOME[name]}", __name__), name)
-    elif name in _LATER:
+    elif name in _MODULES:
         value = _import_module(f".{name}", __name__)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -109,7 +134,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, *_LATER})
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,6 +18,31 @@ from .errors import CoadjointError, ShapeError
 
 Array = Any
 """A NumPy, JAX or PyTorch array, or a NumPy array of symbols."""
+
+
+class OtherArray(Protocol):
+    """An array of any library, by what all of them have."""
+
+    @property
+    def shape(self) -> Any: ...
+
+    @property
+    def dtype(self) -> Any: ...
+
+
+Numbers = (
+    float
+    | np.number
+    | np.ndarray
+    | Sequence[float]
+    | Sequence[np.ndarray]
+    | Sequence[Sequence[float]]
+    | Sequence[Sequence[Sequence[float]]]
+)
+"""What NumPy makes a real array of: a number, an array, or nested lists of numbers."""
+
+ArrayLike = Numbers | OtherArray
+"""What functions of a robot take for their arrays: numbers for NumPy, or an array of another library."""
 
 
 def namespace(*arrays: Array) -> Any:

@@ -18,7 +18,7 @@ import inspect
 import linecache
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -31,7 +31,27 @@ from .runtime.arguments import Shape, check_outs, check_threads
 if TYPE_CHECKING:
     from .runtime.function import CompiledFunction
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+Out = np.ndarray | tuple[np.ndarray, ...]
+
+
+class KernelFunction(Protocol[P, R]):
+    """A kernel for type checkers: its source's arguments, and `out=` and `threads=`."""
+
+    __name__: str
+    kernel: Kernel
+    source: Callable[..., Any]
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    @overload
+    def __call__(self, *args: Any, out: Out | None, threads: int | None = None, **kwargs: Any) -> R: ...
+
+    @overload
+    def __call__(self, *args: Any, threads: int | None, **kwargs: Any) -> R: ...
+
 
 KEPT = 512
 """How many compiled functions a robot keeps at hand; the oldest goes first, and comes back from the disk."""
@@ -44,7 +64,7 @@ def kernel(
     check: Callable[..., None] | None = None,
     largest: float = math.inf,
     **cores: str,
-) -> Callable[[F], F]:
+) -> Callable[[Callable[P, R]], KernelFunction[P, R]]:
     """Declare the core shapes of a function's results and array arguments by the robot's sizes: `wrenches="n_links 6"`.
 
     `joint_space`: the result does not depend on which frames are fixed to the links, so that the robot's canonical form may be used.
@@ -56,8 +76,8 @@ def kernel(
     The function also takes `out=`, an array to write to, and `threads=`, how many to use for a batch.
     """
 
-    def decorate(source: F) -> F:
-        return Kernel(source, returns, cores, joint_space, explain, check, largest).function()  # type: ignore[return-value]
+    def decorate(source: Callable[P, R]) -> KernelFunction[P, R]:
+        return Kernel(source, returns, cores, joint_space, explain, check, largest).function()
 
     return decorate
 
@@ -176,7 +196,7 @@ class Kernel:
             robot = robot.like(reference)
         return self._spread(self.source(robot, **arrays, **statics), batch, reference)
 
-    def function(self) -> Callable[..., Any]:
+    def function(self) -> Any:
         """The function that users call.
 
         It is written out with the source's own arguments, as dataclasses write their methods: that is the quickest way to the compiled

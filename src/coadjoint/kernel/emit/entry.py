@@ -90,12 +90,20 @@ class _Call:
         body.do(f"br label %{go}")
 
         body.label(allocate)
+        pooled, fresh = body.fresh("pooled"), body.fresh("fresh")
+        few = self.new(f"icmp sle i64 {count}, {body.load('i64', context('fresh'), 8)}")
+        body.do(f"br i1 {few}, label %{fresh}, label %{pooled}")
+        body.label(fresh)
         result = self.allocate(batched, count, outs, outstrides)
         from_new = body.block
         body.do(f"br label %{go}")
+        body.label(pooled)
+        large = self.from_pool(count, outs, outstrides)
+        from_pool = body.block
+        body.do(f"br label %{go}")
 
         body.label(go)
-        value = self.new(f"phi ptr [{given}, %{from_out}], [{result}, %{from_new}]")
+        value = self.new(f"phi ptr [{given}, %{from_out}], [{result}, %{from_new}], [{large}, %{from_pool}]")
         self.run(value, count, f"ptr {ins}, ptr {instrides}, ptr {outs}, ptr {outstrides}, i64 0, i64 {count}")
         body.label("slow")
         slow = body.load("ptr", context("vectorcall"), 8)
@@ -236,6 +244,29 @@ class _Call:
             body.store("ptr", body.load("ptr", body.offset(array, DATA), 8), body.offset(outs, 8 * k), 8)
             body.store("i64", str(size), body.offset(outstrides, 8 * k), 8)
         return several or array
+
+    def from_pool(self, count: str, outs: str, outstrides: str) -> str:
+        """Large arrays for the results, which a function of Python's finds; the object to return. There is a batch axis."""
+        body = self.body
+        arguments = body.local("ptr", 1, 8)
+        number = self.new(f"call ptr {body.load('ptr', context('integer'), 8)}(i64 {count})")
+        self.or_fail(number, "")
+        body.store("ptr", number, arguments, 8)
+        call, find = (body.load("ptr", context(field), 8) for field in ("vectorcall", "pool"))
+        made = self.new(f"call ptr {call}(ptr {find}, ptr {arguments}, i64 1, ptr null)")
+        body.do(f"call void {body.load('ptr', context('decrement'), 8)}(ptr {number})")
+        self.or_fail(made, "")
+        items = body.load("i64", context("tuple_items"), 8)
+        for k, shape in enumerate(self.output_shapes):
+            array = made
+            if len(self.output_shapes) != 1:
+                array = body.load("ptr", body.offset(body.offset(made, items), 8 * k), 8)
+            size = self.size
+            for n in shape:
+                size *= n
+            body.store("ptr", body.load("ptr", body.offset(array, DATA), 8), body.offset(outs, 8 * k), 8)
+            body.store("i64", str(size), body.offset(outstrides, 8 * k), 8)
+        return made
 
     def or_fail(self, thing: str, drop: str) -> None:
         """Return NULL, Python's sign of an exception already set, if there is no thing."""

@@ -30,8 +30,11 @@ FIELDS = (
     "threads",  # and "threads"
     "none",  # None
     "one",  # the one object that is a small 1
+    "integer",  # PyLong_FromSsize_t
+    "pool",  # the function that finds memory for the results of so many states
     "tuple_items",  # where in a tuple its first item stands
     "most",  # the largest batch that is not shared out to threads
+    "fresh",  # the largest batch whose results are new memory, not from the pool
     "longest",  # the largest batch that runs without a look at whether it was interrupted
 )
 

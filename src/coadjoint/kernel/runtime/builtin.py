@@ -16,7 +16,7 @@ NEW_ARRAY = 93
 """Place of PyArray_New in NumPy's table of C functions."""
 
 
-def fill_context(address: int, dtype: str, most: int, longest: int) -> list[Any]:
+def fill_context(address: int, dtype: str, most: int, longest: int, fresh: int, pool: Any) -> list[Any]:
     """Write the table of addresses into loaded code; what must stay alive with it."""
     table = (ctypes.c_int64 * len(FIELDS)).from_address(address)
     out, threads, one = sys.intern("out"), sys.intern("threads"), 1
@@ -37,10 +37,12 @@ def fill_context(address: int, dtype: str, most: int, longest: int) -> list[Any]
             "tuple_items": _tuple_items(),
             "most": most,
             "longest": longest,
+            "fresh": fresh,
+            "pool": id(pool),
         }
     for place, field in enumerate(FIELDS):
         table[place] = numbers[field]
-    return [out, threads, one, descr]
+    return [out, threads, one, descr, pool]
 
 
 _PYTHON = {
@@ -53,6 +55,7 @@ _PYTHON = {
     "decrement": "Py_DecRef",
     "no_memory": "PyErr_NoMemory",
     "new_tuple": "PyTuple_New",
+    "integer": "PyLong_FromSsize_t",
 }
 
 

@@ -55,7 +55,10 @@ def place() -> tuple[Path | None, str]:
 
 def _home() -> Path:
     """The user's home, without links: where it is was not decided by whoever put files there."""
-    return Path(os.path.realpath(Path.home()))
+    home = Path.home()
+    if not home.is_absolute():
+        raise RuntimeError(f"the home directory {str(home)!r} is not an absolute path")
+    return Path(os.path.realpath(home))
 
 
 def _standard(variable: str, linux: str, macos: str, windows_variable: str, windows: str, windows_end: str) -> Path:

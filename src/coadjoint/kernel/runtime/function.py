@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +13,7 @@ import numpy as np
 
 from ...arrays import any_lazy
 from ...scale.deferred import call_compiled_lazily
-from . import builtin
+from . import builtin, pool
 from .arguments import Shape, as_rows, check_inputs, check_outs, check_threads, real_array, rows
 from .threads import cores, most_threads, share, split
 
@@ -80,16 +82,25 @@ class Kernel:
         )
         work = self.work()
         alone = int(PIECE / work)
+        sizes = [math.prod(shape) * np.dtype(s["dtype"]).itemsize for shape in self.signature.output_shapes]
         self._kept = builtin.fill_context(
             self.code.context_address,
             s["dtype"],
             most=max(min(int(2 * SHARE / work), alone) if cores() > 1 else alone, 64),
             longest=max(alone, 64),
+            fresh=max(min(pool.SMALL // max(size, 1) for size in sizes), 1) if sizes else 1 << 62,
+            pool=functools.partial(_results, self.signature.output_shapes, np.dtype(s["dtype"])),
         )
 
     def work(self) -> float:
         """Instructions for one state: those of one block of lanes, spread over its states."""
         return max(self.signature.weight / self.signature.lanes, 1.0)
+
+
+def _results(cores: tuple[Shape, ...], dtype: np.dtype[Any], count: int) -> Any:
+    """Large arrays for the results of so many states."""
+    made = tuple(pool.empty((count, *core), dtype) for core in cores)
+    return made if len(made) != 1 else made[0]
 
 
 @dataclass(frozen=True)
@@ -166,7 +177,7 @@ class CompiledFunction:
             place = None if target is None else as_rows(target, core, batch)
             if place is not None and any(np.may_share_memory(place[0], x) for x, _ in inputs):
                 place = None
-            outputs.append(place or rows(np.empty(batch + core, dtype), core, batch))
+            outputs.append(place or rows(pool.empty(batch + core, dtype), core, batch))
         self._run(inputs, outputs, count, threads)
         results = []
         for target, (result, _) in zip(targets, outputs, strict=True):
