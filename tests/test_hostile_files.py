@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fuzz import readers as fuzz
 
 import coadjoint as cj
 from coadjoint.constraints.mjcf import read_mjcf
@@ -19,9 +20,6 @@ from coadjoint.robot.joints import KINDS
 from coadjoint.robot.layout import LONGEST_NAME
 from coadjoint.words import LONGEST, cut, printable, short
 from random_robots import random_robot
-
-fuzz = pytest.importorskip("fuzz.readers", reason="the fuzzers are not beside the tests")
-
 
 # --- texts of messages
 
