@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuzz import readers as fuzz
 
 import coadjoint as cj
 from coadjoint.constraints.mjcf import read_mjcf
@@ -19,6 +18,7 @@ from coadjoint.robot import mjcf_size
 from coadjoint.robot.joints import KINDS
 from coadjoint.robot.layout import LONGEST_NAME
 from coadjoint.words import LONGEST, cut, printable, short
+from fuzz import readers as fuzz
 from random_robots import random_robot
 
 # --- texts of messages
