@@ -18,10 +18,8 @@ from coadjoint.robot import mjcf_size
 from coadjoint.robot.joints import KINDS
 from coadjoint.robot.layout import LONGEST_NAME
 from coadjoint.words import LONGEST, cut, printable, short
+from fuzz import readers as fuzz
 from random_robots import random_robot
-
-fuzz = pytest.importorskip("fuzz.readers", reason="the fuzzers are not beside the tests")
-
 
 # --- texts of messages
 
