@@ -15,7 +15,7 @@ from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
 from ..robot.robot import Robot
-from .constraint import Constraint, checked
+from .constraint import ZERO, Constraint, checked, robot_size
 
 DEPENDENT = 1e-8
 """Singular values below this part of the largest are nothing: rows are dependent but for rounding."""
@@ -62,7 +62,8 @@ def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposit
         raise ConstraintError("the mass matrix is not that of a state: q is not a number.") from None
     B = np.swapaxes(np.linalg.solve(L, np.swapaxes(A, -1, -2)), -1, -2)
     length = np.linalg.norm(B, axis=-1)
-    nothing = np.abs(A).max(-1, initial=0.0) < 1e-12
+    entries = np.abs(A).max(-1, initial=0.0)
+    nothing = entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
     length = np.where(nothing, 1.0, length)
     U, s, Wt = np.linalg.svd(np.where(nothing[..., None], 0.0, B / length[..., None]), full_matrices=False)
     rank = (s > DEPENDENT * np.maximum(s[..., :1], 1.0)).sum(-1)
@@ -157,6 +158,39 @@ class Rank(NamedTuple):
     def __str__(self) -> str:
         text = f"rank {self.rank}, {self.freedoms} freedom{'s' * (self.freedoms != 1)}"
         return text + (f"; implied by other rows: {', '.join(self.redundant)}" if self.redundant else "")
+
+
+def note_overconstrained(robot: Robot, constraint: Constraint, q: np.ndarray) -> None:
+    """Find out, once, whether a constraint that q (nq,) satisfies is overconstrained; `is_overconstrained` then says so."""
+    known = robot._cache.setdefault("overconstrained", {})
+    if constraint in known:
+        return
+    known[constraint] = False
+    anywhere = decompose(robot, constraint, robot.random(np.random.default_rng(0), 4)).rank.max()
+    if decompose(robot, constraint, q).rank >= anywhere:
+        return
+    from .manifold import project
+
+    d = decompose(robot, constraint, q)
+    free = np.linalg.solve(d.L.T, np.linalg.svd(d.U * d.s @ d.Wt)[2][int(d.rank) :].T)  # motions that A allows
+    for step in (0.05, -0.05):  # a singular configuration of another constraint has full rank nearby
+        for way in free.T:
+            try:
+                near = project(robot, constraint, robot.integrate(q, step * way / np.abs(way).max()))
+            except CoadjointError:
+                continue
+            if decompose(robot, constraint, near).rank >= anywhere:
+                return
+            known[constraint] = True
+
+
+def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
+    """Whether rows of a constraint depend on each other where it holds, and not elsewhere, as those of Bennett's linkage.
+
+    Known from the first simulation on, which has a configuration that satisfies it.
+    """
+    robot = robot._cache.get("original", robot)
+    return robot._cache.get("overconstrained", {}).get(constraint, False)
 
 
 def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:
