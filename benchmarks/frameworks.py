@@ -72,7 +72,7 @@ def mjx(jax: Any) -> Iterator[tuple[str, cj.Robot, Torques, None]]:
     model.dof_damping[:] = 0.0
     model.dof_frictionloss[:] = 0.0
     put, data = mjx.put_model(model), mjx.make_data(model)
-    one = lambda q, v, a: mjx.inverse(put, data.replace(qpos=q, qvel=v, qacc=a)).qfrc_inverse  # noqa: E731
+    one = lambda q, v, a: mjx.inverse(put, data.replace(qpos=q, qvel=v, qacc=a)).qfrc_inverse
     yield "MuJoCo MJX", robot, jax.vmap(one), None
 
 
@@ -99,9 +99,9 @@ def contenders(steps: int, chosen: list[str]) -> dict[str, Callable[[], object]]
                 if error > 1e-9:
                     print(f"{name}: torques differ by {error:.1e} of the largest; left out.", file=sys.stderr)
                     continue
-                total = lambda *x, f=torques: (f(*x) ** 2).sum()  # noqa: E731
+                total = lambda *x, f=torques: (f(*x) ** 2).sum()
                 if cost is not None:
-                    total = lambda *x, f=cost: f(*x).sum()  # noqa: E731
+                    total = lambda *x, f=cost: f(*x).sum()
                 gradient = jax.jit(jax.grad(total, (0, 1, 2)))
                 calls[name] = lambda g=gradient: jax.block_until_ready(g(*arrays))
         except ImportError as error:

@@ -49,7 +49,7 @@ def autodiff(robot: cj.Robot, states: int) -> dict[str, tuple[Callable[[], objec
         return {}
     jax.config.update("jax_enable_x64", True)
     q = jax.numpy.asarray(robot.random(np.random.default_rng(0), states))
-    M = lambda q: cj.mass_matrix(robot, q)  # noqa: E731
+    M = lambda q: cj.mass_matrix(robot, q)
 
     def symbols(q: Any) -> Any:
         d = jax.jacfwd(M)(q)

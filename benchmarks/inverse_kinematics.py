@@ -42,7 +42,7 @@ def run(rounds: int = 7) -> list[dict]:
         answers["coadjoint, numerical"] = [x[None][: int(s)] for x, s in zip(found.q, found.success, strict=True)]
         if name != "panda":
             every = cj.inverse_kinematics_solutions(robot, poses, "tip", limits=False, threads=1)
-            call = lambda r=robot, T=poses: cj.inverse_kinematics_solutions(r, T, "tip", limits=False, threads=1)  # noqa: E731
+            call = lambda r=robot, T=poses: cj.inverse_kinematics_solutions(r, T, "tip", limits=False, threads=1)
             contenders["coadjoint, all solutions"] = (call, POSES)
             answers["coadjoint, all solutions"] = [x[v] for x, v in zip(every.q, every.valid, strict=True)]
         for peer in (roboticstoolbox, optik, pink, ssik, eaik):

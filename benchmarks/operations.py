@@ -9,7 +9,7 @@ from coadjoint.kernel.graph import Graph
 def operations(graph: Graph) -> tuple[int, int, int]:
     """Multiplications, additions (negations are free: they ride on them), and other arithmetic operations."""
     counts = graph.count()
-    total = lambda *names: sum(counts.get(name, 0) for name in names)  # noqa: E731
+    total = lambda *names: sum(counts.get(name, 0) for name in names)
     return total("mul"), total("add", "sub"), total("div", "sqrt", "sin", "cos")
 
 

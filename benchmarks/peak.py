@@ -14,7 +14,7 @@ def peak_flops() -> float:
 
     lanes, chains, loops = host().lanes("float64"), 12, 2_000_000
     kind = f"<{lanes} x double>"
-    splat = lambda x: f"<{', '.join([f'double {x}'] * lanes)}>"  # noqa: E731
+    splat = lambda x: f"<{', '.join([f'double {x}'] * lanes)}>"
     lines = ["define double @peak(i64 %n) {", "entry:", "  br label %loop", "loop:", "  %i = phi i64 [0, %entry], [%j, %loop]"]
     lines += [f"  %x{k} = phi {kind} [{splat(f'{k + 1}.0e-3')}, %entry], [%y{k}, %loop]" for k in range(chains)]
     lines += [

@@ -49,6 +49,6 @@ def _mujoco(robot: cj.Robot, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> d
         own.opt.timestep, own.opt.disableflags, own.opt.integrator = DT, int(off), int(integrator)
         size = mujoco.mj_stateSize(own, int(mujoco.mjtState.mjSTATE_FULLPHYSICS))
         start = np.concatenate([state, np.zeros((ROBOTS, size - state.shape[1]))], axis=1)
-        call = lambda m=own, d=mujoco.MjData(own), s=start: rollout.rollout(m, d, s, tau, control_spec=applied)  # noqa: E731
+        call = lambda m=own, d=mujoco.MjData(own), s=start: rollout.rollout(m, d, s, tau, control_spec=applied)
         found[name] = (call, ROBOTS * STEPS)
     return found

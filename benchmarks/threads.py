@@ -24,7 +24,7 @@ def threads(made: dict[str, cj.Robot], rounds: int) -> list[dict]:
         for batch in BATCHES:
             q, v = robot.random(rng, batch), rng.normal(size=(batch, robot.nv))
             out = np.empty((batch, robot.nv))
-            call = lambda n, r=robot, q=q, v=v, out=out: cj.inverse_dynamics(r, q, v, v, out=out, threads=n)  # noqa: E731
+            call = lambda n, r=robot, q=q, v=v, out=out: cj.inverse_dynamics(r, q, v, v, out=out, threads=n)
             found = measure({str(n): (lambda n=n, call=call: call(n), batch) for n in (1, cores(), None)}, rounds)
             seconds = {key: timing.best for key, timing in found.items()}
             rows.append({"robot": name, "states": batch, "seconds": seconds})

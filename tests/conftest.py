@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
 
+def pytest_addoption(parser):
+    parser.addoption("--allow-skips", metavar="REGEX", help="fail if a test is skipped for a reason that does not match")
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "native: runs compiled kernels")
+    config.addinivalue_line("markers", "slow: left out unless asked for by -m 'slow or not slow'")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    """With --allow-skips, a skip for another reason is a failure: a law that is not tested must not look like one that holds."""
+    allowed, reporter = session.config.getoption("--allow-skips"), session.config.pluginmanager.get_plugin("terminalreporter")
+    if allowed is None or reporter is None:
+        return
+    skips = sorted({(str(report.longrepr[2]), report.nodeid) for report in reporter.stats.get("skipped", [])})
+    unexpected = [f"{name}: {reason}" for reason, name in skips if not re.search(allowed, reason)]
+    if unexpected:
+        reporter.write_line("skipped for a reason that is not expected:")
+        for line in unexpected:
+            reporter.write_line(f"  {line}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory):
-    """Compiled code goes to a folder of the test run, never to the user's."""
-    before = os.environ.get("COADJOINT_CACHE")
-    os.environ["COADJOINT_CACHE"] = str(tmp_path_factory.mktemp("cache"))
-    yield
-    if before is None:
-        del os.environ["COADJOINT_CACHE"]
-    else:
-        os.environ["COADJOINT_CACHE"] = before
+    """Compiled code, and the secret that protects it, go to folders of the test run, one for all its workers, never to the user's."""
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COADJOINT_CACHE", str(root / "kernels"))
+        patch.setenv("XDG_STATE_HOME", str(root / "state"))
+        yield
 
 
 @pytest.fixture(autouse=True)

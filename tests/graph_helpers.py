@@ -10,7 +10,8 @@ import mpmath as mp
 import numpy as np
 
 from coadjoint.kernel.graph import Graph
-from coadjoint.kernel.runtime.native import NativeFunction, _Kernel, compile_graph
+from coadjoint.kernel.runtime.function import CompiledFunction, Kernel
+from coadjoint.kernel.runtime.native import compile_graph
 from coadjoint.kernel.runtime.target import host
 
 
@@ -96,8 +97,7 @@ def targets():
 
 def native(graph, dtype="float64", target=None):
     """The graph compiled for a processor, past the cache."""
-    kernel = _Kernel(*compile_graph(graph, dtype, target))
-    return NativeFunction(kernel.code, kernel.signature)
+    return CompiledFunction(Kernel(*compile_graph(graph, dtype, target)))
 
 
 def ulps(got, exact):

@@ -5,6 +5,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coadjoint import arrays
+from coadjoint.kernel.graph import verify
 from coadjoint.kernel.passes.evaluate import evaluate
 
 PROGRAM = {
@@ -95,6 +96,14 @@ def difference_quotient(graph, output, k, *inputs):
                 ends.append(exact(graph, *inputs[:k], moved, *inputs[k + 1 :])[output])
             columns.append((ends[0] - ends[1]) / (2 * h))
         return np.stack(columns, axis=-1).reshape(graph.output_shapes[output] + x.shape)
+
+
+def well_formed(graph):
+    """The graph, if it is sound and holds nothing that no output needs."""
+    verify(graph)
+    used = {k for row in (*graph.outputs, *graph.args) for k in row}
+    assert used == set(range(len(graph)))
+    return graph
 
 
 # A chain of revolute joints about z by the plain recursion of Newton and Euler, angular and linear parts apart.

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 
-CASES = Path(__file__).parents[1].parent / "shared" / "cases"
 EPS = float(np.finfo(np.float64).eps)
 ANGLES = (0.0, 1e-300, 1e-160, 1e-12, 1e-9, 1e-4, 0.1, 0.9999, 1.0001, 2.0, 3.0, np.pi - 1e-4, np.pi - 1e-9)
 """Angles up to π at which every function must keep its digits."""
 LARGE_ANGLES = (np.pi, np.pi + 1e-9, 4.0, 2 * np.pi - 1e-4, 2 * np.pi - 1e-9, 2 * np.pi, 2 * np.pi + 1e-9, 7.0)
 SHAPES = ((), (1,), (3, 1, 2))
-
-
-def case(name: str) -> dict[str, Any]:
-    path = CASES / f"{name}.json"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not here")
-    return json.loads(path.read_text())
 
 
 def normal(shape: tuple[int, ...], *core: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:

@@ -33,7 +33,7 @@ class Chain:
     """A chain as `Robot.from_screws` takes it, its numbers taken as exact."""
 
     def __init__(self, screws, com_frames, masses, inertias):
-        exact = lambda x: [mpf(float(y)) for y in x]  # noqa: E731
+        exact = lambda x: [mpf(float(y)) for y in x]
         self.screws = []
         for s in screws:  # directions to 60 digits: |w| = 1 to double precision is not enough
             s = exact(s)
@@ -87,15 +87,15 @@ class Chain:
             dd = [[None] * n for _ in r]
             for k in r:
                 dd[k][k] = (plus[k] - 2 * M + minus[k]) / h**2
-                for l in range(k):  # noqa: E741
+                for l in range(k):
                     corners = sum(s * t * at((k, s), (l, t)) for s in (1, -1) for t in (1, -1))
                     dd[k][l] = dd[l][k] = corners / (4 * h**2)
-            first = lambda i, j, k: (d[i][k, j] + d[j][k, i] - d[k][i, j]) / 2  # noqa: E731
+            first = lambda i, j, k: (d[i][k, j] + d[j][k, i] - d[k][i, j]) / 2
             G = np.array([[[first(i, j, k) for k in r] for j in r] for i in r])
-            dG = lambda i, j, k, m: (dd[i][m][k, j] + dd[j][m][k, i] - dd[k][m][i, j]) / 2  # noqa: E731
+            dG = lambda i, j, k, m: (dd[i][m][k, j] + dd[j][m][k, i] - dd[k][m][i, j]) / 2
             inverse = np.array((mp.matrix(M.tolist()) ** -1).tolist())
             up = np.einsum("kh,ijh->kij", inverse, G)
             R = np.empty((n,) * 4, dtype=object)
-            for i, j, k, l in np.ndindex(*R.shape):  # noqa: E741
+            for i, j, k, l in np.ndindex(*R.shape):
                 R[i, j, k, l] = dG(j, l, i, k) - dG(j, k, i, l) + G[i, l] @ up[:, j, k] - G[i, k] @ up[:, j, l]
             return tuple(x.astype(float) for x in (M, G, R))

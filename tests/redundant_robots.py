@@ -5,11 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 import coadjoint as cj
+from acceptance import load
 from coadjoint import Joint, Link, Robot
-from test_cases import load
+from coadjoint import redundancy as rd
+from random_robots import ONE_SCREW, random_robot
 
 PLANAR = (2, 3, 4)
 """Rows of the planar pose (ω, vx, vy)."""
+
+
+def redundant(seed: int, kinds=ONE_SCREW, n: int = 8):
+    """A random chain with at least 7 freedoms, and a configuration where its tip can do everything."""
+    rng = np.random.default_rng(seed)
+    robot = random_robot(rng, n, kinds, tree=False)
+    q = robot.random(rng, 8)
+    return robot, q[int(np.argmax(rd.dexterity(robot, q, "tip")))]
 
 
 def case_24():

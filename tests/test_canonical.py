@@ -8,8 +8,8 @@ import pytest
 import coadjoint as cj
 from coadjoint.lie import se3
 from coadjoint.robot.canonical import canonical
+from laws import relative
 from random_robots import random_robot
-from test_dynamics import relative
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -42,7 +42,7 @@ def test_poses_are_those_of_the_moved_frames():
 
 def test_constants_vanish():
     """An arm whose neighbouring axes are at right angles or parallel has placements of 0 and ±1 but for its lengths."""
-    link = lambda k, axis, at: cj.Link.solid(  # noqa: E731
+    link = lambda k, axis, at: cj.Link.solid(
         f"l{k}",
         "base" if k == 0 else f"l{k - 1}",
         cj.Joint.revolute(axis),
@@ -72,3 +72,27 @@ def test_long_chains():
     form = canonical(chain)
     np.testing.assert_allclose(np.linalg.norm(form.robot.placements[1:, :3, 3], axis=-1), 1.0, rtol=1e-12)
     assert form.frames.shape == (999, 4, 4)
+
+
+@pytest.mark.parametrize("angle", [1e-9, 3.2e-8, 1e-6, 1e-4, 3.1415926, 3.1415])
+def test_nearly_parallel_axes(angle):
+    """As files write them: π is 3.1415926, and the common normal of such axes is a thousand kilometres away."""
+    rng = np.random.default_rng(3)
+    links = []
+    for i, parent in enumerate(("base", "l0", "l1")):
+        T = se3.pose(se3.exp(np.array([angle * (i > 0), 0.0, 0.0, 0.0, 0.0, 0.0]))[:3, :3], rng.uniform(-0.5, 0.5, 3))
+        links.append(
+            cj.Link.solid(
+                f"l{i}",
+                parent,
+                cj.Joint.revolute(np.eye(3)[2 if i else 0]),
+                T,
+                mass=1.0,
+                com=rng.uniform(-0.3, 0.3, 3),
+                inertia=0.1,
+            )
+        )
+    robot = cj.Robot("nearly parallel", links)
+    q, v, a = (rng.normal(size=(5, 3)) for _ in range(3))
+    expected = cj.inverse_dynamics.source(robot, q, v, a)
+    np.testing.assert_allclose(cj.inverse_dynamics.source(canonical(robot).robot, q, v, a), expected, rtol=1e-11, atol=1e-11)

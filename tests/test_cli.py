@@ -48,6 +48,48 @@ def two_links(**options) -> Robot:
     return Robot("two", [upper, lower])
 
 
+# --- names in the terminal
+
+EVIL = "a\x1b]0;owned\x07\nfake line\u202e\x9b31m"
+
+
+@pytest.mark.parametrize(
+    "command", ["info", "info --json", "dynamics", "equations", "geometry", "redundancy --rows 3", "convert", "simulate"]
+)
+def test_names_cannot_command_the_terminal(here, capsys, command):
+    first, second = (Joint.revolute((0, 1, 0), name=f"{k}{EVIL}", lower=-1.0, upper=1.0, velocity=0.01) for k in "jk")
+    upper = Link.solid(f"u{EVIL}", f"b{EVIL}", first, mass=2.0, com=(0, 0, 0.2), inertia=0.02)
+    placement = np.eye(4)
+    placement[2, 3] = 0.4
+    lower = Link.solid(f"l{EVIL}", f"u{EVIL}", second, placement, mass=1.0, com=(0, 0, 0.2), inertia=(0.01, 0.01, 3.0))
+    robot = Robot(f"r{EVIL}", [upper, lower], base=f"b{EVIL}", notes=[f"n{EVIL}"]).with_frame(f"f{EVIL}", lower.name, placement)
+    save(robot, here / "r.json")
+    name, *options = command.split()
+    options += ["out.json"] if name == "convert" else ["--duration", "0.01"] if name == "simulate" else []
+    main([name, "r.json", *options])
+    for text in capsys.readouterr():
+        assert not [c for c in text if not c.isprintable() and c != "\n"]
+        assert not any(line.startswith("fake") for line in text.splitlines())
+
+
+def test_errors_cannot_command_the_terminal(here, capsys):
+    (here / "r.json").write_text(json.dumps({"format": EVIL}))
+    for source in ("r.json", f"{EVIL}.json", f"{EVIL}"):
+        assert main(["info", source]) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert error[:-1].isprintable()
+
+
+def test_without_a_command_the_list_of_commands_is_shown(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([])
+    assert stopped.value.code == 2
+    text = capsys.readouterr().err
+    for name in ("info", "dynamics", "equations", "geometry", "redundancy", "simulate", "convert", "zoo", "cache"):
+        assert f"\n  {name} " in text or f"\n    {name}" in text
+
+
 # --- info, zoo, version
 
 
@@ -115,7 +157,9 @@ def test_info_tells_a_free_base(here, capsys):
 
 def test_zoo_lists_robots_that_load(capsys):
     assert main(["zoo"]) == 0
-    lines = capsys.readouterr().out.splitlines()[1:]
+    rows, _, rule = capsys.readouterr().out.partition("\n\n")
+    assert "planar7r" in rule
+    lines = rows.splitlines()[1:]
     assert "panda" in {line.split()[0] for line in lines}
     for line in lines:
         name, links, nv, *about = line.split()
@@ -466,9 +510,8 @@ def test_an_interrupt_leaves_no_partial_file(here):
     (here / "out.csv").write_text("precious")
     before = files(here).keys()
     process = run("dynamics", "two.json", "--states", "long.npz", "--out", "out.csv", cwd=here)
-    part = here / f".out.{process.pid}.part.csv"
     for _ in range(1200):  # until the output is being written
-        if part.exists() or process.poll() is not None:
+        if [*here.glob(".coadjoint-*.part.csv")] or process.poll() is not None:
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)

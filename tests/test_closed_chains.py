@@ -22,7 +22,7 @@ def fourbar_by_hand(crank: float, sign: float, lengths=(0.4, 0.9, 0.6, 1.0)) -> 
     inner = sign * np.arccos((b * b + r2 - c * c) / (2 * b * np.sqrt(r2)))
     coupler = np.arctan2(y, x) + inner
     end = np.arctan2(y - b * np.sin(coupler), x - b * np.cos(coupler))
-    wrap = lambda angle: np.pi - np.mod(np.pi - angle, 2 * np.pi)  # noqa: E731
+    wrap = lambda angle: np.pi - np.mod(np.pi - angle, 2 * np.pi)
     return np.array([crank, wrap(coupler - crank), wrap(end - coupler)])
 
 
@@ -59,8 +59,8 @@ def second_derivatives(f, s: float, h: float = 1e-4) -> tuple[np.ndarray, np.nda
 
 def one_freedom(robot: cj.Robot, path, s: float, rate: float, tau: np.ndarray) -> float:
     """s̈ of a mechanism whose coordinates are path(s): m s̈ + ½ m' ṡ² + U' = path' τ, m = path'ᵀ M path', by hand."""
-    inertia = lambda x: (lambda d: d @ cj.mass_matrix(robot, path(x)) @ d)(second_derivatives(path, x)[0])  # noqa: E731
-    energy = lambda x: float(cj.potential_energy(robot, path(x)))  # noqa: E731
+    inertia = lambda x: (lambda d: d @ cj.mass_matrix(robot, path(x)) @ d)(second_derivatives(path, x)[0])
+    energy = lambda x: float(cj.potential_energy(robot, path(x)))
     slope = second_derivatives(inertia, s, 1e-3)[0]
     return (second_derivatives(path, s)[0] @ tau - 0.5 * slope * rate**2 - second_derivatives(energy, s, 1e-3)[0]) / inertia(s)
 
@@ -68,7 +68,7 @@ def one_freedom(robot: cj.Robot, path, s: float, rate: float, tau: np.ndarray) -
 def test_four_bar_moves_as_its_equation_with_one_freedom():
     robot = four_bar()
     constraint = Constraint.loop(robot, "pin", "tip", "revolute")
-    path = lambda s: np.unwrap(fourbar_by_hand(s, -1.0))  # noqa: E731
+    path = lambda s: np.unwrap(fourbar_by_hand(s, -1.0))
     s, rate, tau = 0.9, 1.7, np.array([0.3, 0.1, -0.2])
     q = path(s)
     reduced = Reduced(robot, constraint, q, ["crank"])
@@ -83,7 +83,7 @@ def test_four_bar_moves_as_its_equation_with_one_freedom():
 
 def test_slider_crank_moves_as_its_equation_with_one_freedom():
     """The rod's end slides with the piston; x = r cos s + √(l² - r² sin² s)."""
-    robot, r, l = slider_crank(), 0.3, 1.0  # noqa: E741
+    robot, r, l = slider_crank(), 0.3, 1.0
     constraint = Constraint.loop(robot, "piston", "pin", "revolute")
 
     def path(s):
@@ -215,7 +215,7 @@ def test_projection_is_the_nearest_state():
 
 def tilted(angle: float, heading: float = 0.0) -> np.ndarray:
     """Quaternion of a wheel with axle y, tilted about its line of travel x, then turned about z."""
-    half = lambda w, k: np.array([*(np.sin(w / 2) * np.eye(3)[k]), np.cos(w / 2)])  # noqa: E731
+    half = lambda w, k: np.array([*(np.sin(w / 2) * np.eye(3)[k]), np.cos(w / 2)])
     return quaternion.multiply(half(heading, 2), half(angle, 0))
 
 

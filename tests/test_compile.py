@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from laws import relative
 from random_robots import random_robot
-from test_dynamics import relative
 
 pytestmark = pytest.mark.native
 

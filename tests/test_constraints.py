@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+import laws
+from acceptance import check, load
 from coadjoint import Constraint, constraints
 from coadjoint.constraints import ConstraintError, PseudoVelocities
 from coadjoint.errors import CoadjointError, ShapeError, UnknownNameError
+from coadjoint.lie import so3
 from constraint_robots import at, four_bar, free_body
+from laws import close
 from random_robots import MOVING, ONE_SCREW, random_robot, random_velocity
-from test_cases import check, load
 
 
 def robot_of(seed: int, kinds=MOVING, n: int = 9, **options) -> cj.Robot:
@@ -41,6 +44,8 @@ MADE = {
     "ball": lambda r: Constraint.rolling(r, "tip", 0.2, on="l0"),
     "wheel": lambda r: Constraint.rolling(r, "tip", 0.2, axle=(0.2, 1.0, 0.3)),
 }
+NONHOLONOMIC = ("rows", "twist", "twist in space")
+"""They have no value, only rows."""
 each = pytest.mark.parametrize("name", MADE)
 
 
@@ -62,7 +67,8 @@ def test_rows_are_the_rate_of_the_value_where_it_vanishes(name):
     """A is ∂φ/∂q on the constraint, by central differences."""
     robot = robot_of(4, ("revolute", "prismatic", "spherical"), 12, tree=False)
     constraint = MADE[name](robot)
-    if constraint.residual(robot, robot.neutral()) is None:
+    if name in NONHOLONOMIC:
+        assert constraint.residual(robot, robot.neutral()) is None
         assert not len(constraint.holonomic_rows(robot))
         return
     q = constraints.assemble(robot, constraint)
@@ -96,7 +102,9 @@ def test_what_is_left_open_is_held_as_it_is():
         assert constraint.residual(robot, q) is None
         held = constraint.at(robot, q)
         np.testing.assert_allclose(held.residual(robot, q), 0, atol=1e-14)
-        np.testing.assert_allclose(held.jacobian(robot, q)[..., 0, 0].shape, ())
+        A, v = held.jacobian(robot, q), np.linspace(-1, 1, robot.nv)
+        close(A @ v, laws.derivative(robot, lambda x, held=held: held.residual(robot, x), q, v), 1e-10)
+        assert np.abs(held.residual(robot, robot.random(2))).max() > 1e-3
         assert held == constraint.at(robot, q)
         assert hash(held) == hash(constraint.at(robot, q))
         assert held != constraint
@@ -140,7 +148,7 @@ def test_laws_of_constrained_motion(name, seed):
     # The force of the constraint does no work: the rate of energy is the power of τ.
     np.testing.assert_allclose(np.sum(force * v, -1), 0, atol=1e-10 * size)
     h = 1e-6
-    energy = lambda q, v: cj.kinetic_energy(robot, q, v) + cj.potential_energy(robot, q)  # noqa: E731
+    energy = lambda q, v: cj.kinetic_energy(robot, q, v) + cj.potential_energy(robot, q)
     ahead, behind = (energy(robot.integrate(q, s * h * v), v + s * h * a) for s in (1, -1))
     np.testing.assert_allclose((ahead - behind) / (2 * h), np.sum(tau * v, -1), rtol=1e-5, atol=1e-5 * size)
 
@@ -203,7 +211,7 @@ def test_connection_is_that_of_the_definition():
     """(26) from derivatives of P⊥ taken by differences; (27) for fields in D; and compatibility with the metric on D."""
     robot = robot_of(7, ("revolute", "prismatic"), 4, tree=False)
     constraint, q, h = Constraint.point(robot, "tip", "xz"), robot.random(0), 1e-5
-    N = lambda x: np.eye(robot.nv) - cj.constraint_projector(robot, constraint, x)  # noqa: E731
+    N = lambda x: np.eye(robot.nv) - cj.constraint_projector(robot, constraint, x)
     steps = h * np.eye(robot.nv)
     dN = np.stack([(N(q + s) - N(q - s)) / (2 * h) for s in steps], 1)  # i, j, k
     G = cj.connection(robot, q)
@@ -248,6 +256,34 @@ def test_derivatives_are_those_of_differences(name):
             for derivative, y1, y0 in ((found[which], up[0], down[0]), (found[3 + which], up[1], down[1])):
                 size = 1 + np.abs(derivative).max() + np.abs(y1).max()
                 np.testing.assert_allclose(derivative[:, k], (y1 - y0) / (2 * h), atol=1e-7 * size)
+
+
+def _turned(robot, rows="spherical"):
+    """A planar loop whose rows stand askew to its plane, so that they depend on each other with weights that change with q."""
+    T = np.eye(4)
+    T[:3, :3] = so3.exp(np.array([0.4, 0.7, -0.3]))
+    robot = robot.with_frame("pin'", "pin", T).with_frame("tip'", "tip", T)
+    return robot, Constraint.loop(robot, "pin'", "tip'", rows)
+
+
+@pytest.mark.parametrize("name", ["askew", "twice", "with a gear", "cylindrical"])
+def test_derivatives_of_the_shortest_multipliers(name):
+    """Redundant rows share their load by their lengths, which change with q: ∂λ is that of the λ that `constrained_dynamics` gives."""
+    robot, askew = _turned(four_bar(), "cylindrical" if name == "cylindrical" else "spherical")
+    loop = Constraint.loop(robot, "pin", "tip", "revolute")
+    constraint = {"twice": askew & askew, "with a gear": askew & Constraint.gear(robot, {"crank": 2.0}, None)}.get(name, askew)
+    q = constraints.assemble(robot, loop, [0.9, -0.5, -2.0], fixed="crank")
+    v, tau = constraints.project_velocity(robot, constraint, q, np.array([1.7, 0.0, 0.0])), np.array([0.3, -0.2, 0.1])
+    assert constraints.constraint_rank(robot, constraint, q).redundant
+    found = constraints.constrained_dynamics_derivatives(robot, constraint, np.stack([q, q]), v, tau)
+    h, run = 1e-5, lambda *state: cj.constrained_dynamics(robot, constraint, *state)[1]
+    for k, e in enumerate(h * np.eye(3)):
+        for derivative, up, down in (
+            (found.dlambda_dq, run(q + e, v, tau), run(q - e, v, tau)),
+            (found.dlambda_dv, run(q, v + e, tau), run(q, v - e, tau)),
+            (found.dlambda_dtau, run(q, v, tau + e), run(q, v, tau - e)),
+        ):
+            np.testing.assert_allclose(derivative[1, :, k], (up - down) / (2 * h), atol=1e-7 * (1 + np.abs(derivative).max()))
 
 
 def test_inverse_dynamics_and_free_torques():
@@ -395,7 +431,7 @@ def test_native_is_as_written(part, monkeypatch):
     robot = robot_of(6, ("revolute", "prismatic", "spherical"), 5)
     constraint, rng = Constraint.all(make(robot) for make in list(MADE.values())[part::4]), np.random.default_rng(0)
     q, v = robot.random(rng, (2, 3)), random_velocity(robot, rng, (3,))
-    run = lambda: [  # noqa: E731
+    run = lambda: [
         constraint.residual(robot, q),
         constraint.jacobian(robot, q),
         constraint.bias(robot, q, v),

@@ -89,6 +89,6 @@ def test_what_is_not_held_is_said(tmp_path):
         _, constraint = from_mjmodel(mujoco.MjModel.from_xml_string(text))
     assert constraint is None
     path = tmp_path / "bad.xml"
-    path.write_text("<mujoco><worldbody><body/></worldbody></mujoco", encoding="utf-8")
+    path.write_text("<mujoco><worldbody><body mass='x'/></worldbody></mujoco>", encoding="utf-8")
     with pytest.raises(ReadError, match="MuJoCo"):
         read_mjcf(path)

@@ -11,7 +11,7 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md") if path.name != "getting-started.md")  # that one is in test_readme.py
-OPTIONAL = r"^(?:import|from) (pinocchio|mujoco|jax|torch|casadi)\b"
+OPTIONAL = r"^(?:import|from) (pinocchio|mujoco|jax|torch|casadi|dask|xarray|zarr)\b"
 
 
 def text(page: str) -> str:
@@ -44,7 +44,7 @@ SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=LONG if re.search(r"geodesic\(|follow\(|simulate\(|interop\.jax", text(page)) else ())
+        pytest.param(page, marks=LONG if re.search(r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale", text(page)) else ())
         for page in SHOWN
     ],
 )

@@ -7,19 +7,14 @@ import pytest
 from scipy.linalg import block_diag, expm
 
 import coadjoint as cj
+import laws
 from coadjoint.lie import inertia, se3, so3
+from laws import rate
 from random_robots import ONE_SCREW, random_inertia, random_pose, random_robot
-
-WEIGHTS = ((1, 8 / 5), (2, -2 / 5), (3, 8 / 105), (4, -1 / 140))
-
-
-def rate(fn, h=2e-3):
-    """d/dt fn(t) at 0 by central differences of eighth order."""
-    return sum(w * (fn(k * h) - fn(-k * h)) for k, w in WEIGHTS) / (2 * h)
 
 
 def close(found, expected, tolerance=1e-12):
-    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(1.0, np.abs(expected).max()))
+    laws.close(found, expected, tolerance)
 
 
 @pytest.fixture(params=range(3))
@@ -76,10 +71,10 @@ def test_featherstones_arrangement():
 def test_links_follow_each_other(chain):
     """(67)-(72): poses, velocities and the derivative of Ad_{f⁻¹} V along a motion q(t) = q + t v + t²/2 a."""
     robot, q, v, a = chain
-    at = lambda t: q + t * v + t * t / 2 * a  # noqa: E731
-    step = lambda i, t: robot.placements[i] @ se3.exp_screw(robot.screws[i], at(t)[i])  # noqa: E731
+    at = lambda t: q + t * v + t * t / 2 * a
+    step = lambda i, t: robot.placements[i] @ se3.exp_screw(robot.screws[i], at(t)[i])
     poses, V = cj.forward_kinematics(robot, q), cj.link_velocities(robot, q, v)
-    velocity = lambda t: cj.link_velocities(robot, at(t), v + t * a)  # noqa: E731
+    velocity = lambda t: cj.link_velocities(robot, at(t), v + t * a)
     dV = rate(velocity)
     for i in range(1, 5):
         f, S = step(i, 0.0), robot.screws[i]
@@ -112,7 +107,7 @@ def test_newton_and_euler_of_a_link():
 def test_what_acts_on_a_link(chain):
     """(80): the wrench through a link's own joint, less what it passes on, is what moves the link."""
     robot, q, v, a = chain
-    at = lambda t: (q + t * v + t * t / 2 * a, v + t * a)  # noqa: E731
+    at = lambda t: (q + t * v + t * t / 2 * a, v + t * a)
     F, V = cj.joint_reactions(robot, q, v, a), cj.link_velocities(robot, q, v)
     dV, poses = rate(lambda t: cj.link_velocities(robot, *at(t))), cj.forward_kinematics(robot, q)
     for i in range(5):
@@ -148,7 +143,7 @@ def test_mass_matrix_in_factors(chain):
     robot, q, *_ = chain
     screws, _ = cj.space_screws(robot, robot.link_names[-1])
     homes, poses = cj.forward_kinematics(robot, np.zeros(5)), cj.forward_kinematics(robot, q)
-    lower = lambda entry: np.block([[entry(i, j) if j <= i else np.zeros((6, 6)) for j in range(5)] for i in range(5)])  # noqa: E731
+    lower = lambda entry: np.block([[entry(i, j) if j <= i else np.zeros((6, 6)) for j in range(5)] for i in range(5)])
     A = block_diagonal(screws)  # (41)
     L = lower(lambda i, j: se3.Ad(se3.inverse(exponentials(screws, q, j + 1, i + 1))))  # (42), (43)
     D = block_diagonal([inertia.spatial(inertia.transform(homes[k], robot.inertias[k])) for k in range(5)])  # (44), (45)
@@ -209,9 +204,9 @@ def test_space_jacobian_written_out(chain):
 def test_euler_and_lagrange(chain):
     """(10), Kool's (1): d/dt ∂L/∂q̇ - ∂L/∂q is the joint force, L = T - V from the energies alone."""
     robot, q, v, a = chain
-    L = lambda q, v: cj.kinetic_energy(robot, q, v) - cj.potential_energy(robot, q)  # noqa: E731
+    L = lambda q, v: cj.kinetic_energy(robot, q, v) - cj.potential_energy(robot, q)
     # T is quadratic in v, so its derivative by v is a difference without error.
-    momentum = lambda q, v: (L(q, v + np.eye(5)) - L(q, v - np.eye(5))) / 2  # noqa: E731
+    momentum = lambda q, v: (L(q, v + np.eye(5)) - L(q, v - np.eye(5))) / 2
     change = rate(lambda t: momentum(q + t * v + t * t / 2 * a, v + t * a))
     by_q = rate(lambda t: L(q + t * np.eye(5), v))
     close(change - by_q, cj.inverse_dynamics(robot, q, v, a), 1e-9)
@@ -249,7 +244,7 @@ def test_kool(chain):
     """(2)-(10) on line vectors and inertias in the absolute frame, the latter moving with the links."""
     robot, q, v, a = chain
     robot = robot.with_gravity((0, 0, 0))
-    at = lambda t: (q + t * v + t * t / 2 * a, v + t * a)  # noqa: E731
+    at = lambda t: (q + t * v + t * t / 2 * a, v + t * a)
     last = robot.link_names[-1]
 
     def lines(q, v):

@@ -449,7 +449,7 @@ def test_json_nested_without_end():
 @pytest.mark.parametrize("source", [3, None, b"panda", ""])
 def test_what_is_neither_name_nor_file(source):
     expected = "expected the name of a bundled one, the path of a file, or the text of a URDF."
-    raises(CoadjointError, f"{source!r} is no robot; {expected}", lambda: cj.load(source))
+    raises(CoadjointError, f"{source!r} is not a robot; {expected}", lambda: cj.load(source))
 
 
 def test_json_of_an_impossible_robot_says_where(panda):

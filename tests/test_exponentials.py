@@ -21,6 +21,8 @@ def test_every_form_gives_the_pose(form, seed):
     for frame in robot.frame_names:
         path = cj.path_coordinates(robot, q, frame)
         if path.shape[-1] == 0 and form == "relative":
+            with pytest.raises(ModelError, match="does not move"):
+                cj.relative_screws(robot, frame)
             continue
         screws, home = SCREWS[form](robot, frame)
         f = cj.product_of_exponentials(screws, home, path, form)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from acceptance import load
 from coadjoint.geometry import flat_coordinates, flatness
 from coadjoint.geometry.flatness import bending
+from laws import derivative
+from models import body
 from random_robots import random_robot
-from test_cases import load
-from test_curvature import body
-from test_dynamics import derivative
 
 
 def test_cases_14_and_17_are_flat():
@@ -33,7 +33,7 @@ def test_others_are_not(number):
     assert not cj.is_flat(robot)
     report = flatness(robot)
     assert report.largest > 0.1
-    i, j, k, l = report.freedoms  # noqa: E741
+    i, j, k, l = report.freedoms
     assert abs(cj.curvature(robot, report.where)[i, j, k, l]) > 0
     assert str(report).startswith("not flat")
 
@@ -78,7 +78,7 @@ def test_bending_is_the_size_of_second_derivatives():
         return np.einsum("...lij,lpj->...lpi", poses[..., :3, :3], points) + poses[..., None, :3, 3]
 
     q = robot.random(rng)
-    first = lambda i: lambda p: derivative(robot, positions, p, np.eye(4)[i])  # noqa: E731
+    first = lambda i: lambda p: derivative(robot, positions, p, np.eye(4)[i])
     second = np.array([[derivative(robot, first(i), q, np.eye(4)[j]) for j in range(4)] for i in range(4)])
     expected = np.sqrt(np.einsum("lp,ijlpx->ij", weights, second**2))
     np.testing.assert_allclose(bending(robot, q), expected, atol=1e-7)

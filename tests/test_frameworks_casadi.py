@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from laws import relative
 from random_robots import ONE_SCREW, random_robot
-from test_dynamics import relative
 
 casadi = pytest.importorskip("casadi")
 

@@ -10,8 +10,8 @@ import pytest
 
 import coadjoint as cj
 from derivative_helpers import ROBOTS, complex_step
+from laws import relative
 from random_robots import ONE_SCREW, random_robot
-from test_dynamics import relative
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -105,7 +105,7 @@ def test_second_derivatives_of_a_free_base():
     q, v, a = state(robot, 5)
     f = made(cj.inverse_dynamics, robot)
     weights = np.random.default_rng(5).normal(size=robot.nv)
-    cost = lambda f: lambda q: weights @ f(q, v, a) ** 3  # noqa: E731
+    cost = lambda f: lambda q: weights @ f(q, v, a) ** 3
     expected = jax.jit(jax.hessian(cost(lambda *x: cj.inverse_dynamics(robot, *x))))(q)
     for outer in (jax.jacfwd, jax.jacrev):
         for inner in (jax.jacfwd, jax.jacrev):
@@ -192,7 +192,7 @@ def test_one_of_several_results_and_linear_functions():
     (back,) = jax.linear_transpose(along, v)((0.0, w))
     assert closest(back, w @ cj.jacobian(robot, q, "tip")) < 1e-12
     twice = jax.grad(lambda v: (jax.jvp(lambda q: f(q, v)[1], (q,), (v,))[1] ** 2).sum())
-    square = lambda v: ((cj.jacobian_rate(robot, q, v, "tip") @ v) ** 2).sum()  # noqa: E731
+    square = lambda v: ((cj.jacobian_rate(robot, q, v, "tip") @ v) ** 2).sum()
     differences = [(square(v + 1e-6 * e) - square(v - 1e-6 * e)) / 2e-6 for e in np.eye(robot.nv)]
     assert closest(twice(v), np.array(differences)) < 1e-7
 
@@ -326,7 +326,7 @@ def test_the_handler_refuses_what_does_not_fit():
 
     robot = cj.load("panda")
     name = _xla.target(program(cj.gravity_force, robot, None, (), {}), np.float64)
-    call = lambda x, *shape: jax.ffi.ffi_call(name, jax.ShapeDtypeStruct(shape, x.dtype))(x)  # noqa: E731
+    call = lambda x, *shape: jax.ffi.ffi_call(name, jax.ShapeDtypeStruct(shape, x.dtype))(x)
     assert closest(call(jnp.ones((3, 7)), 3, 7), cj.gravity_force(robot, np.ones((3, 7)))) < 1e-14
     for x, shape in (
         (jnp.ones((3, 7)), (2, 7)),

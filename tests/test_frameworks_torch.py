@@ -7,8 +7,8 @@ import pytest
 
 import coadjoint as cj
 from derivative_helpers import ROBOTS, complex_step
+from laws import relative
 from random_robots import ONE_SCREW, random_robot
-from test_dynamics import relative
 
 torch = pytest.importorskip("torch")
 pytestmark = [

@@ -158,6 +158,7 @@ def test_before_and_after_counterweights(here):
     result = counterweights(cj.load("planar3r"), box=[[-0.6, 0, 0], [0, 0, 0]])
     draw_balance("balance.html", result)
     text = (here / "balance.html").read_text(encoding="utf-8")
+    assert result.weights
     for weight in result.weights:
         assert str(weight) in text
     with pytest.raises(CoadjointError, match="figures end in"):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+import acceptance
 import coadjoint as cj
 from coadjoint import Constraint
 from coadjoint.constraints.complementarity import complementarity
 from coadjoint.lie import se3, so3
 from coadjoint.robot.zoo.textbook import planar_nr
 from random_robots import random_robot
-
-CASES = Path(__file__).parents[1].parent / "shared" / "cases"
 
 
 def rows(rng: np.random.Generator, m: int, nv: int) -> tuple[np.ndarray, Constraint]:
@@ -28,14 +25,11 @@ def rows(rng: np.random.Generator, m: int, nv: int) -> tuple[np.ndarray, Constra
 @pytest.mark.parametrize("unilateral", [False, True])
 @pytest.mark.native
 def test_case_22_the_bouncing_arm(unilateral):
-    path = CASES / "22_impact_bouncing_arm.json"
-    if not path.exists():
-        pytest.skip("case 22 is not at hand")
-    case = json.loads(path.read_text(encoding="utf-8"))
-    m, given = case["model"], case["inputs"]
+    case = acceptance.read(22)
+    given = case["inputs"]
     tip = np.eye(4)
     tip[:3, 3] = given["tip_home"]
-    robot = cj.Robot.from_screws(m["A"], m["M"], m["mass"], m["inertia"], m["parent"], tip=tip, gravity=m["gravity"])
+    robot = acceptance.robot(case["model"], tip=tip)
     floor = Constraint.point(robot, "tip", "y")
     q, v = np.array(given["q"]), np.array(given["qd_minus"])
     np.testing.assert_allclose(floor.jacobian(robot, q), given["A"], rtol=1e-11, atol=1e-11)

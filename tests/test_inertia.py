@@ -133,7 +133,7 @@ def test_violations_are_exactly_those_of_the_pseudo_inertia():
 
 
 def test_violations_say_what_and_by_how_much():
-    about = lambda *moments: np.diag(moments).astype(float)  # noqa: E731
+    about = lambda *moments: np.diag(moments).astype(float)
     (text,) = inertia.violations(inertia.from_body(1.0, [0.1, 0.2, 0.3], about(1, 1, 3)))
     assert "1, 1 and 3" in text
     assert "exceeds the sum of the others by 1" in text

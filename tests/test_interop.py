@@ -81,7 +81,7 @@ def assert_agrees_with_pinocchio(pin, robot: cj.Robot, model, states: int = STAT
         rows["poses"].append([data.oMf[f].homogeneous for f in named.values()])
         rows["jacobians"].append([pin.getFrameJacobian(model, data, f, pin.LOCAL).copy() for f in chosen.values()])
     theirs = {key: np.array(value) for key, value in rows.items()}
-    back = lambda y: to_pin.v_from_pinocchio(robot, model, y)  # noqa: E731
+    back = lambda y: to_pin.v_from_pinocchio(robot, model, y)
     M = P.T @ theirs["mass"] @ P
     assert_close(cj.inverse_dynamics(robot, q, v, a), back(theirs["inverse"]), "inverse dynamics")
     assert_close(cj.bias_force(robot, q, v), back(theirs["bias"]), "bias force")
@@ -311,7 +311,7 @@ def test_mimic_joints_in_pinocchio(pin):
         again = to_pin.from_pinocchio(model)
         assert {again.links[i].joint.name for i in again.mimics} == {robot.links[i].joint.name for i in robot.mimics}
         assert_agrees_with_pinocchio(pin, again, model, states=20)
-    assert written >= 3
+    assert 3 <= written < 6  # both happen
 
 
 def ancestors(robot: cj.Robot, i: int) -> list[int]:
@@ -333,7 +333,7 @@ def test_helical_followers_are_not_given_to_pinocchio(pin):
 
 def test_order_is_depth_first(pin):
     """Pinocchio's mass matrix is wrong for other orders, so joints go there depth-first, and coordinates move."""
-    hinge = lambda name: cj.Joint.revolute((0, 1, 0), name=name)  # noqa: E731
+    hinge = lambda name: cj.Joint.revolute((0, 1, 0), name=name)
     parts = [("a", "base"), ("b", "base"), ("aa", "a"), ("bb", "b"), ("aaa", "aa")]
     links = [
         cj.Link.solid(n, p, hinge(f"j{n}"), random_pose(np.random.default_rng(k)), mass=1, inertia=0.1)
@@ -448,7 +448,7 @@ def test_velocity_is_the_rate_of_mujocos_coordinates(mujoco):
     rng = np.random.default_rng(2)
     q, (v, a) = robot.random(rng), rng.normal(size=(2, robot.nv))
     h = 1e-5
-    at = lambda t: (robot.integrate(q, t * v + 0.5 * t * t * a), v + t * a)  # noqa: E731  # exact to second order in t
+    at = lambda t: (robot.integrate(q, t * v + 0.5 * t * t * a), v + t * a)  # exact to second order in t
     ahead, behind = (to_mj.q_to_mujoco(robot, model, at(t)[0]) for t in (h, -h))
     rate = np.empty(model.nv)
     mujoco.mj_differentiatePos(model, rate, 2 * h, behind, ahead)

@@ -118,11 +118,11 @@ def test_native_is_as_written(monkeypatch):
 
 @pytest.mark.native
 def test_steps_run_in_the_kernel(monkeypatch):
-    from coadjoint.kernel.runtime.native import _General
+    from coadjoint.kernel.runtime.function import CompiledFunction
 
     calls = []
-    repeat = _General.repeat
-    monkeypatch.setattr(_General, "repeat", lambda self, *args: calls.append(args[2]) or repeat(self, *args))
+    repeat = CompiledFunction.repeat
+    monkeypatch.setattr(CompiledFunction, "repeat", lambda self, *args: calls.append(args[2]) or repeat(self, *args))
     robot = cj.load("ur5e")
     cj.inverse_kinematics(robot, cj.pose(robot, robot.random(6, 3000), "tip"), "tip", starts=1)
     assert calls[:3] == [8, 4, 4]
@@ -201,9 +201,11 @@ def test_frames_that_nothing_moves(native):
 def test_what_arrives_is_kept_whatever_the_weights_say():
     """By small weights an angle may seem small: a start that failed may cost less than the one that arrived."""
     from coadjoint.kinematics.inverse import _Solver
+    from coadjoint.robot.family import Family
 
     robot = cj.load("planar2r")
-    solver = _Solver(robot, [cj.Target("tip", np.zeros((1, 3))).checked(robot)], np.zeros((1, 3)), np.zeros((1, 2)), 1e-9, None)
+    target, family = cj.Target("tip", np.zeros((1, 3))).checked(robot), Family(robot, None)
+    solver = _Solver(family, [target], np.zeros((1, 3)), np.zeros((1, 2)), 1e-9, None)
     one = np.array([0])
     for q, cost, worst in ((1.0, 1e-19, 1e-12), (2.0, 1e-18, 1e-18), (3.0, np.nan, np.nan), (4.0, 1.0, 1.0)):
         solver._keep(one, np.full((1, 2), q), np.array([cost]), np.array([worst]))

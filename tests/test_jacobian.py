@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import coadjoint as cj
+import laws
 from coadjoint.errors import CoadjointError
 from coadjoint.lie import se3
 from random_robots import ALL_KINDS, MOVING, random_joint, random_robot
 
 REFERENCES = ("body", "space", "world")
-WEIGHTS = ((1, 8 / 5), (2, -2 / 5), (3, 8 / 105), (4, -1 / 140))
+derivative = partial(laws.derivative, h=2e-3)
 
 
-def derivative(robot, fn, q, v, h=2e-3):
-    """d/dt fn(q ⊕ t v) at 0, by central differences of eighth order; good to about 1e-12."""
-    step = lambda k: fn(robot.integrate(q, k * h * v)) - fn(robot.integrate(q, -k * h * v))  # noqa: E731
-    return sum(w * step(k) for k, w in WEIGHTS) / (2 * h)
+def assert_close(found, expected, tolerance=1e-10):
+    laws.close(found, expected, tolerance)
 
 
 def twist(T, rate, reference):
@@ -27,10 +28,6 @@ def twist(T, rate, reference):
     if reference == "space":
         return se3.vee(rate @ se3.inverse(T))
     return np.concatenate([se3.vee(rate @ se3.inverse(T))[..., :3], rate[..., :3, 3]], axis=-1)
-
-
-def assert_close(found, expected, tolerance=1e-10):
-    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(1.0, np.abs(expected).max()))
 
 
 @pytest.fixture(params=range(6))

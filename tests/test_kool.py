@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coadjoint as cj
+from acceptance import load
 from coadjoint.dynamics import kool
 from coadjoint.errors import ModelError
 from coadjoint.lie import se3
+from laws import derivative
 from random_robots import ONE_SCREW, random_robot, random_velocity
-from test_cases import load
-from test_dynamics import derivative
 
 
 @pytest.mark.parametrize("way", ["as written", pytest.param("native", marks=pytest.mark.native)])
@@ -40,15 +40,15 @@ def test_lines_give_what_the_recursion_gives(seed, mimic):
     robot = random_robot(rng, 6, (*ONE_SCREW, "fixed"), shuffle=True, mimic=mimic, armature=True)
     q = robot.random(rng, 2)
     v, a = random_velocity(robot, rng, (2, 2))
-    close = lambda x, y, tol: np.testing.assert_allclose(x, y, rtol=0, atol=tol * max(1, np.max(np.abs(y))))  # noqa: E731
+    close = lambda x, y, tol: np.testing.assert_allclose(x, y, rtol=0, atol=tol * max(1, np.max(np.abs(y))))
     close(kool.inverse_dynamics_by_lines(robot, q, v, a), cj.inverse_dynamics(robot, q, v, a), 1e-12)
     close(kool.generalized_momentum(robot, q, v), np.einsum("zij,zj->zi", cj.mass_matrix(robot, q), v), 1e-12)
-    energy = lambda x: cj.kinetic_energy(robot, x, v)  # noqa: E731
+    energy = lambda x: cj.kinetic_energy(robot, x, v)
     slopes = np.stack([derivative(robot, energy, q, np.broadcast_to(e, v.shape)) for e in np.eye(robot.nv)], -1)
     close(kool.kinetic_energy_gradient(robot, q, v), slopes, 1e-7)
     # Lagrange's equations (1): τ = dp/dt - ∂E/∂q, without gravity
     weightless = robot.with_gravity((0, 0, 0))
-    along = lambda s: kool.generalized_momentum(robot, q + s * v + s * s / 2 * a, v + s * a)  # noqa: E731
+    along = lambda s: kool.generalized_momentum(robot, q + s * v + s * s / 2 * a, v + s * a)
     h = 1e-3
     rate = (8 * (along(h) - along(-h)) - (along(2 * h) - along(-2 * h))) / (12 * h)
     close(rate - slopes, cj.inverse_dynamics(weightless, q, v, a), 1e-6)

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from acceptance import check, load
 from coadjoint.dynamics import lagrangian
 from coadjoint.dynamics.factorisation import body_factors, link_transformation, space_factors
+from laws import COORDINATES, central, relative
 from random_robots import ONE_SCREW, random_robot
-from test_cases import check, load
-from test_christoffel import COORDINATES
-from test_dynamics import relative
 
 
 @pytest.fixture(params=range(9))
@@ -104,13 +103,6 @@ def chain():
     return A, robot.random(rng), rng.normal(size=6)
 
 
-def central(fn, x, k, h=1e-3):
-    """∂fn/∂x_k by central differences of eighth order."""
-    weights = ((1, 8 / 5), (2, -2 / 5), (3, 8 / 105), (4, -1 / 140))
-    e = np.eye(len(x))[k] * h
-    return sum(w * (fn(x + n * e) - fn(x - n * e)) for n, w in weights) / (2 * h)
-
-
 def test_proposition_1(chain):
     A, x, B = chain
     for i, j, k in [(1, 4, 2), (1, 4, 1), (1, 4, 4), (0, 5, 3), (2, 4, 1), (2, 4, 5), (4, 2, 3)]:
@@ -120,9 +112,9 @@ def test_proposition_1(chain):
 
 def test_proposition_2(chain):
     A, x, B = chain
-    for i, j, k, l in [(1, 4, 2, 3), (1, 4, 3, 2), (0, 5, 4, 1), (1, 4, 2, 2), (2, 4, 1, 3), (1, 3, 2, 4), (1, 4, 1, 4)]:  # noqa: E741
+    for i, j, k, l in [(1, 4, 2, 3), (1, 4, 3, 2), (0, 5, 4, 1), (1, 4, 2, 2), (2, 4, 1, 3), (1, 3, 2, 4), (1, 4, 1, 4)]:
         found = lagrangian.adjoint_second_derivative(A, x, i, j, k, l, B)
-        first = lambda y: lagrangian.adjoint_derivative(A, y, i, j, k, B)  # noqa: B023, E731
+        first = lambda y: lagrangian.adjoint_derivative(A, y, i, j, k, B)  # noqa: B023
         np.testing.assert_allclose(found, central(first, x, l), atol=1e-10)
 
 

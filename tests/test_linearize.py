@@ -6,9 +6,8 @@ from scipy.integrate import solve_ivp
 
 import coadjoint as cj
 from derivative_helpers import ROBOTS
+from laws import relative, state
 from random_robots import ONE_SCREW, random_robot
-from test_derivatives import state
-from test_dynamics import relative
 
 
 def flow(robot, q, v, tau, time):

@@ -9,20 +9,11 @@ import coadjoint as cj
 from coadjoint import geometry
 from coadjoint.dynamics.lagrangian import adjoint, adjoint_derivative, adjoint_second_derivative
 from coadjoint.lie import inertia, se3
+from laws import rate, relative
 from random_robots import ONE_SCREW, random_robot
 
 HOLDS, FAILS = 1e-9, 1e-2
-WEIGHTS = ((1, 8 / 5), (2, -2 / 5), (3, 8 / 105), (4, -1 / 140))
 N = 4
-
-
-def relative(x, y):
-    return np.max(np.abs(np.asarray(x) - y)) / np.max(np.abs(y))
-
-
-def rate(fn, h=2e-3):
-    """d/dt fn(t) at 0 by central differences of eighth order."""
-    return sum(w * (fn(k * h) - fn(-k * h)) for k, w in WEIGHTS) / (2 * h)
 
 
 class Chain:
@@ -62,11 +53,11 @@ def two():
 def test_second_derivative_54(chain):
     """The inner bracket is with the joint nearer the base; (54) and the review's (42) print the two conditions exchanged."""
     A, q, B, i, j = chain.A, chain.q, chain.B, 0, 3
-    for k, l in ((1, 2), (2, 1)):  # noqa: E741
+    for k, l in ((1, 2), (2, 1)):
         e = np.eye(N)[l]
         true = rate(lambda t, e=e, k=k: adjoint_derivative(A, q + t * e, i, j, k, B))
-        inner = lambda x, y: chain.Ad(x, y - 1, se3.ad_act(chain.Ad(i, x - 1, B), A[x]))  # noqa: E731
-        written = lambda x, y, inner=inner: chain.Ad(y, j, se3.ad_act(inner(x, y), A[y]))  # noqa: E731
+        inner = lambda x, y: chain.Ad(x, y - 1, se3.ad_act(chain.Ad(i, x - 1, B), A[x]))
+        written = lambda x, y, inner=inner: chain.Ad(y, j, se3.ad_act(inner(x, y), A[y]))
         assert relative(written(min(k, l), max(k, l)), true) < HOLDS
         assert relative(written(max(k, l), min(k, l)), true) > FAILS
         assert relative(adjoint_second_derivative(A, q, i, j, k, l, B), true) < HOLDS
@@ -122,7 +113,7 @@ def test_christoffel_symbols_of_brockett_stokes_and_park(chain, printed, holds):
     G = np.zeros((N, N, N))
     for p in range(N):
         a = [chain.Ad(x + 1, p, chain.A[x]) for x in range(p + 1)]
-        t = lambda x, y, z, a=a, p=p: se3.ad_act(a[x], a[y]) @ chain.D[p] @ a[z]  # noqa: E731
+        t = lambda x, y, z, a=a, p=p: se3.ad_act(a[x], a[y]) @ chain.D[p] @ a[z]
         for i, j, k in np.ndindex(p + 1, p + 1, p + 1):
             n, m = min(i, j), max(i, j)
             G[i, j, k] += 0.5 * (t(k, j, i) + t(k, i, j) + t(k if printed else n, m, k))

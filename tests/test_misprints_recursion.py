@@ -11,19 +11,10 @@ from scipy.linalg import expm
 
 import coadjoint as cj
 from coadjoint.lie import inertia, se3, so3
+from laws import rate, relative
 from random_robots import ONE_SCREW, random_inertia, random_pose, random_robot
 
 HOLDS, FAILS = 1e-9, 1e-2
-WEIGHTS = ((1, 8 / 5), (2, -2 / 5), (3, 8 / 105), (4, -1 / 140))
-
-
-def relative(x, y):
-    return np.max(np.abs(np.asarray(x) - y)) / np.max(np.abs(y))
-
-
-def rate(fn, h=2e-3):
-    """d/dt fn(t) at 0 by central differences of eighth order."""
-    return sum(w * (fn(k * h) - fn(-k * h)) for k, w in WEIGHTS) / (2 * h)
 
 
 @pytest.fixture(scope="module")
@@ -96,12 +87,12 @@ def test_the_recursion_as_printed_fails(chain, lagrange, equation):
 def test_moment_equation_82_83():
     """Of J V̇ - ad*_V (J V) the moment has -m[ω][r]²ω, which is m[r][ω]²r; printed is +m[ω][r]²ω."""
     rng = np.random.default_rng(2)
-    m, com, I = random_inertia(rng)  # noqa: E741
+    m, com, I = random_inertia(rng)
     w, v, dw, dv = rng.normal(size=(4, 3))
     W, Vh, r = so3.hat(w), so3.hat(v), so3.hat(com)
     J, V, A = inertia.spatial(inertia.from_body(m, com, I)), np.concatenate([w, v]), np.concatenate([dw, dv])
     moment = (J @ A - se3.ad_dual_act(V, J @ V))[:3]
-    written = lambda sign: (  # noqa: E731
+    written = lambda sign: (
         I @ dw - m * r @ r @ dw + m * r @ dv + W @ I @ w + sign * m * W @ r @ r @ w + m * W @ r @ v + m * Vh @ W @ com
     )
     assert relative(written(-1), moment) < HOLDS
@@ -165,7 +156,7 @@ def test_jacobian_of_altafini_4(chain):
     robot, q, *_ = chain
     A, home = cj.space_screws(robot, "tip")
     B, _ = cj.body_screws(robot, "tip")
-    columns = lambda xi: [se3.Ad_inv_act(home @ exponentials(B, q, i, 5), xi[i]) for i in range(5)]  # noqa: E731
+    columns = lambda xi: [se3.Ad_inv_act(home @ exponentials(B, q, i, 5), xi[i]) for i in range(5)]
     J = cj.jacobian(robot, q, "tip").T
     assert relative(columns(A), J) < HOLDS
     assert relative(columns(B), J) > FAILS
@@ -187,7 +178,7 @@ def test_velocity_of_brockett_stokes_and_park_6(chain):
     A, home = cj.space_screws(robot, "tip")
     P = [exponentials(A, q, k + 1, 5) for k in range(5)]
     twist = cj.jacobian(robot, q, "tip") @ v
-    velocity = lambda act: se3.Ad_inv_act(home, sum(act(P[k], A[k]) * v[k] for k in range(5)))  # noqa: E731
+    velocity = lambda act: se3.Ad_inv_act(home, sum(act(P[k], A[k]) * v[k] for k in range(5)))
     assert relative(velocity(se3.Ad_inv_act), twist) < HOLDS
     assert relative(velocity(se3.Ad_act), twist) > FAILS
 
@@ -244,11 +235,11 @@ def test_spatial_inertia_21_is_only_semidefinite():
 def test_generalised_inertia_of_zefran_and_bullo():
     """M_B at a frame B off the centre of mass has R I Rᵀ - m d̂² where -d̂² is printed (in their order (v, ω))."""
     rng = np.random.default_rng(4)
-    m, _, I = random_inertia(rng)  # noqa: E741
+    m, _, I = random_inertia(rng)
     T = random_pose(rng)  # the frame of the centre of mass in B
     R, d = T[:3, :3], so3.hat(T[:3, 3])
     J = inertia.spatial(inertia.transform(T, inertia.from_body(m, np.zeros(3), I)))
-    written = lambda mass: np.block([[m * np.eye(3), -m * d], [m * d, R @ I @ R.T - mass * d @ d]])  # noqa: E731
+    written = lambda mass: np.block([[m * np.eye(3), -m * d], [m * d, R @ I @ R.T - mass * d @ d]])
     exchanged = np.roll(J, (3, 3), axis=(0, 1))
     assert relative(written(m), exchanged) < HOLDS
     assert relative(written(1.0), exchanged) > FAILS
@@ -257,11 +248,11 @@ def test_generalised_inertia_of_zefran_and_bullo():
 def test_trace_form_2_7_of_brockett_stokes_and_park():
     """With J = √det(I) I⁻¹ the energy exceeds the true one by exactly that of rotation; with √(det(I)/2) I⁻¹ it does not."""
     rng = np.random.default_rng(5)
-    m, I = 1.7, np.diag([0.3, 0.5, 0.6])  # noqa: E741
+    m, I = 1.7, np.diag([0.3, 0.5, 0.6])
     V = rng.normal(size=6)
     X, M = se3.hat(V), np.diag([0, 0, 0, m])
-    J = lambda det: np.block([[np.sqrt(det) * np.linalg.inv(I), np.zeros((3, 1))], [np.zeros((1, 4))]])  # noqa: E731
-    energy = lambda J: 0.5 * (np.trace(X @ M @ X.T) + np.trace(J @ X @ J @ X.T))  # noqa: E731
+    J = lambda det: np.block([[np.sqrt(det) * np.linalg.inv(I), np.zeros((3, 1))], [np.zeros((1, 4))]])
+    energy = lambda J: 0.5 * (np.trace(X @ M @ X.T) + np.trace(J @ X @ J @ X.T))
     true, rotation = 0.5 * m * V[3:] @ V[3:] + 0.5 * V[:3] @ I @ V[:3], 0.5 * V[:3] @ I @ V[:3]
     assert relative(inertia.kinetic_energy(inertia.from_body(m, np.zeros(3), I), V), true) < HOLDS
     assert relative(energy(J(np.linalg.det(I) / 2)), true) < HOLDS
@@ -299,7 +290,7 @@ def test_sign_of_the_potential_58_59(chain, sign, holds):
     """U = -Σ m ⟨g, f r⟩ for g that points down, as gravity does: what is let go falls. (59) holds for k up to n."""
     g = np.array([0, 0, -9.81])
     lift = cj.Robot("lift", [cj.Link.solid("load", "base", cj.Joint.prismatic((0, 0, 1)), mass=2.0)], gravity=g)
-    energy = lambda q: sign * 2.0 * g @ cj.pose(lift, q, "load")[:3, 3]  # noqa: E731
+    energy = lambda q: sign * 2.0 * g @ cj.pose(lift, q, "load")[:3, 3]
     falls = -rate(lambda t: energy([t])) / 2.0
     assert (abs(falls + 9.81) < HOLDS) == holds
     assert (abs(energy([1.0]) - cj.potential_energy(lift, [1.0])) < HOLDS) == holds
@@ -324,13 +315,13 @@ def test_matrix_form_of_the_motion_of_a_body_of_brockett_stokes_and_park():
     M = diag(0, 0, 0, m), Ī = diag(1, 1, 1, 0), J = √(det I / 2) I⁻¹; printed without -V² M, with V transposed and Ī on the other side.
     """
     rng = np.random.default_rng(8)
-    mass, _, I = random_inertia(rng)  # noqa: E741
+    mass, _, I = random_inertia(rng)
     body = cj.Robot("body", [cj.Link.solid("body", "base", cj.Joint.free(), mass=mass, inertia=I)], gravity=(0, 0, 0))
     twist = rng.normal(size=6)
     V, Vdot = se3.hat(twist), se3.hat(cj.forward_dynamics(body, body.neutral(), twist, np.zeros(6)))
     M, ones, J = np.diag([0, 0, 0, mass]), np.diag([1.0, 1, 1, 0]), np.zeros((4, 4))
     J[:3, :3] = np.sqrt(np.linalg.det(I) / 2) * np.linalg.inv(I)
-    bracket = lambda X, Y: X @ Y - Y @ X  # noqa: E731
+    bracket = lambda X, Y: X @ Y - Y @ X
     left = Vdot @ M + J @ Vdot @ J
     assert relative(left, -V @ V @ M + bracket(J @ V @ J, V) @ ones) < HOLDS
     assert relative(left, ones.T @ bracket(J @ V @ J, V.T)) > FAILS

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from acceptance import load
 from coadjoint import redundancy as rd
 from coadjoint.geometry import flat_coordinates
 from coadjoint.lie import se3
+from laws import close, derivative
 from redundant_robots import PLANAR, balanced_3r, case_24, ppr_with_rotor, pprr, with_wheels
-from test_cases import load
-from test_dynamics import derivative
-from test_lift import close
 
 
 def spectral_root(M):
@@ -29,7 +28,7 @@ def test_the_factor_9_to_11_is_not_a_jacobian():
     q = np.array([0.4, 0.3])
     N = spectral_root(cj.mass_matrix(robot, q))
     close(N.T @ N, cj.mass_matrix(robot, q), 1e-13)
-    slope = lambda root: np.moveaxis(derivative(robot, root, np.tile(q, (2, 1)), np.eye(2), h=1e-2), 0, -1)  # noqa: E731
+    slope = lambda root: np.moveaxis(derivative(robot, root, np.tile(q, (2, 1)), np.eye(2), h=1e-2), 0, -1)
     printed = slope(lambda x: spectral_root(cj.mass_matrix(robot, x)))
     assert np.max(np.abs(printed - printed.swapaxes(1, 2))) > 0.1
     corrected = slope(lambda x: flat_coordinates(robot, x)[1])

@@ -29,10 +29,26 @@ GRAPH = random_graph(3, 120, shapes=((4,), (2, 3), ()), out=((5,), (2, 2), ()), 
 CORES = GRAPH.input_shapes
 
 
+class Called:
+    """A compiled function that is called as users call it: by its built-in function."""
+
+    def __init__(self, f):
+        self.f, self.call = f, f.call
+
+    def __call__(self, *arrays, **named):
+        return self.call(*arrays, **named)
+
+    def __getattr__(self, name):
+        return getattr(self.f, name)
+
+    def __repr__(self):
+        return repr(self.f)
+
+
 @pytest.fixture(scope="module")
 def f():
     os.environ["COADJOINT_NATIVE"] = "1"
-    return build(GRAPH)
+    return Called(build(GRAPH))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +57,7 @@ def single():
     os.environ["COADJOINT_NATIVE"] = "1"
     make = Maker((3,), (3,))
     two = make.const(2.0)
-    return build(make.graph([make("add", make("mul", two, a), b) for a, b in zip(*make.inputs, strict=True)], name="line"))
+    return Called(build(make.graph([make("add", make("mul", two, a), b) for a, b in zip(*make.inputs, strict=True)], name="line")))
 
 
 def sample(*batches, seed=0, dtype=float):
@@ -191,7 +207,7 @@ def test_wrong_input_says_what_is_expected(f, single):
         f(a, b, c, y=c)
     with pytest.raises(TypeError, match="unexpected or repeated argument 'x0'"):
         f(a, b, c, x0=a)
-    with pytest.raises(CoadjointError, match="threads is 0; expected 1 or more"):
+    with pytest.raises(CoadjointError, match="threads is 0; expected a whole number, 1 or more"):
         f(a, b, c, threads=0)
     x = np.zeros((4, 3))
     read_only = np.zeros((4, 3))
@@ -212,11 +228,11 @@ def test_fast_and_general_way_agree_to_the_bit(f, monkeypatch):
     """The checks in machine code and in Python lead to the same numbers; without the former all still works."""
     inputs = sample((50,), (50,), ())
     fast = f.call(*inputs)
-    for got, expected in zip(f.general.compute(*inputs), fast, strict=True):
+    for got, expected in zip(f.compute(*inputs), fast, strict=True):
         assert np.array_equal(got, expected)
     monkeypatch.setattr(builtin, "direct", lambda: False)
     plain = build(GRAPH)
-    assert plain.call is plain.general
+    assert plain.call is plain
     for got, expected in zip(plain(*inputs), fast, strict=True):
         assert np.array_equal(got, expected)
 
@@ -224,7 +240,7 @@ def test_fast_and_general_way_agree_to_the_bit(f, monkeypatch):
 def test_keywords_in_machine_code():
     """It knows `out` and `threads=1` in any order, and None for either; the rest goes the general way."""
     seen = []
-    f = build(GRAPH, slow=lambda *arrays, **named: seen.append(named))
+    f = build(GRAPH, otherwise=lambda *arrays, **named: seen.append(named))
     inputs = sample((9,), (9,), (9,))
     outs = tuple(np.empty((9, *core)) for core in GRAPH.output_shapes)
     for named in ({"threads": 1}, {"threads": None}, {"out": None}, {"out": None, "threads": 1}, {"threads": None, "out": None}):
@@ -260,14 +276,14 @@ def test_slow_gets_what_the_fast_way_does_not_know():
         seen.append((arrays, named))
         return "slow"
 
-    f = build(GRAPH, slow=slow)
+    f = build(GRAPH, otherwise=slow)
     a, b, c = sample((3,), (3,), (3,))
     agree(f.call(a, b, c), [a, b, c])
     assert not seen
     assert f.call(a, b, 1.0) == "slow"
     assert f.call(a.tolist(), b, c, out=None) == "slow"
     assert seen[1] == ((a.tolist(), b, c), {"out": None})
-    agree(f.general.compute(a, b, c), [a, b, c])
+    agree(f.compute(a, b, c), [a, b, c])
 
 
 def test_it_looks_like_a_function(f):
@@ -292,7 +308,7 @@ def test_references_are_counted(single):
 def test_code_is_freed_with_its_last_function():
     make = Maker((2,))
     f = build(make.graph([make("add", *make.inputs[0])]))
-    call, code = f.call, weakref.ref(f.general.code)
+    call, code = f.call, weakref.ref(f.kernel.code)
     del f
     gc.collect()
     assert call(np.ones(2)) == [2.0]  # a built-in function keeps its code
@@ -310,8 +326,8 @@ def test_llvm_loads_what_we_do_not_link(monkeypatch):
     graph = random_graph(8, 2600, ops=SMOOTH)
     description, payload = native.compile_graph(graph, "float64")
     assert description["how"] == {"kind": "object"}
-    kernel = native._Kernel(description, payload)
-    f = native.NativeFunction(kernel.code, kernel.signature)
+    kernel = native.Kernel(description, payload)
+    f = native.CompiledFunction(kernel)
     code = weakref.ref(kernel.code)
     x = [np.random.default_rng(0).uniform(-1, 1, (50, *shape)) for shape in graph.input_shapes]
     for got, expected in zip(f.call(*x), evaluate(graph, *x), strict=True):
@@ -334,9 +350,15 @@ def test_parts_of_a_shared_batch_cover_it():
     for n in (1, 7, 64, 65, 1000):
         for count in (1, 2, 3, 8):
             parts = []
-            threads.share(lambda start, stop, parts=parts: parts.append((start, stop)) or 0, n, count, 8)
+
+            def work(start, stop, parts=parts):
+                parts.append((start, stop))
+                yield 0
+
+            assert threads.share(work, threads.split(n, count, 8, 100), count) == 0
             assert [k for start, stop in sorted(parts) for k in range(start, stop)] == list(range(n))
             assert all(start % 8 == 0 for start, _ in parts)
+            assert all(stop - start < 100 + 16 for start, stop in parts)
 
 
 def test_many_threads_call_and_compile_at_once():

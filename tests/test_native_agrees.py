@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from functions import FUNCTIONS
+from laws import fresh, relative
 from random_robots import random_robot
-from test_dynamics import relative
-from test_frameworks import FUNCTIONS
 
 pytestmark = pytest.mark.native
 
@@ -18,11 +18,6 @@ def both(monkeypatch, fn):
     native = fn()
     monkeypatch.setenv("COADJOINT_NATIVE", "0")
     return native, fn()
-
-
-def fresh(robot):
-    """The same robot without what was compiled for it."""
-    return cj.Robot(robot.name, robot.links, robot.frames, robot.gravity, robot.base, robot.notes)
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ("integrate", "difference")])

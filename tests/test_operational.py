@@ -8,8 +8,8 @@ import pytest
 import coadjoint as cj
 from coadjoint import redundancy as rd
 from coadjoint.errors import CoadjointError
-from test_dynamics import derivative
-from test_lift import close, redundant
+from laws import close, derivative
+from redundant_robots import redundant
 
 POSITION, TURN = rd.Task("tip", (3, 4, 5)), rd.Task("tip", (0, 1, 2))
 
@@ -29,7 +29,7 @@ def test_equations_of_motion_in_the_task(panda):
     left = np.einsum("zij,zj->zi", space.inertia, X) + space.coriolis + space.gravity
     close(left, np.einsum("zji,zj->zi", L, tau), 1e-11)
     a = cj.forward_dynamics(robot, q, v, tau)
-    twist = lambda s: np.einsum("zij,zj->zi", cj.jacobian(robot, q + s * v + s * s / 2 * a, "tip"), v + s * a)  # noqa: E731
+    twist = lambda s: np.einsum("zij,zj->zi", cj.jacobian(robot, q + s * v + s * s / 2 * a, "tip"), v + s * a)
     h = 2e-4
     close((8 * (twist(h) - twist(-h)) - (twist(2 * h) - twist(-2 * h))) / (12 * h), X, 1e-8)
 

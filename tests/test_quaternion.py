@@ -99,7 +99,7 @@ def test_log_at_half_a_turn_is_the_axis_as_it_stands():
 @shapes
 def test_rate_is_the_derivative_along_a_body_angular_velocity(shape):
     q, w = unit(shape), h.normal(shape, 3, seed=1)
-    path = lambda t: quaternion.multiply(q, quaternion.exp(t * w))  # noqa: E731
+    path = lambda t: quaternion.multiply(q, quaternion.exp(t * w))
     rate = quaternion.rate(q, w)
     np.testing.assert_allclose(rate, h.differences(path, np.zeros(()), step=1e-3), atol=1e-11)
     half = 0.5 * np.concatenate([w, np.zeros((*shape, 1))], axis=-1)

@@ -100,11 +100,13 @@ def ran(tmp_path_factory):
     return run
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("page", PAGES)
 def test_python_runs_and_draws(page, ran):
     assert (ran(page) / "torques.png").stat().st_size > 5_000
 
 
+@pytest.mark.native
 def test_the_tutorial_command_takes_what_the_tutorial_made(ran, monkeypatch, capsys):
     """The URDF and the table of getting-started, given to the command that it shows."""
     from coadjoint.cli import main

@@ -13,8 +13,8 @@ from coadjoint.cli import main
 from coadjoint.errors import CoadjointError
 from coadjoint.geometry import inner_product
 from coadjoint.redundancy.conditions import regular_configurations
-from redundant_robots import PLANAR, balanced_3r, case_24, panda_circle, ppr_with_rotor, pprr, with_wheels
-from test_lift import close, redundant
+from laws import close
+from redundant_robots import PLANAR, balanced_3r, case_24, panda_circle, ppr_with_rotor, pprr, redundant, with_wheels
 
 # --- the counterexamples of Altafini's claims, and the example for them
 
@@ -47,7 +47,7 @@ def test_counterexample_flat_robots_drift():
     assert np.max(track.error) < 1e-12
     assert np.max(np.abs(track.drift)) > 0.01
     # By hand, without the library's following: many small steps of dq = L dx, and Stokes: a tenth of the circle drifts less.
-    J = lambda x: cj.jacobian(robot, x, "tip", "world")[[3, 4]]  # noqa: E731
+    J = lambda x: cj.jacobian(robot, x, "tip", "world")[[3, 4]]
     M = cj.mass_matrix(robot, q)
     x, n = q, 4000
     for k in range(n):
@@ -119,7 +119,7 @@ def test_oneills_formula(base):
     assert not report.lift.repeatable
     inertia = cj.effective_inertia(robot, q, "body", rows)
     mass = inertia[-1, -1] if base == "free" else 1.0
-    I = inertia[:3, :3]  # noqa: E741
+    I = inertia[:3, :3]
     below = cj.Robot("body", [cj.Link.solid("body", "base", getattr(cj.Joint, base)(), mass=mass, inertia=I)], gravity=(0, 0, 0))
     at = q[: below.nq]
     close(cj.mass_matrix(below, at), inertia, 1e-12)
@@ -141,7 +141,7 @@ def test_no_flat_robot_with_an_integrable_lift_onto_se3():
     rng = np.random.default_rng(0)
     for _ in range(20):
         A = rng.normal(size=(3, 3))
-        I = np.diag(np.sort(rng.uniform(1.0, 1.9, 3)))  # noqa: E741
+        I = np.diag(np.sort(rng.uniform(1.0, 1.9, 3)))
         robot = cj.Robot("b", [cj.Link.solid("b", "base", cj.Joint.free(), mass=rng.uniform(0.5, 2), com=0.1 * A[0], inertia=I)])
         assert np.max(np.abs(cj.curvature(robot.with_gravity((0, 0, 0)), robot.random(rng)))) > 1e-3
 
@@ -250,7 +250,7 @@ def test_the_drift_by_another_integrator(tracks):
     h = 10.0 / n
     times = np.arange(2 * n + 1) * h / 2
     X = path(times)[1]
-    rate = lambda q, k: cj.horizontal_lift(robot, q, "tip") @ X[k]  # noqa: E731
+    rate = lambda q, k: cj.horizontal_lift(robot, q, "tip") @ X[k]
     for k in range(n):
         a = rate(q, 2 * k)
         b = rate(q + h / 2 * a, 2 * k + 1)
@@ -282,12 +282,12 @@ def test_a_path_of_ones_own_task():
     own = rd.MapTask(lambda robot, q: cj.pose(robot, q, "tip")[..., :2, 3], 2, "xy")
     q = np.array([0.2, 0.8, 0.9])
     p = cj.pose(robot, q, "tip")[:2, 3]
-    line = lambda t: (p + np.multiply.outer(t, [0.1, -0.05]), np.broadcast_to([0.1, -0.05], (*np.shape(t), 2)))  # noqa: E731
+    line = lambda t: (p + np.multiply.outer(t, [0.1, -0.05]), np.broadcast_to([0.1, -0.05], (*np.shape(t), 2)))
     track = rd.follow(robot, q, line, own, duration=2.0)
     same = rd.follow(robot, q, lambda t: _pose_line(robot, q, t), rd.Task("tip", (3, 4), "world"), duration=2.0)
     np.testing.assert_allclose(track.q, same.q, atol=1e-9)
     other = rd.MapTask(lambda robot, q: 2.0 * cj.pose(robot, q, "tip")[..., :2, 3], 2, "xy")  # of the same name
-    twice = lambda t: tuple(2 * x for x in line(t))  # noqa: E731
+    twice = lambda t: tuple(2 * x for x in line(t))
     np.testing.assert_allclose(rd.follow(robot, q, twice, other, duration=2.0).q, track.q, atol=1e-9)
     with pytest.raises(CoadjointError, match="duration is None"):
         rd.follow(robot, q, line, own)
@@ -408,7 +408,7 @@ def test_what_is_drawn_is_true():
     assert suggest(cj.load("scara")).size < 4
     with pytest.raises(CoadjointError, match="loops is 0"):
         redundancy(robot, loops=0)
-    at = lambda *p: np.block([[np.eye(3), np.array([p]).T], [0, 0, 0, 1]])  # noqa: E731
+    at = lambda *p: np.block([[np.eye(3), np.array([p]).T], [0, 0, 0, 1]])
     links = [cj.Link.solid("a", "base", cj.Joint.revolute(name="a"), mass=1.0, inertia=np.eye(3))]
     links += [
         cj.Link.solid(x, y, cj.Joint.revolute((0, 1, 0), name=x), at(0.5, 0, 0), mass=1.0, inertia=np.eye(3))

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from laws import relative, state
 from random_robots import random_robot
-from test_derivatives import state
-from test_dynamics import relative
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3, 1, 2)])
@@ -54,7 +53,7 @@ def test_the_law_of_lagrange():
     rng = np.random.default_rng(5)
     robot = random_robot(rng, 4, ("revolute", "prismatic", "helical"), tree=False)
     q, v, a = state(robot, rng)
-    energy = lambda robot, q, v: cj.kinetic_energy_regressor(robot, q, v) - cj.potential_energy_regressor(robot, q)  # noqa: E731
+    energy = lambda robot, q, v: cj.kinetic_energy_regressor(robot, q, v) - cj.potential_energy_regressor(robot, q)
     by_v = cj.differential(energy, "v")
     rate = np.einsum("pij,j->pi", cj.derivative(by_v, robot, "q")(q, v), v) + np.einsum(
         "pij,j->pi", cj.derivative(by_v, robot, "v")(q, v), a
@@ -93,7 +92,7 @@ def test_native_equals_as_written(monkeypatch):
 
 
 def test_pinocchios_regressor():
-    peers = pytest.importorskip("test_urdf_peers")
+    peers = pytest.importorskip("pinocchio_helpers")
     order = np.array([0, 1, 2, 3, 4, 5, 7, 6, 8, 9])  # Ixx Ixy Iyy Ixz Iyz Izz there
     chosen = [name for name in peers.FILES if any(part in name for part in ("panda.urdf", "ur5_robot", "talos_left", "romeo.urdf"))]
     assert chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import acceptance
 import lie_helpers as h
 from coadjoint.errors import ShapeError
 from coadjoint.lie import screw, se3
@@ -26,7 +27,7 @@ SPECIAL = np.array(
 
 
 def test_case_03():
-    c = h.case("03_screws_chasles_poinsot")
+    c = acceptance.read(3)
     for make, key in ((screw.from_twist, "twist"), (screw.from_wrench, "wrench")):
         inputs = np.array(c["inputs"]["twists" if key == "twist" else "wrenches"], dtype=float)
         result = make(inputs)

@@ -5,9 +5,8 @@ import pytest
 
 import coadjoint as cj
 from derivative_helpers import ROBOTS, complex_step, second_differences, traced
+from laws import relative, state
 from random_robots import ONE_SCREW, random_robot
-from test_derivatives import state
-from test_dynamics import relative
 
 SMALL = {
     "chain": lambda rng: random_robot(rng, 4, ONE_SCREW, tree=False, armature=True),
@@ -19,6 +18,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SMALL)
 def test_inverse_dynamics_in_sixty_digits(kind):
     rng = np.random.default_rng(3)

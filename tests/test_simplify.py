@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coadjoint import arrays
+from coadjoint import arrays, coriolis_matrix
 from coadjoint.kernel.passes import derive
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.passes.rewrite import cost
 from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace import symbols as xs
 from coadjoint.kernel.trace.trace import trace
-from kernel_helpers import PROGRAM, bodies, exact, newton_euler, programs, run
-from test_trace import well_formed
+from fuzz._mechanisms import mechanism
+from kernel_helpers import PROGRAM, bodies, exact, newton_euler, programs, run, well_formed
 
 RNG = np.random.default_rng(5)
 ADDITIONS = ("add", "sub", "neg")
@@ -24,6 +24,11 @@ def counts(graph):
     """(multiplications, additions and subtractions)."""
     number = graph.count()
     return number.get("mul", 0), sum(number.get(op, 0) for op in ADDITIONS)
+
+
+def no_more(found, allowed):
+    """Neither of the two counts is larger; `<=` on tuples would compare the second only where the first are equal."""
+    return all(x <= y for x, y in zip(found, allowed, strict=True))
 
 
 def simplified(fn, shapes, tolerance=1e-13):
@@ -67,8 +72,7 @@ def simplified(fn, shapes, tolerance=1e-13):
 )
 def test_rules(fn, multiplications, additions):
     graph = simplified(lambda x: fn(*x), {"x": (4,)})
-    assert counts(graph) <= (multiplications, additions)
-    assert counts(graph)[1] <= additions
+    assert no_more(counts(graph), (multiplications, additions))
     assert graph.count().get("div", 0) <= 1
 
 
@@ -112,9 +116,8 @@ def test_inverse_dynamics():
     plain = trace(lambda q, v, a: newton_euler(q, v, a, links), shapes)
     assert counts(plain) == (529, 429)
     graph = simplified(lambda q, v, a: newton_euler(q, v, a, links), shapes)
-    assert counts(graph)[0] <= 420
-    assert counts(graph)[1] <= 385
-    assert counts(simplify(graph)) <= counts(graph)
+    assert no_more(counts(graph), (420, 385))
+    assert no_more(counts(simplify(graph)), counts(graph))
 
 
 def test_derivatives_simplify():
@@ -175,3 +178,28 @@ def test_long_sums_and_chains():
         return total, y
 
     simplified(fn, {"x": (50,)}, tolerance=1e-9)
+
+
+def test_rewriting_makes_no_cycle():
+    """A form of a sum that contains, found again by its content, a node whose own new form contains that sum."""
+    robot = mechanism(np.random.default_rng(258), 4)
+    shapes = {"q": (robot.nq,), "v": (robot.nv,)}
+    simplified(lambda q, v: coriolis_matrix(robot, q, v), shapes, tolerance=1e-11)
+
+
+@pytest.mark.parametrize("c", [np.nan, np.inf, -np.inf, 1e200, 1e-200, 5e-324])
+def test_constants_that_are_not_ordinary(c):
+    """NaN, infinities, and numbers whose products overflow: nothing is folded that changes a value."""
+
+    def fn(x):
+        return (
+            c * x[0] + c * x[1] + c * x[2],
+            (c * x[0]) * 1e-150 * c * x[1] + x[2] * c,
+            (x[0] + c) * (x[1] - c) + c * x[2] * x[2] - x[0] / c,
+            np.sin(x[0]) ** 2 * c + np.cos(x[0]) ** 2 * c,
+        )
+
+    graph = trace(fn, {"x": (3,)})
+    x = RNG.uniform(0.2, 1.5, size=(9, 3)) * 1e-100
+    for mine, theirs in zip(evaluate(well_formed(simplify(graph)), x), evaluate(graph, x), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)

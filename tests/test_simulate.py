@@ -257,6 +257,7 @@ def test_progress_is_reported():
     parts: list[float] = []
     cj.simulate(robot, [1.0], [0.0], 2.0, events=Event(lambda q, v, t: t - 1.0), report=parts.append)
     assert parts == sorted(parts)
+    assert len(parts) > 2
     assert all(0 <= x <= 1 for x in parts)
 
 
@@ -279,7 +280,7 @@ def test_bad_input_is_refused():
         ({"control": "x"}, "control is 'x'"),
         ({"tolerance": "x"}, "tolerance is 'x'"),
         ({"events": 3}, "events have 3"),
-        ({"control": lambda robot, q, v, t: t, "method": "variational"}, "policy gave an array of shape"),
+        ({"control": lambda robot, q, v, t: t, "method": "variational"}, "control gave an array of shape"),
         ({"control": lambda robot, q, v, t: np.zeros(3), "method": "variational"}, "expected 1 joint forces"),
         ({"control": lambda robot, q, v, t: [np.nan]}, "control gave"),
         ({"events": [floor]}, "expected Event or Contact"),
@@ -308,7 +309,7 @@ def test_bad_input_is_refused():
         (lambda: Contact(floor, "x"), "restitution is 'x'"),
         (lambda: cj.rollout(robot, [1.0], [0.0], steps=2.5, dt=0.1), "steps is 2.5"),
         (lambda: cj.rollout(robot, [1.0], [0.0], steps=2, dt="x"), "dt is 'x'"),
-        (lambda: cj.rollout(robot, [1.0], [0.0], steps=2, dt=0.1, policy=lambda robot, q, v, t: t), "the policy gave"),
+        (lambda: cj.rollout(robot, [1.0], [0.0], steps=2, dt=0.1, policy=lambda robot, q, v, t: t), "control gave"),
         (lambda: Event("x"), "expected a function of q, v and t"),
         (lambda: Event(lambda q, v, t: t, 2), "direction 2"),
         (lambda: Event(lambda q, v, t: t, then=3), "then = 3"),

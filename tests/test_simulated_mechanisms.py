@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import fsolve
 
+import acceptance
 import coadjoint as cj
 from coadjoint import Constraint, Contact
 from coadjoint.lie import quaternion
@@ -29,7 +27,6 @@ from simulated_mechanisms import (
 )
 
 pytestmark = pytest.mark.native
-CASES = Path(__file__).parents[1].parent / "shared" / "cases"
 
 
 @pytest.mark.parametrize("method", ["adaptive", "variational", "symplectic"])
@@ -55,12 +52,8 @@ def test_chaplygins_sleigh(method):
 
 
 def test_case_19_over_time():
-    path = CASES / "19_chaplygin_sleigh.json"
-    if not path.exists():
-        pytest.skip("case 19 is not at hand")
-    case = json.loads(path.read_text(encoding="utf-8"))
-    m = case["model"]
-    robot = cj.Robot.from_screws(m["A"], m["M"], m["mass"], m["inertia"], m["parent"], gravity=m["gravity"])
+    case = acceptance.read(19)
+    robot = acceptance.robot(case["model"])
     edge = Constraint.from_jacobian(lambda q: np.stack([-np.sin(q[2]), np.cos(q[2]), 0.0 * q[2]])[None])
     found = cj.simulate(robot, case["inputs"]["q"], case["inputs"]["qd"], [0.0, case["inputs"]["T"]], constraints=edge)
     np.testing.assert_allclose(found.q[-1], case["expected"]["q_at_T_force_free"], atol=case["tolerance"]["trajectory_atol"])
@@ -241,7 +234,7 @@ def test_the_limit_cycle_of_the_compass_walker():
             turn = np.sin(y[0] - slope)
             return [y[2], y[3], turn, turn + y[2] ** 2 * np.sin(y[1]) - np.cos(y[0] - slope) * np.sin(y[1])]
 
-        strike = lambda t, y: y[1] - 2 * y[0] if y[0] < -0.05 else -1.0  # noqa: E731
+        strike = lambda t, y: y[1] - 2 * y[0] if y[0] < -0.05 else -1.0
         strike.terminal, strike.direction = True, 1
         c = np.cos(2 * state[0])
         y = [state[0], 2 * state[0], state[1], (1 - c) * state[1]]
@@ -300,7 +293,7 @@ def test_a_table_with_a_moving_load_stays_where_it_is():
     feet = Constraint.all(Constraint.point(robot, f"foot{k}", "z", at=0.0) for k in range(4))
     q = robot.neutral()
     q[2] = 0.1
-    load = lambda robot, q, v, t: np.array([2 * np.sin(3 * t), 3 * np.cos(2 * t), 0, 0, 0, 0])  # noqa: E731
+    load = lambda robot, q, v, t: np.array([2 * np.sin(3 * t), 3 * np.cos(2 * t), 0, 0, 0, 0])
     for e in (0.0, 0.5):
         found = cj.simulate(robot, q, np.zeros(6), np.linspace(0, 1.0, 21), load, events=Contact(feet, e))
         assert np.abs(found.v).max() < 1e-9

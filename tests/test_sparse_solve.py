@@ -44,7 +44,7 @@ def test_trees(n, m):
     block = graph.op.index("block")
     assert isinstance(layout(graph, block), Sparse if pattern.mean() < 0.6 else Full)
     A, B = systems(rng, pattern, right)
-    X = native.build(graph)(A, B)
+    X = native.build(graph).call(A, B)
     expected = np.linalg.solve(A, B)
     assert np.abs(X - expected).max() < 1e-14 * max(1.0, np.abs(expected).max())
 
@@ -62,7 +62,7 @@ def test_patterns_that_fill_up():
     for pattern in (arrow, band):
         right = rng.random((n, 5)) < 0.5
         A, B = systems(rng, pattern, right)
-        X = native.build(solver(pattern, right))(A, B)
+        X = native.build(solver(pattern, right)).call(A, B)
         assert np.abs(X - np.linalg.solve(A, B)).max() < 1e-14
 
 
@@ -71,7 +71,7 @@ def test_not_positive_definite_is_nan():
     pattern, right = tree(rng, 15), np.ones((15, 3), dtype=bool)
     A, B = systems(rng, pattern, right)
     A[4] -= 1000 * np.eye(15)
-    X = native.build(solver(pattern, right))(A, B)
+    X = native.build(solver(pattern, right)).call(A, B)
     assert np.isnan(X[4]).all()
     assert np.isfinite(X[[0, 1, 2, 3, 5, 6, 7, 8]]).all()
 
@@ -80,5 +80,5 @@ def test_a_matrix_of_zeros_off_the_diagonal():
     rng = np.random.default_rng(2)
     pattern, right = np.eye(14, dtype=bool), np.eye(14, dtype=bool)
     A, B = systems(rng, pattern, right)
-    X = native.build(solver(pattern, right))(A, B)
+    X = native.build(solver(pattern, right)).call(A, B)
     assert np.abs(X - np.linalg.solve(A, B)).max() < 1e-14

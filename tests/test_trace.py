@@ -9,28 +9,12 @@ from hypothesis import strategies as st
 
 from coadjoint import arrays
 from coadjoint.errors import TraceError
-from coadjoint.kernel.graph import ARITY
+from coadjoint.kernel.graph import Graph, verify
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.trace import symbols as xs
 from coadjoint.kernel.trace.expr import Expr
 from coadjoint.kernel.trace.trace import trace
-from kernel_helpers import programs, run
-
-
-def well_formed(graph):
-    """Arguments come before their node, as many as the operation takes; truth values feed only truth values and where."""
-    truths = {"lt", "le", "eq", "and", "or", "not"}
-    assert len(graph.op) == len(graph.args) == len(graph.value)
-    used = {k for row in graph.outputs for k in row}
-    for k, (op, args) in enumerate(zip(graph.op, graph.args, strict=True)):
-        assert all(0 <= j < k for j in args)
-        assert ARITY[op] in (len(args), -1)
-        used.update(args)
-        for place, j in enumerate(args):
-            assert (graph.op[j] in truths) == (op in {"and", "or", "not"} or (op == "where" and place == 0))
-    assert used == set(range(len(graph)))  # nothing dead
-    assert all(graph.op[k] not in truths for row in graph.outputs for k in row)
-    return graph
+from kernel_helpers import programs, run, well_formed
 
 
 def agrees(fn, *inputs, tolerance=1e-13):
@@ -101,8 +85,7 @@ def test_folding(fn, expected):
     assert theirs.any() or graph.op == ["const"]
     np.testing.assert_allclose(evaluate(graph, x)[0], theirs, rtol=1e-14)
     for op, n in expected.items():
-        if graph.op != ["const"]:
-            assert counts.get(op, 0) <= n
+        assert counts.get(op, 0) <= n
     assert set(counts) <= set(expected)
 
 
@@ -364,3 +347,25 @@ def test_an_element_behaves_as_a_numpy_scalar():
         return x[0] * np.ones((2, 2)), np.ones(2) - x[1]
 
     agrees(lambda x: fn(x) if x.dtype == object else (x[0] * np.ones((2, 2)), np.ones(2) - x[1]), RNG.normal(size=(4, 2)))
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"op": ["input", "const", "nothing"]}, "no such operation"),
+        ({"args": [(), (), (0,)]}, "wrong number of arguments"),
+        ({"args": [(), (), (0, 2)]}, "does not stand before it"),
+        ({"args": [(), (), (0, -1)]}, "does not stand before it"),
+        ({"op": ["input", "const", "and"]}, "argument 0 is input"),
+        ({"op": ["input", "const", "lt"]}, "is an output"),
+        ({"value": [(0, 3), 2.0, None]}, "no such input"),
+        ({"value": [(0, 0), -1, None]}, "its value is -1"),
+        ({"outputs": ((2, 2),)}, "has 2 entries"),
+    ],
+)
+def test_unsound_graphs_are_found(change, what):
+    sound = {"op": ["input", "const", "add"], "args": [(), (), (0, 1)], "value": [(0, 0), 2.0, None], "outputs": ((2,),)}
+    rest = {"name": "f", "input_names": ("x",), "input_shapes": ((2,),), "output_shapes": ((1,),)}
+    verify(Graph(**rest, **sound))
+    with pytest.raises(AssertionError, match=what):
+        verify(Graph(**rest, **(sound | change)))

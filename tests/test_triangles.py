@@ -52,9 +52,10 @@ def test_compiled():
         assert np.abs(x - y).max() <= 1e-12 * np.abs(y).max()
 
 
+@pytest.mark.slow
 def test_forward_dynamics_derivatives_of_pinocchio_on_its_robots():
     """Every URDF file of `example-robot-data` whose mass matrix is regular, with a fixed or a free base in turn."""
-    peers = pytest.importorskip("test_urdf_peers")
+    peers = pytest.importorskip("pinocchio_helpers")
     compared = 0
     for number, (name, path) in enumerate(peers.FILES.items()):
         if name == peers.EMPTY:

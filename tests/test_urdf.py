@@ -444,7 +444,7 @@ def test_what_urdf_cannot_say_is_refused() -> None:
     link = cj.Link("a", "base", cj.Joint.free(), parameters=[0, 1, 0, 0, 1, 0, 0, 1, 0, 1])
     with pytest.raises(ModelError, match=r"link 'a' has no mass but m c = \[1.0, 0.0, 0.0\]"):
         to_urdf(cj.Robot("r", [link]))
-    with pytest.raises(ModelError, match="characters that XML cannot hold"):
+    with pytest.raises(ModelError, match="which XML and so URDF cannot hold"):
         to_urdf(cj.Robot("\x01", []))
     bounded = cj.Robot("r", [cj.Link("a", "base", cj.Joint.free(name="base", lower=[0, 0, 0, -1, -1, -1, -1]))])
     assert unsaid(bounded) == ["joint 'base': the limits of a free joint are not written."]

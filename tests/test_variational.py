@@ -46,7 +46,7 @@ def test_force_follows_mimic_joints():
     assert robot.mimics
     q, v = robot.random(rng), rng.normal(size=robot.nv)
     _, f = momentum_and_force(robot, q, v)
-    lagrangian = lambda robot, q, v: cj.kinetic_energy(robot, q, v) - cj.potential_energy(robot, q)  # noqa: E731
+    lagrangian = lambda robot, q, v: cj.kinetic_energy(robot, q, v) - cj.potential_energy(robot, q)
     np.testing.assert_allclose(f, cj.differential(lagrangian, "q")(robot, q, v), rtol=1e-9, atol=1e-10)
 
 
@@ -115,7 +115,7 @@ def test_the_map_is_symplectic():
         return np.concatenate([q, p])
 
     x, d = np.concatenate([q, p]), 1e-5
-    stencil = lambda e: (8 * (moved(x + d * e) - moved(x - d * e)) - moved(x + 2 * d * e) + moved(x - 2 * d * e)) / (12 * d)  # noqa: E731
+    stencil = lambda e: (8 * (moved(x + d * e) - moved(x - d * e)) - moved(x + 2 * d * e) + moved(x - 2 * d * e)) / (12 * d)
     J = np.stack([stencil(e) for e in np.eye(2 * n)], axis=1)
     omega = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
     np.testing.assert_allclose(J.T @ omega @ J, omega, atol=1e-8)

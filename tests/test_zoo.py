@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import inspect
 
 import numpy as np
@@ -13,6 +12,7 @@ import coadjoint as cj
 from coadjoint.errors import CoadjointError, ModelError, UnknownNameError
 from coadjoint.lie import inertia, quaternion
 from coadjoint.robot import zoo
+from models import urdf_files
 
 GRAVITY = 9.81
 
@@ -64,11 +64,10 @@ def test_panda_at_its_ready_pose():
 def test_panda_against_its_urdf():
     """Kinematics, limits and names of another description of the same arm."""
     pin = pytest.importorskip("pinocchio")
-    try:
-        files = importlib.metadata.distribution("example-robot-data").files or []
-    except importlib.metadata.PackageNotFoundError:
+    files = urdf_files()
+    if not files:
         pytest.skip("example-robot-data is not installed")
-    path = next(file.locate() for file in files if file.name == "panda.urdf")
+    path = next(path for path in files.values() if path.name == "panda.urdf")
     robot, model = zoo.make("panda"), pin.buildModelFromUrdf(str(path))
     frame = model.getFrameId("panda_link8")
     work = model.createData()
@@ -183,7 +182,7 @@ def test_puma_link_3_stays_what_was_measured_at_the_joints():
 def test_scara_written_out():
     robot = zoo.make("scara")
     (_, q2, _, _), (v1, v2, v3, v4), (a1, a2, a3, a4) = (x.T for x in states(robot))
-    a, l, m1, m2, m3, I1, I2, I4 = 0.5, 0.25, 20.0, 20.0, 10.0, 4.0, 4.0, 1.0  # noqa: E741
+    a, l, m1, m2, m3, I1, I2, I4 = 0.5, 0.25, 20.0, 20.0, 10.0, 4.0, 4.0, 1.0
     c = cos(q2)
     M22 = I2 + I4 + m2 * l**2 + m3 * a**2
     coupling = m2 * a * l + m3 * a * a
@@ -252,7 +251,7 @@ def test_spherical_pendulum_written_out():
 def test_furuta_written_out():
     robot = zoo.make("furuta")
     (_, th), (v1, v2), (a1, a2) = (x.T for x in states(robot))
-    m, r, l = 0.024, 0.085, 0.129 / 2  # noqa: E741
+    m, r, l = 0.024, 0.085, 0.129 / 2
     arm, J = 0.095 * r**2 / 3, m * 0.129**2 / 3
     tau = (
         (arm + m * r**2 + J * sin(th) ** 2) * a1
@@ -269,7 +268,7 @@ def test_furuta_written_out():
 def test_cartpole_written_out(sizes):
     robot = zoo.make("cartpole", **sizes)
     (_, th), (_, w), (a1, a2) = (x.T for x in states(robot))
-    M, m, l = sizes.get("cart", 1.0), sizes.get("pole", 0.1), sizes.get("length", 1.0) / 2  # noqa: E741
+    M, m, l = sizes.get("cart", 1.0), sizes.get("pole", 0.1), sizes.get("length", 1.0) / 2
     force = (M + m) * a1 + m * l * (cos(th) * a2 - sin(th) * w**2)
     assert_torques(robot, force, m * l * cos(th) * a1 + 4 / 3 * m * l**2 * a2 - m * GRAVITY * l * sin(th))
 
@@ -278,7 +277,7 @@ def test_floating_body_is_newtons_and_eulers():
     robot = zoo.make("floating_body", mass=2.0, sides=(0.1, 0.4, 0.5))
     rng = np.random.default_rng(5)
     q, v, a = robot.random(rng, 6), *rng.normal(size=(2, 6, 6))
-    I = 2.0 / 12 * np.array([0.4**2 + 0.5**2, 0.1**2 + 0.5**2, 0.1**2 + 0.4**2])  # noqa: E741
+    I = 2.0 / 12 * np.array([0.4**2 + 0.5**2, 0.1**2 + 0.5**2, 0.1**2 + 0.4**2])
     R = quaternion.to_matrix(q[:, 3:])
     w, u = v[:, :3], v[:, 3:]
     torque = I * a[:, :3] + np.cross(w, I * w)

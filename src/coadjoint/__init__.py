@@ -7,6 +7,7 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from . import errors, lie
+from ._version import __version__ as __version__
 from .arrays import where
 from .dynamics import (
     bias_force,
@@ -59,8 +60,6 @@ from .kinematics import (
 from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
 
-__version__ = "0.1.0"
-
 _LATER = {
     "compiling": ("compile", "trace"),
     "constraints": ("Constraint", "constrained_dynamics", "constraint_connection", "constraint_projector"),
@@ -86,9 +85,12 @@ _LATER = {
     "motion.linearize": ("controllability", "discretize", "equilibrium_force", "linearize", "lqr"),
     "motion.rollout": ("rollout",),
     "motion.simulate": ("simulate",),
+    "motion.trajectory": ("Trajectory",),
+    "dynamics.wrenches": ("wrench_at",),
     "kinematics.paths": ("circle_path", "geodesic_path", "spline_path"),
     "redundancy": ("effective_inertia", "horizontal_lift"),
     "robot.save": ("save",),
+    "scale": (),
     "symbolic": ("Equations", "equations"),
 }
 """Modules that are imported on first use, and the names of theirs that belong to the package."""
@@ -126,6 +128,7 @@ __all__ = [
     "Robot",
     "SimulationError",
     "Target",
+    "Trajectory",
     "bias_force",
     "body_screws",
     "center_of_mass",
@@ -204,6 +207,7 @@ __all__ = [
     "rollout",
     "save",
     "scalar_curvature",
+    "scale",
     "sectional_curvature",
     "simulate",
     "space_screws",
@@ -214,4 +218,5 @@ __all__ = [
     "triangle",
     "vjp",
     "where",
+    "wrench_at",
 ]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .errors import ShapeError
+from .errors import CoadjointError, ShapeError
 
 Array = Any
 """A NumPy, JAX or PyTorch array, or a NumPy array of symbols."""
@@ -62,8 +62,40 @@ def _is_jax(x: object) -> bool:
     return jax is not None and isinstance(x, jax.Array)
 
 
+def is_dask(x: object) -> bool:
+    """Whether x is a Dask array."""
+    dask = sys.modules.get("dask.array")
+    return dask is not None and isinstance(x, getattr(dask, "Array", ()))
+
+
+def is_labelled(x: object) -> bool:
+    """Whether x is an xarray.DataArray."""
+    xarray = sys.modules.get("xarray")
+    return xarray is not None and isinstance(x, getattr(xarray, "DataArray", ()))
+
+
+def is_lazy(x: object) -> bool:
+    """Whether x belongs to a library whose arrays are taken and returned by `scale/deferred.py`."""
+    return is_dask(x) or is_labelled(x)
+
+
+def any_lazy(items: Iterable[object]) -> bool:
+    """Whether one of them is lazy."""
+    return ("dask.array" in sys.modules or "xarray" in sys.modules) and any(map(is_lazy, items))
+
+
+def refuse_lazy(x: object, name: str) -> None:
+    """An error for an array that would have to be computed here, which may be large."""
+    if is_lazy(x):
+        raise CoadjointError(
+            f"{name} is a {'Dask array' if is_dask(x) else 'DataArray'}, which this function does not take; give {name}"
+            f"{'.compute()' if is_dask(x) else '.values'}, or call the function through coadjoint.scale.lazy."
+        )
+
+
 def asfloat(x: Array, name: str = "the array") -> Array:
     """x as an array of floating-point numbers (or symbols); integers and lists become float64, what is masked becomes nan."""
+    refuse_lazy(x, name)
     if _is_torch(x):
         if x.is_complex():
             raise not_real(name, x)
@@ -83,6 +115,37 @@ def asfloat(x: Array, name: str = "the array") -> Array:
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64), np.nan)
     return np.asarray(array, dtype=None if array.dtype.kind == "f" else np.float64)
+
+
+def to_numpy(x: Any, name: str) -> Any:
+    """x for a function that computes in NumPy whatever it is given: JAX arrays and tensors as NumPy arrays, all else as it is.
+
+    An error where a trace or a derivative would break off: inside `jit`, `grad` and `vmap`, or for tensors that require a gradient.
+    """
+    if _is_torch(x):
+        import torch
+
+        wrapped = torch._C._functorch.is_functorch_wrapped_tensor(x)
+        if wrapped or (x.requires_grad and torch.is_grad_enabled()):
+            why = "a tensor inside torch.func" if wrapped else "a tensor that requires a gradient"
+            raise CoadjointError(f"{name} is {why}, {_NO_DERIVATIVE.format('torch')} For the numbers alone give {name}.detach().")
+        return x.detach().cpu().numpy()
+    if _is_jax(x):
+        import jax
+
+        if isinstance(x, jax.core.Tracer):
+            raise CoadjointError(
+                f"{name} is an array inside jit, grad or vmap of JAX, {_NO_DERIVATIVE.format('jax')} For the numbers alone call it "
+                "outside of these, or through jax.pure_callback."
+            )
+        return np.asarray(x)
+    return x
+
+
+_NO_DERIVATIVE = (
+    "but this function computes in NumPy and has no derivative. Write the loop in your own framework around "
+    "`coadjoint.interop.{}.function(coadjoint.forward_dynamics, robot)`, or another of our functions, which has derivatives of any order."
+)
 
 
 def not_real(name: str, x: object) -> ShapeError:
@@ -206,14 +269,15 @@ def where(condition: Array, x: Array, y: Array) -> Array:
     return xp.where(condition, x, y)
 
 
-def solve_spd(a: Array, b: Array) -> Array:
+def solve_spd(a: Array, b: Array, assume_definite: bool = False) -> Array:
     """A⁻¹B for symmetric positive definite A (..., n, n) and B (..., n, m), by Cholesky's factors.
 
-    Only the lower triangle of A counts. Where A is not positive definite there is no solution, and the result is nan.
+    Only the lower triangle of A counts. Where A is not positive definite, every entry of the result is NaN. With
+    `assume_definite` compiled code leaves that test out: for callers that test the pivots themselves.
     """
     xp = namespace(a, b)
     if xp.__name__.endswith("symbols"):
-        return xp.solve_spd(a, b)
+        return xp.solve_spd(a, b, assume_definite)
     if _is_torch(a) or _is_torch(b):
         import torch
 
@@ -239,9 +303,16 @@ def solve_spd(a: Array, b: Array) -> Array:
     return solution if definite is None else np.where(definite, solution, np.nan)
 
 
+MOST_AXES = 24
+"""Batch axes: NumPy counts 32 axes in all in some of its functions, and algorithms add some of their own."""
+
+
 def broadcast_batch(**arrays: tuple[Array, int]) -> tuple[int, ...]:
     """The common batch shape of named (array, core_ndim); an error names the arguments that do not fit."""
     shapes = {name: tuple(x.shape[: x.ndim - core]) for name, (x, core) in arrays.items()}
+    for name, shape in shapes.items():
+        if len(shape) > MOST_AXES:
+            raise ShapeError(f"{name} has {len(shape)} batch axes; expected at most {MOST_AXES}.")
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:

@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import concat, transpose
+from .arguments import a_function, a_robot, a_type, takes
+from .arrays import Array, any_lazy, concat, transpose
 from .errors import CoadjointError, unknown
-from .kernel.dispatch import core_shape
+from .kernel.dispatch import KEYWORDS, core_shape, spread
 from .kernel.graph import Graph
-from .kernel.runtime.arguments import check_inputs, real_array
+from .kernel.runtime.arguments import check_inputs, check_outs, check_threads, real_array
+from .kernel.runtime.function import Recipe, Signature
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
+from .scale import lazy
 
 SIZES = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv", "dv": "nv", "wrenches": "n_links 6"}
 """Core shapes of arguments that are known by their names."""
@@ -27,6 +30,7 @@ PARAMETERS = ("inertias", "placements", "screws", "gravity", "armature", "dampin
 """The robot's numbers that can be inputs: inertial (n_links, 10), kinematic (n_links, 4, 4) and (…, 6), and the rest."""
 
 
+@takes(fn=a_function, robot=a_robot)
 def trace(
     fn: Callable[..., Any],
     robot: Robot,
@@ -71,6 +75,7 @@ def _with(robot: Robot, chosen: dict[str, Any]) -> Robot:
     return robot
 
 
+@takes(fn=a_function, robot=a_robot, dtype=a_type)
 def compile(
     fn: Callable[..., Any],
     robot: Robot,
@@ -85,12 +90,24 @@ def compile(
     fn is one of our functions or a user's own, fn(robot, *arrays, **options); see `trace` for shapes and parameters. Arrays may have
     any batch axes in front. Where native code is impossible the callable runs fn as written.
     """
+    graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
+    recipe = Recipe(compile, (fn, robot), {"shapes": shapes, "parameters": parameters, "dtype": dtype} | options)
+
+    def written(**named: Array) -> Any:
+        chosen = {name: named.pop(name) for name in parameters}
+        return fn(_with(robot, chosen), **named, **options)
+
+    return function_of(graph, dtype, written, recipe)
+
+
+def function_of(graph: Graph, dtype: Any, written: Callable[..., Any], recipe: Recipe | None) -> Callable[..., Any]:
+    """The graph as a built-in function; where native code is impossible `written`, called with the graph's inputs by name."""
     from .kernel.runtime import native
 
-    graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
-    if not native.available():
-        return as_written(fn, robot, graph, parameters, options, np.dtype(dtype))
-    return native.build(graph, dtype).call  # the built-in function itself: nothing in Python stands before the kernel
+    try:
+        return native.build(graph, dtype, recipe=recipe).call  # nothing in Python stands before the kernel
+    except native.NativeError:
+        return WrittenFunction(graph, np.dtype(dtype), written, recipe)
 
 
 def _shapes(
@@ -118,21 +135,47 @@ def _shapes(
     return found
 
 
-def as_written(
-    fn: Any, robot: Robot, graph: Graph, parameters: Sequence[str], options: dict[str, Any], dtype: np.dtype
-) -> Callable[..., Any]:
-    """The same callable without native code."""
+class WrittenFunction:
+    """What `compile` gives where native code is impossible: the function as written, f(*arrays, out=None, threads=None)."""
 
-    def call(*arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        given = [real_array(n, x, dtype) for n, x in zip(graph.input_names, arrays, strict=True)]
-        check_inputs(graph.input_names, graph.input_shapes, given)
-        named = dict(zip(graph.input_names, given, strict=True))
-        chosen = {name: named.pop(name) for name in parameters}
-        result = fn(_with(robot, chosen), **named, **options)
-        if out is None:
-            return result
-        for x, y in zip(result, out, strict=True) if isinstance(result, tuple) else ((result, out),):
+    def __init__(self, graph: Graph, dtype: np.dtype[Any], written: Callable[..., Any], recipe: Recipe | None) -> None:
+        self.signature = Signature(
+            graph.name, dtype.name, 1, graph.input_names, graph.input_shapes, graph.output_shapes, len(graph)
+        )
+        self.__name__ = self.__qualname__ = graph.name
+        self.__doc__ = f"{graph.name} as written, without native code ({dtype}): {self.signature.shapes()}."
+        places = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in graph.input_names]
+        self.__signature__ = inspect.Signature([*places, *(p.replace(annotation=inspect.Parameter.empty) for p in KEYWORDS)])
+        self.written, self.recipe = written, recipe
+
+    def __call__(self, *arrays: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
+        s, dtype = self.signature, np.dtype(self.signature.dtype)
+        values = s.bind(arrays, named)
+        if any_lazy(values):
+            return lazy(self, *values, core=[len(shape) for shape in s.input_shapes])
+        given = [real_array(n, x, dtype) for n, x in zip(s.input_names, values, strict=True)]
+        batch = check_inputs(s.input_names, s.input_shapes, given)
+        check_threads(threads)
+        shapes = [batch + core for core in s.output_shapes]
+        targets = None if out is None else check_outs(s.name, out, shapes, dtype)
+        result = self.written(**dict(zip(s.input_names, given, strict=True)))
+        results = [
+            spread(x, batch, len(core), np.empty(0, dtype)) for x, core in zip(_several(result), s.output_shapes, strict=True)
+        ]
+        results = [x.astype(dtype, copy=False) for x in results]
+        if targets is None:
+            return tuple(results) if len(results) != 1 else results[0]
+        for x, y in zip(results, targets, strict=True):
             y[...] = x
         return out
 
-    return call
+    def __reduce__(self) -> Any:
+        return self.recipe, ()
+
+    def __repr__(self) -> str:
+        s = self.signature
+        return f"<function {s.text()} as written: {s.shapes()}; {s.dtype}>"
+
+
+def _several(result: Any) -> Any:
+    return result if isinstance(result, tuple | list) else (result,)

@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import a_function, a_name, a_robot, some_names, takes
 from .arrays import Array, concat, mv, namespace, transpose
-from .compiling import PARAMETERS, SIZES, as_written, trace
+from .compiling import PARAMETERS, SIZES, function_of, trace
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import core_shape
 from .kernel.graph import Graph
+from .kernel.runtime.function import Recipe
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
 
 
+@takes(fn=a_function, wrt=a_name)
 def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     """The function ∂fn/∂wrt of the same arguments, fn(robot, *arrays, **options), to run, `trace`, `compile` or differentiate again.
 
@@ -48,6 +51,7 @@ def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     return derivative
 
 
+@takes(fn=a_function, robot=a_robot, wrt=a_name)
 def derivative(
     fn: Callable[..., Any],
     robot: Robot,
@@ -64,9 +68,12 @@ def derivative(
     `derivative(pose, panda, "dh:tip", frame="tip")` what a calibration needs. Where native code is impossible the graph is
     evaluated node by node.
     """
-    return _built(trace(differential(fn, wrt), robot, shapes=shapes, parameters=parameters, **options), robot, dtype)
+    further = {"shapes": shapes, "parameters": parameters} | options
+    recipe = Recipe(derivative, (fn, robot, wrt), further | {"dtype": dtype})
+    return built_function(trace(differential(fn, wrt), robot, **further), dtype, recipe)
 
 
+@takes(fn=a_function, robot=a_robot, wrt=some_names)
 def jvp(
     fn: Callable[..., Any], robot: Robot, wrt: str | Sequence[str] = "q", *, dtype: Any = np.float64, **options: Any
 ) -> Callable[..., Any]:
@@ -86,9 +93,10 @@ def jvp(
         direction = concat([d.reshape(-1) for d in moved])
         return [substitute(along(y, here.free, direction), here.free, here.at) for y in here.results]
 
-    return _product(fn, chosen, robot, product, [f"d{name}" for name in chosen], dtype, options)
+    return _product(fn, chosen, robot, product, [f"d{name}" for name in chosen], dtype, options, jvp)
 
 
+@takes(fn=a_function, robot=a_robot, wrt=some_names)
 def vjp(
     fn: Callable[..., Any], robot: Robot, wrt: str | Sequence[str] = "q", *, dtype: Any = np.float64, **options: Any
 ) -> Callable[..., Any]:
@@ -112,12 +120,13 @@ def vjp(
             start = stop
         return found
 
-    return _product(fn, chosen, robot, product, ["weights"], dtype, options)
+    return _product(fn, chosen, robot, product, ["weights"], dtype, options, vjp)
 
 
 def _check(fn: Callable[..., Any], chosen: Iterable[str]) -> list[str]:
     """The names of fn's arguments after the robot; an error for what it cannot be differentiated by."""
-    names = [p.name for p in list(inspect.signature(fn).parameters.values())[1:]]
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)  # not `out` and `threads` of ours
+    names = [p.name for p in list(inspect.signature(fn).parameters.values())[1:] if p.kind in kinds]
     known = [*names, *SETS, *_WHOLE, *(f"{x}:frame" for x in FRAME_SETS)]
     for wrt in chosen:
         if wrt not in known and wrt.partition(":")[0] not in FRAME_SETS:
@@ -137,14 +146,14 @@ class _Place:
     """fn's results where some of its arguments and of the robot's numbers are free symbols, and the place these stand for."""
 
     def __init__(self, fn: Callable[..., Any], robot: Robot, given: dict[str, Any], chosen: Sequence[str]) -> None:
-        from .kernel.trace.builder import Table
+        from .kernel.trace.builder import GraphBuilder
         from .kernel.trace.expr import Expr
         from .kernel.trace.symbols import Symbols, symbols
         from .kernel.trace.trace import variables
 
         at = [given[x] if x in given else _number(robot, x) for x in chosen]
         arrays = [x for x in (*at, *given.values(), *(getattr(robot, x) for x in PARAMETERS)) if isinstance(x, Symbols)]
-        table = next((x.table for a in arrays for x in a.ravel().tolist() if isinstance(x, Expr)), None) or Table()
+        table = next((x.table for a in arrays for x in a.ravel().tolist() if isinstance(x, Expr)), None) or GraphBuilder()
         self.shapes = [x.shape for x in at]
         self.at = symbols(concat([x.reshape(-1) for x in at]))
         self.free = variables(table, -1 - len(table.op), self.at.shape)
@@ -169,8 +178,10 @@ def _product(
     further: Sequence[str],
     dtype: Any,
     options: dict[str, Any],
+    maker: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """The native callable of a product with directions or weights, which are arguments after those of fn."""
+    """The native callable of a product with directions or weights, which are arguments after those of fn; `maker` makes it."""
+    recipe = Recipe(maker, (fn, robot, list(chosen)), {"dtype": dtype} | options)
     graph = trace(fn, robot, **options)
     shapes = dict(zip(graph.input_names, graph.input_shapes, strict=True))
     parameters = options.pop("parameters", ())
@@ -191,16 +202,12 @@ def _product(
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     run.__signature__ = inspect.Signature([inspect.Parameter(x, kind) for x in ("robot", *arrays, *sizes)])  # type: ignore[attr-defined]
     run.__name__ = graph.name
-    return _built(trace(run, robot, shapes=arrays | sizes, parameters=parameters), robot, dtype)
+    return built_function(trace(run, robot, shapes=arrays | sizes, parameters=parameters), dtype, recipe)
 
 
-def _built(graph: Graph, robot: Robot, dtype: Any) -> Callable[..., Any]:
+def built_function(graph: Graph, dtype: Any, recipe: Recipe | None = None) -> Callable[..., Any]:
     """The graph as a callable: machine code, or node by node where there is none."""
-    from .kernel.runtime import native
-
-    if native.available():
-        return native.build(graph, dtype)
-    return as_written(lambda _, **named: _evaluate(graph, *named.values()), robot, graph, (), {}, np.dtype(dtype))
+    return function_of(graph, dtype, lambda **named: _evaluate(graph, *named.values()), recipe)
 
 
 def _evaluated(derivative: Callable[..., Any], robot: Robot, arrays: dict[str, Array], options: dict[str, Any]) -> Any:

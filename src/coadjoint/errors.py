@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from .words import LONGEST, cut, short
 
 
 class CoadjointError(ValueError):
@@ -37,6 +39,10 @@ class ModelWarning(UserWarning):
     """A description holds what a Robot does not, or the other way round; the message names it."""
 
 
+class KernelWarning(UserWarning):
+    """A compiled kernel does not compute what its source does, and is not used; the message names the file for a report."""
+
+
 class SingularMassMatrixError(CoadjointError):
     """The mass matrix is singular: some motion of the robot moves no mass."""
 
@@ -45,10 +51,23 @@ class TraceError(CoadjointError, TypeError):
     """A traced function did something that depends on the value of a symbol."""
 
 
+def nearest(name: object, known: Iterable[str]) -> str:
+    """The known name most like this one; "" if none is, or if names are too long to compare quickly."""
+    if not isinstance(name, str) or len(name) > LONGEST:
+        return ""
+    return next(iter(difflib.get_close_matches(name, [x for x in known if len(x) <= LONGEST], n=1)), "")
+
+
+def arrows(names: Sequence[str], most: int = 12) -> str:
+    """Names with arrows between; of many, the first and the last."""
+    shown = [*names[: most // 2], f"… ({len(names)} in all) …", *names[-most // 2 :]] if len(names) > most else names
+    return " → ".join(cut(x) for x in shown)
+
+
 def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
     """An error that lists what exists and suggests the nearest name."""
     names = list(known)
-    near = difflib.get_close_matches(str(name), names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    listing = ", ".join(names[:40]) + (f", … ({len(names)} in all)" if len(names) > 40 else "")
-    return UnknownNameError(f"no {kind} is named {name!r}.{hint} There is: {listing or 'none'}.")
+    near = nearest(name, names)
+    hint = f" Did you mean {near!r}?" if near else ""
+    listing = ", ".join(cut(x) for x in names[:40]) + (f", … ({len(names)} in all)" if len(names) > 40 else "")
+    return UnknownNameError(f"no {kind} is named {short(name)}.{hint} There is: {listing or 'none'}.")

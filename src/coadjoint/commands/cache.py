@@ -6,6 +6,12 @@ import argparse
 
 from ..kernel.runtime import cache
 
+HELP = "tell where compiled kernels are kept, and how many"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--clear", action="store_true", help="remove them; they are made again when needed")
+
 
 def run(args: argparse.Namespace) -> None:
     if args.clear:

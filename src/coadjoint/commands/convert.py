@@ -7,7 +7,15 @@ import argparse
 from ..errors import CoadjointError
 from ..files import check_output
 from ..robot.save import check_format, save
-from .robots import read_robot, tell
+from .robots import ROBOT, read_robot, tell
+
+HELP = "write a robot as URDF, MJCF or JSON, by the extension"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("robot", metavar="IN", help=ROBOT)
+    parser.add_argument("out", metavar="OUT", help="the file to write: .urdf, .xml (MJCF) or .json")
+    parser.add_argument("--force", action="store_true", help="overwrite OUT if it exists")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -9,26 +9,46 @@ from pathlib import Path
 import numpy as np
 
 from ..dynamics import forward_dynamics, inverse_dynamics
-from ..errors import CoadjointError, SingularMassMatrixError
+from ..errors import CoadjointError, ReadError, SingularMassMatrixError
 from ..files import check_output
 from ..motion.sample import smooth_motion
 from ..motion.states import States, differentiate, force_units
-from ..motion.tables import check_format, check_input, read_states, write_states
+from ..motion.tables import MissingColumnsError, check_format, check_input, read_states, write_states
 from ..robot.doubts import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
-from .robots import read_robot, tell
+from ..words import printable
+from . import _stream as stream
+from .robots import add_robot, name_of, read_robot, tell
+
+HELP = "compute joint forces, or accelerations, for a table of states"
 
 CHUNK = 16384
 """Rows computed at once: enough for speed, few enough for memory and for a progress that moves."""
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot(parser)
+    states = "table of states, .csv, .npz or .parquet: time, q1…, v1…, a1… (or q.JOINT …); without it a smooth motion is used"
+    parser.add_argument("--states", metavar="FILE", help=states)
+    zarr = "or .zarr, chunk after chunk, for any number of states (.parquet, .zarr, .npy); started again it goes on"
+    parser.add_argument("--out", metavar="FILE", help=f"write time, q, v, a, tau: .csv, .npz, .parquet; {zarr}")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="compute on a Dask cluster, tcp://…; needs --out FILE.zarr")
+    parser.add_argument("--plot", metavar="FILE", help="draw the result: .png, .svg, .pdf or .html")
+    parser.add_argument("--forward", action="store_true", help="accelerations from joint forces (columns tau1…) instead")
+    parser.add_argument("--friction", action="store_true", help="with the joints' viscous and Coulomb friction")
+    parser.add_argument("--differentiate", action="store_true", help="estimate missing v and a from the time column")
+
+
 def run(args: argparse.Namespace) -> None:
-    _check_files(args)
+    if not stream.is_stream(args):
+        _check_files(args)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell((*robot.notes, *impossible_inertias(robot)))
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    if stream.is_stream(args):
+        return stream.run(args, robot)
     states, notes = _states(args, robot)
     result = compute(robot, states, args.forward, args.friction)
     print(summary(robot, result, args.forward))
@@ -73,7 +93,12 @@ def _states(args: argparse.Namespace, robot: Robot) -> tuple[States, list[str]]:
     if not args.differentiate:
         needs = ["q", "v", "tau"] if args.forward else ["q", "v", "a"]
     with Progress(f"reading {args.states}") as report:
-        states = read_states(args.states, robot, needs, report)
+        try:
+            states = read_states(args.states, robot, needs, report)
+        except MissingColumnsError as error:
+            if {"q", "tau"} & set(error.missing):
+                raise
+            raise ReadError(f"{error} With a time column, --differentiate estimates what is missing.") from None
     notes = []
     if args.differentiate:
         # A forward problem needs no accelerations: whatever stands there will be replaced.
@@ -132,7 +157,7 @@ def summary(robot: Robot, states: States, forward: bool) -> str:
         span = f" over {states.time[-1] - states.time[0]:.4g} s"
     what = "accelerations" if forward else "joint forces"
     count = "1 state" if len(states) == 1 else f"{len(states)} states"
-    lines = [f"{robot.name}: {what} for {count}{span}", "", table(head, rows, align), ""]
+    lines = [f"{name_of(robot)}: {what} for {count}{span}", "", table(head, rows, align), ""]
     return "\n".join(lines + _outside(robot, states))
 
 
@@ -155,5 +180,7 @@ def _outside(robot: Robot, states: States) -> list[str]:
         outside = np.sum((x < low) | (x > high), axis=0)
         names = robot.q_names if what == "position" else robot.v_names
         for k in np.flatnonzero(outside):
-            lines.append(f"{names[k]}: {what} outside its limits {number(low[k])} … {number(high[k])} in {_rows(outside[k])}")
+            lines.append(
+                f"{printable(names[k])}: {what} outside its limits {number(low[k])} … {number(high[k])} in {_rows(outside[k])}"
+            )
     return lines

@@ -10,6 +10,10 @@ from ..errors import CoadjointError
 from ..files import check_output, replacing
 from ..show.terminal import number, table
 from ..symbolic import Equations, equations
+from ..words import printable
+from .robots import add_robot, name_of
+
+HELP = "write the equations of motion in closed form"
 
 SAYS = {
     "M": "mass matrix M(q), τ = M a + C v + g",
@@ -19,6 +23,19 @@ SAYS = {
     "T": "kinetic energy T(q, v)",
     "gamma": "Christoffel symbols Γ(q), τ_k = … + Γ_ijk v_i v_j",
 }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot(parser)
+    formats = "text to read, LaTeX, Python for SymPy, or C (default: text)"
+    parser.add_argument("--format", choices=("text", "latex", "sympy", "c"), default="text", help=formats)
+    numbers = "numbers of the robot, or symbols such as m_1, l_1, I_1zz (default: numeric)"
+    parser.add_argument("--parameters", choices=("numeric", "symbolic"), default="numeric", help=numbers)
+    quantities = (
+        "which of M (mass matrix), C (Coriolis matrix), g (gravity), U, T (energies), gamma (Christoffel symbols) (default: M C g)"
+    )
+    parser.add_argument("--what", nargs="+", choices=tuple(SAYS), default=["M", "C", "g"], metavar="X", help=quantities)
+    parser.add_argument("--out", metavar="FILE", help="write to a file")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -47,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
 
 def as_text(e: Equations) -> str:
     """The equations for people, with what the symbols are."""
-    parts = ["\n".join([f"{e.robot.name}:", *(f"  {SAYS[name]}" for name in e.arrays)]), e.text()]
+    parts = ["\n".join([f"{name_of(e.robot)}:", *(f"  {SAYS[name]}" for name in e.arrays)]), e.text()]
     names = [name for name in e.robot.joint_names if e.robot.joint_index(name) not in e.robot.mimics]
     if e.parameters:
         parts.append(table(("", "value", ""), [(p.name, number(p.value), p.meaning) for p in e.parameters], "lrl"))
@@ -55,7 +72,7 @@ def as_text(e: Equations) -> str:
     for name in names:
         where = e.robot.q_slice(name)
         span = f"q_{where.start + 1}" + (f" … q_{where.stop}" if where.stop > where.start + 1 else "")
-        coordinates += [f"{span} {name}"] if where.stop > where.start else []
+        coordinates += [f"{span} {printable(name)}"] if where.stop > where.start else []
     parts.append("coordinates: " + ", ".join(coordinates))
     if e.in_steps:
         what = ", ".join(e.in_steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,17 @@ from ..files import check_output
 from ..geometry import flatness
 from ..show.geometry import Geometry, geometry, pair
 from ..show.terminal import number, table, vector
+from ..words import printable
+from .robots import add_robot, name_of
+
+HELP = "tell curvature, geodesics and balance of a robot, over two of its joints"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot(parser)
+    which = "the two joints, by name or by number; without it the two whose plane is curved most"
+    parser.add_argument("--joints", nargs=2, metavar=("I", "J"), help=which)
+    parser.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg, .pdf or .html")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -27,8 +39,8 @@ def run(args: argparse.Namespace) -> None:
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     a, b = pair(robot, args.joints)
-    print(f"{robot.name}: {balance(robot)}")
-    print(f"{robot.name}: {flatness(robot)}")
+    print(f"{name_of(robot)}: {balance(robot)}")
+    print(f"{name_of(robot)}: {flatness(robot)}")
     shown = geometry(robot, (a.v + 1, b.v + 1))
     print()
     print(as_text(shown))
@@ -50,7 +62,7 @@ def as_text(shown: Geometry) -> str:
         known = values[np.isfinite(values)]
         rows.append((name, *(number(x) for x in ((known.min(), known.mean(), known.max()) if known.size else (None,) * 3))))
     lines = [
-        f"over {a.name} {number(a.lower)} … {number(a.upper)} {a.unit} and {b.name} {number(b.lower)} … {number(b.upper)} {b.unit}:",
+        f"over {_span(a)} and {_span(b)}:",
         table(("", "least", "mean", "most"), rows, "lrrr"),
         "",
         f"from {vector(shown.start)} to {vector(shown.goal)} in 1 s:",
@@ -67,3 +79,7 @@ def as_text(shown: Geometry) -> str:
         apart = shown.spread.distance[-1] / shown.spread.time[-1]
         lines.append(f"neighbouring geodesics end {number(apart)} times as far apart as in flat space")
     return "\n".join(lines)
+
+
+def _span(joint: Any) -> str:
+    return f"{printable(joint.name)} {number(joint.lower)} … {number(joint.upper)} {joint.unit}"

@@ -13,13 +13,27 @@ from ..lie import inertia
 from ..robot import text
 from ..robot.robot import Robot
 from ..show.terminal import number, table, vector
-from .robots import read_robot
+from ..words import printable
+from .robots import add_robot, read_robot
+
+HELP = "show the tree, joints, limits, masses, frames and implausible inertias of a robot"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> None:
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     facts = describe(robot)
-    print(json.dumps(facts, indent=1, ensure_ascii=False) if args.json else as_text(robot, facts))
+    print(_as_json(facts) if args.json else as_text(robot, facts))
+
+
+def _as_json(facts: dict[str, Any]) -> str:
+    """JSON in which only what a terminal would obey is escaped."""
+    text = json.dumps(facts, indent=1, ensure_ascii=False)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def describe(robot: Robot) -> dict[str, Any]:
@@ -34,7 +48,7 @@ def describe(robot: Robot) -> dict[str, Any]:
                 "joint": link.joint.name,
                 "mass": float(mass),
                 "center_of_mass": com.tolist(),
-                "principal_moments": np.linalg.eigvalsh(central).tolist(),
+                "principal_moments": np.linalg.eigvalsh(central).tolist() if np.isfinite(central).all() else [None] * 3,
             }
         )
     mass = float(total_mass(robot))
@@ -84,7 +98,7 @@ def as_text(robot: Robot, facts: dict[str, Any]) -> str:
         rows = [(f["name"], f["link"], vector(f["position"])) for f in facts["frames"]]
         parts.append(table(("frame", "on link", "at [m]"), rows, "lll"))
     if facts["warnings"]:
-        parts.append("warnings:\n" + "\n".join(f"  {x}" for x in facts["warnings"]))
+        parts.append("warnings:\n" + "\n".join(f"  {printable(x)}" for x in facts["warnings"]))
     return "\n\n".join(parts)
 
 

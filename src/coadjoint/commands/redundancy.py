@@ -10,7 +10,19 @@ import numpy as np
 from ..files import check_output
 from ..show.redundancy import Redundancy, redundancy, suggest
 from ..show.terminal import number, table, vector
-from .robots import read_robot
+from ..words import printable
+from .robots import add_robot, name_of, read_robot
+
+HELP = "tell what a robot can do besides its task, and how it drifts round a closed path"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot(parser)
+    parser.add_argument("--frame", metavar="NAME", help="the frame that has the task (default: tip, or the last one)")
+    rows = "rows of its twist (ω, v), 0 to 5, as 3 4 5 for the position; without it as many as leave freedoms"
+    parser.add_argument("--rows", nargs="+", type=int, metavar="K", help=rows)
+    parser.add_argument("--loops", type=int, default=3, metavar="N", help="how often round the path (default: 3)")
+    parser.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg, .pdf or .html")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -48,7 +60,7 @@ def as_text(shown: Redundancy) -> str:
     head = ("", "off the path", "max |dq| in 1", "drift after 1", f"after {loops}", "dexterity")
     return "\n".join(
         [
-            f"{robot.name}: task {task}, {task.size} rows of {robot.nv} freedoms, {robot.nv - task.size} to spare",
+            f"{name_of(robot)}: task {printable(str(task))}, {task.size} rows of {robot.nv} freedoms, {robot.nv - task.size} to spare",
             str(report),
             "",
             f"at q = {vector(shown.start)}, the kinetic energy of each joint moving alone:",

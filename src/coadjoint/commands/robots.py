@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import argparse
 import warnings
 from collections.abc import Iterable
 
 from ..errors import ModelWarning
 from ..robot.load import load
 from ..robot.robot import Robot
+from ..words import printable
+
+ROBOT = "a bundled robot (see `coadjoint zoo`) or a file: .urdf, .xml (MJCF), .json"
+
+
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    """The arguments of every command that is about one robot."""
+    parser.add_argument("robot", metavar="ROBOT", help=ROBOT)
+    parser.add_argument("--base", choices=("fixed", "free"), default="fixed", help="may the base move? (default: fixed)")
+    joints = "whether links of fixed joints become part of what carries them (default: merge)"
+    parser.add_argument("--fixed-joints", choices=("merge", "keep"), default="merge", help=joints)
+
+
+def name_of(robot: Robot) -> str:
+    """The robot's name, safe to print."""
+    return printable(robot.name)
 
 
 def read_robot(source: str, base: str = "fixed", fixed_joints: str = "merge") -> Robot:

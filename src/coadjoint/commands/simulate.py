@@ -17,7 +17,29 @@ from ..motion.trajectory import Trajectory
 from ..robot.doubts import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
-from .robots import read_robot, tell
+from .robots import add_robot, read_robot, tell
+
+HELP = "let a robot move from a state, under gravity, and draw or film it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot(parser)
+    parser.add_argument("--duration", type=float, default=5.0, metavar="S", help="seconds (default: 5)")
+    parser.add_argument("--q", type=float, nargs="+", metavar="X", help="the configuration to start from (default: home)")
+    parser.add_argument("--v", type=float, nargs="+", metavar="X", help="the velocity to start with (default: none)")
+    methods = (
+        "adaptive (order 8), implicit (order 9, for stiff motions), variational (order 2) or symplectic (order 4), for long ones"
+    )
+    choices = ("adaptive", "implicit", "variational", "symplectic")
+    parser.add_argument("--method", choices=choices, default="adaptive", help=methods)
+    parser.add_argument("--step", type=float, default=1e-3, metavar="S", help="seconds of a variational step (default: 0.001)")
+    parser.add_argument("--samples", type=int, default=501, metavar="N", help="how many states to keep (default: 501)")
+    parser.add_argument("--friction", action="store_true", help="with the joints' viscous and Coulomb friction")
+    stops = "stops at the position limits, with restitution E from 0 (plastic) to 1 (elastic)"
+    parser.add_argument("--stops", type=float, metavar="E", help=stops)
+    parser.add_argument("--out", metavar="FILE", help="write time, q, v, tau: .csv, .npz or .parquet")
+    parser.add_argument("--plot", metavar="FILE", help="draw positions, velocities and energies: .png, .svg, .pdf or .html")
+    parser.add_argument("--animate", metavar="FILE", help="film the robot as a stick figure: .gif, .html or .mp4")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, takes
 from ..arrays import Array, concat, transpose
 from ..errors import CoadjointError, ShapeError, unknown
 from ..kernel.dispatch import kernel
 from ..robot.link import as_pose
 from ..robot.robot import Robot
-from .functions import Function
+from .functions import Written
 from .parts import JOINTS, Cable, Fixed, Gear, Loop, Part, Point, directions, hashable
 from .rolling import Rolling, Twist
 
@@ -36,15 +37,23 @@ class Constraint:
 
     @staticmethod
     def from_jacobian(fn: Callable[[Array], Array]) -> Constraint:
-        """A(q) v = 0 for fn(q) -> A (m, nv), written with array operations for q (nq,)."""
-        return Constraint([Function(fn, True)])
+        """A(q) v = 0 for fn(q) -> A (m, nv), written with array operations for q (nq,).
+
+        fn is run on symbols each time the constraint is used, once for a whole simulation or rollout, and sees the present values of the
+        variables that it reads; `frozen` keeps those of one moment.
+        """
+        return Constraint([Written(fn, True)])
 
     @staticmethod
     def holonomic(fn: Callable[[Array], Array]) -> Constraint:
-        """φ(q) = 0 for fn(q) -> φ (m,), written with array operations for q (nq,); A = ∂φ/∂q comes from the function itself."""
-        return Constraint([Function(fn, False)])
+        """φ(q) = 0 for fn(q) -> φ (m,), written with array operations for q (nq,); A = ∂φ/∂q comes from the function itself.
+
+        fn is run on symbols each time the constraint is used, as for `from_jacobian`.
+        """
+        return Constraint([Written(fn, False)])
 
     @staticmethod
+    @takes(robot=a_robot)
     def point(robot: Robot, frame: str, axes: str = "xyz", at: Any = None) -> Constraint:
         """The origin of a frame keeps these coordinates in space: `at`, one number for each; what they are is left open without.
 
@@ -55,6 +64,7 @@ class Constraint:
         return Constraint([Point(frame, chosen, None if at is None else _numbers("at", at, len(chosen)))])
 
     @staticmethod
+    @takes(robot=a_robot)
     def frame(robot: Robot, frame: str, axes: str = "rx ry rz x y z", at: Any = None) -> Constraint:
         """A frame stays at the pose `at` (4, 4) in space, wholly or in some directions of that pose; left open without.
 
@@ -66,6 +76,7 @@ class Constraint:
         return Constraint([Fixed(frame, place) if whole else Loop(robot.base, frame, chosen, place)])
 
     @staticmethod
+    @takes(robot=a_robot)
     def loop(robot: Robot, frame_a: str, frame_b: str, joint: str = "fixed", *, axes: str | None = None) -> Constraint:
         """Two frames coincide as a joint between them lets them, or in the directions `axes` of frame_a, as in "rx ry x y z".
 
@@ -80,6 +91,7 @@ class Constraint:
         return Constraint([Loop(frame_a, frame_b, directions(JOINTS[joint] if axes is None else axes), hashable(np.eye(4)))])
 
     @staticmethod
+    @takes(robot=a_robot)
     def cable(robot: Robot, frames: Sequence[str], length: float | None = None) -> Constraint:
         """The way through the origins of these frames keeps its length; left open without one. The multiplier is minus the pull."""
         if isinstance(frames, str) or len(frames) < 2:
@@ -91,6 +103,7 @@ class Constraint:
         return Constraint([Cable(tuple(frames), None if length is None else float(length))])
 
     @staticmethod
+    @takes(robot=a_robot)
     def gear(robot: Robot, coefficients: Mapping[str, float], offset: float | None = 0.0) -> Constraint:
         """Σ coefficient · coordinate = offset over joints of one freedom: {"wheel": 1, "pinion": 3}; None leaves it open."""
         for joint, c in coefficients.items():
@@ -105,6 +118,7 @@ class Constraint:
         return Constraint([Gear(terms, None if offset is None else float(offset))])
 
     @staticmethod
+    @takes(robot=a_robot)
     def twist(robot: Robot, frame: str, axes: str = "y", reference: str = "body") -> Constraint:
         """Components of a frame's twist vanish: axes="y" is a knife edge, or a wheel without mass, along x of the frame.
 
@@ -116,6 +130,7 @@ class Constraint:
         return Constraint([Twist(frame, directions(axes), reference)])
 
     @staticmethod
+    @takes(robot=a_robot)
     def rolling(robot: Robot, frame: str, radius: float, axle: Any = None, on: str | None = None) -> Constraint:
         """A ball, or with an `axle` (3,) in the frame a thin wheel, centred at a frame, rolls without slipping on a plane.
 
@@ -157,11 +172,19 @@ class Constraint:
         return np.flatnonzero([x for part in self.parts for x in part.holonomic(robot)])
 
     def at(self, robot: Robot, q: Any) -> Constraint:
-        """This constraint with what was left open, where a point is kept or how long a cable is, as it is at q (nq,)."""
+        """This constraint with what was left open, where a point is kept or how long a cable is, as it is at q (nq,); and `frozen`."""
         q = np.asarray(robot._checked(q, "q", robot.nq), dtype=float)
         if q.ndim != 1:
             raise ShapeError(f"q has shape {q.shape}; expected one configuration ({robot.nq},).")
         return Constraint([part.held(robot, q) for part in self.parts])
+
+    def frozen(self, robot: Robot) -> Constraint:
+        """This constraint with users' functions as they are now, for robots with so many coordinates: what they read no longer counts.
+
+        It is quicker to use, as nothing is traced again, and pickles whatever the functions are.
+        """
+        parts = [part.frozen(robot) for part in self.parts]
+        return self if all(x is y for x, y in zip(parts, self.parts, strict=True)) else Constraint(parts)
 
     def identity(self, robot: Robot) -> str:
         """A text that tells it from every other constraint of this robot, for compiled code."""
@@ -191,13 +214,13 @@ class Constraint:
         return constraint_bias(robot, self, q, v)
 
 
-def checked(constraint: Any) -> Constraint:
-    """The argument, if it is a constraint."""
+def checked(constraint: Any, robot: Robot | None = None) -> Constraint:
+    """The argument, if it is a constraint; with a robot, users' functions in it as they are now."""
     if not isinstance(constraint, Constraint):
         raise CoadjointError(
             f"the constraint is {type(constraint).__name__}; expected a Constraint, as from coadjoint.Constraint.point(robot, 'tip', 'xy')."
         )
-    return constraint
+    return constraint if robot is None else constraint.frozen(robot)
 
 
 def _numbers(name: str, x: Any, size: int) -> tuple[float, ...]:

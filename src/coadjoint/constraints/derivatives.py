@@ -4,6 +4,12 @@ Differentiate M a + h - Aᵀ λ = τ and A a + Ȧ v = 0 with a and λ as they co
 that of Aᵀ λ at fixed λ, and B that of A a + Ȧ v at fixed a,
 
     ∂a = P M⁻¹ (∂τ - F) - A♯ B,      ∂λ = A♯ᵀ (M ∂a + F - ∂τ).
+
+Where rows depend on each other, that ∂λ is only the part of the change that acts on the robot. Which λ is the shortest also changes with q.
+With D the lengths of the rows in the metric M⁻¹, y = D λ is in the range of D⁻¹ A; with Π the projector onto that range and z such that
+A z = D y, differentiating y = Π y adds
+
+    D⁻¹ (1 - Π) (D⁻¹ ∂A z - 2 ∂D λ).
 """
 
 from __future__ import annotations
@@ -13,14 +19,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Array, concat, mv, transpose
+from ..dynamics.articulated import mass_matrix_inverse
+from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.derivatives import inverse_dynamics_derivatives
 from ..geometry.flow import states
 from ..kernel.runtime import native
+from ..recent import evaluated, recent
 from ..robot.robot import Robot
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 from .dynamics import constrained_dynamics
-from .functions import evaluated, graph_of
-from .projection import constraint_inverse
+from .functions import graph_of
+from .projection import constraint_inverse, constraint_jacobian_derivative
+from .rank import DEPENDENT, decompose, vanishing
 
 
 class Derivatives(NamedTuple):
@@ -50,22 +60,44 @@ def constraint_terms(robot: Robot, constraint: Constraint, q: Any, v: Any, a: An
         parts = [force, jacobian_of(lambda x: held(x, v), q)[1] @ along, jacobian_of(lambda x: held(q, x), v)[1]]
         return concat([x.reshape(-1) for x in parts])
 
-    key = (checked(constraint), "terms")
+    constraint = checked(constraint, robot)
+    key = (constraint, "terms")
     graph = graph_of(robot, key, run, q=(robot.nq,), v=(n,), a=(n,), multipliers=(m,))
-    if native.available():
-        kept = robot._cache.setdefault("constraint terms", {})
-        flat = kept.setdefault(key, native.build(graph))(q, v, a, multipliers)
-    else:
+    try:
+        flat = recent(robot, ("terms", key), lambda: native.build(graph).call)(q, v, a, multipliers)
+    except native.NativeError:
         flat = evaluated(graph, q, v, a, multipliers)
     return tuple(x.reshape(*x.shape[:-1], -1, n) for x in np.split(flat, [n * n, n * n + m * n], axis=-1))
+
+
+def _shift(robot: Robot, constraint: Constraint, q: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """What ∂λ/∂q (..., m, nv) has among forces that cancel each other, because the shortest λ moves there; 0 for independent rows."""
+    d, m = decompose(robot, constraint, q), multipliers.shape[-1]
+    if np.all(d.rank == m):
+        return np.zeros(1)
+    A, dA = constraint_jacobian(robot, constraint, q), constraint_jacobian_derivative(robot, constraint, q)
+    W, dM = mass_matrix_inverse(robot, q), mass_matrix_derivative(robot, q)
+    length, inverse_A = d.length, A @ W
+    # The rows that are nothing have the length 1, always.
+    square = 2 * np.einsum("...kj,...kji->...ki", inverse_A, dA) - np.einsum("...ka,...kb,...abi->...ki", inverse_A, inverse_A, dM)
+    nothing = vanishing(robot, A)
+    by_length = np.where(nothing[..., None], 0.0, square / (2 * length[..., None]))
+    scaled = A / length[..., None]
+    z = mv(np.linalg.pinv(scaled, rcond=DEPENDENT), length * multipliers)
+    independent = np.arange(d.s.shape[-1]) < d.rank[..., None]
+    U = np.where(independent[..., None, :], d.U, 0.0)
+    across = np.eye(m) - U @ transpose(U)
+    change = np.einsum("...kai,...a->...ki", dA, z) / length[..., None] - 2 * by_length * multipliers[..., None]
+    return across @ change / length[..., None]
 
 
 def constrained_dynamics_derivatives(robot: Robot, constraint: Constraint, q: Any, v: Any, tau: Any) -> Derivatives:
     """∂a and ∂λ of `constrained_dynamics` by q, v and τ, rows a and λ.
 
-    Where rows depend on each other, ∂a holds as long as they go on doing so, and ∂λ is the change of the shortest λ.
+    Where rows depend on each other, both hold as long as they go on doing so, and ∂λ is the change of the shortest λ.
     """
     q, v, tau = states(robot, q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
+    constraint = checked(constraint, robot)
     a, multipliers = constrained_dynamics(robot, constraint, q, v, tau)
     force_q, held_q, held_v = constraint_terms(robot, constraint, q, v, a, multipliers)
     by_q, by_v, M = inverse_dynamics_derivatives(robot, q, v, a)
@@ -79,7 +111,7 @@ def constrained_dynamics_derivatives(robot: Robot, constraint: Constraint, q: An
         da_dq,
         da_dv,
         free,
-        back @ (M @ da_dq + by_q),
+        back @ (M @ da_dq + by_q) + _shift(robot, constraint, q, multipliers),
         back @ (M @ da_dv + by_v),
         back @ (M @ free - np.eye(robot.nv)),
     )

@@ -18,9 +18,11 @@ from ..dynamics.articulated import forward_dynamics, mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import SINGULAR, inertia_scale
-from ..kernel.dispatch import _written_to, as_written, kernel
+from ..kernel.dispatch import as_written, kernel, written_to
 from ..lie import inertia
+from ..recent import recent
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .constraint import ZERO, Constraint, checked, constraint_bias, constraint_jacobian, robot_size
 
 ALIKE = 1e-6
@@ -38,13 +40,14 @@ def zero_rows(robot: Robot, constraint: Constraint, A: Array) -> tuple[list[int]
             [k for k, row in enumerate(A.tolist()) if all(type(x) is float and x == 0.0 for x in row)] if A.dtype == object else []
         )
         return gone, ZERO
-    kept = robot._cache.setdefault("zero rows", {})
-    if constraint not in kept:
+
+    def make() -> tuple[list[int], float]:
         A = as_written(constraint_jacobian)(robot, constraint, robot.random(np.random.default_rng(0), 8))
         entries = np.abs(A).reshape(-1, *A.shape[-2:]).max((0, 2))
         least = ZERO * max(robot_size(robot), float(entries.max(initial=0.0)))
-        kept[constraint] = np.flatnonzero(entries <= least).tolist(), least
-    return kept[constraint]
+        return np.flatnonzero(entries <= least).tolist(), least
+
+    return recent(robot, ("zero rows", constraint), make)
 
 
 def always_regular(robot: Robot) -> bool:
@@ -146,6 +149,7 @@ def single_precision(*arrays: Array) -> bool:
     return all(type(x) is np.ndarray and x.dtype == np.float32 for x in arrays)
 
 
+@lazily("nv", "m", q="nq", v="nv", tau="nv", wrenches="n_links 6")
 def constrained_dynamics(
     robot: Robot,
     constraint: Constraint,
@@ -167,7 +171,7 @@ def constrained_dynamics(
     if single_precision(q, v, tau):  # double decides whether rows depend on each other
         q, v, tau = (x.astype(np.float64) for x in (q, v, tau))
         found = constrained_dynamics(robot, constraint, q, v, tau, wrenches, friction, threads=threads)
-        return _written_to(out, tuple(x.astype(np.float32) for x in found))
+        return written_to(out, tuple(x.astype(np.float32) for x in found), "constrained_dynamics")
     solve: Any = regular_dynamics
     a, multipliers = found = solve(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
     if type(a) is np.ndarray and a.dtype != object and has_nan(multipliers):

@@ -1,6 +1,7 @@
-"""Constraints that users write as functions of q: run once on symbols, and differentiated there.
+"""Constraints that users write as functions of q: run on symbols, and differentiated there.
 
-The function gets q (nq,) without batch axes. What it computes is kept as a graph, which then runs on arrays of every kind.
+The function gets q (nq,) without batch axes. It is traced anew each time the constraint is used, so that it sees the present values of
+all that it reads; `Written.frozen` keeps what it computes now as a graph, which then runs on arrays of every kind.
 """
 
 from __future__ import annotations
@@ -11,52 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv, namespace, stack
+from ..arrays import Array, mv
 from ..errors import CoadjointError, ShapeError
+from ..recent import Traced, evaluated, recent, traced
 from ..robot.robot import Robot
 from .parts import Part
 
 
 def graph_of(robot: Robot, key: Any, run: Callable[..., Any], **shapes: tuple[int, ...]) -> Any:
-    """The simplified graph of `run` on symbols of these shapes, made once for a robot."""
-    kept = robot._cache.setdefault("constraint graphs", {})
-    if key not in kept:
+    """The simplified graph of `run` on symbols of these shapes; `key` says all that decides it for this robot."""
+
+    def make() -> Any:
         from ..kernel.passes.simplify import simplify
         from ..kernel.trace.trace import trace
 
-        kept[key] = simplify(trace(run, shapes, "constraint"))
-    return kept[key]
+        return simplify(trace(run, shapes, "constraint"))
+
+    return recent(robot, ("graph", key), make)
 
 
-def evaluated(graph: Any, *arrays: Array) -> Array:
-    """The one output of a graph for arrays of any kind with batch axes in front."""
-    from ..kernel.graph import ARITY
-    from ..kernel.passes.evaluate import evaluate
-
-    xp = namespace(*arrays)
-    if xp is np or xp.__name__.endswith("symbols"):
-        return evaluate(graph, *arrays)[0]
-    columns = []
-    for x in arrays:
-        parts = np.empty(x.shape[-1], dtype=object)
-        for k in range(len(parts)):
-            parts[k] = x[..., k]
-        columns.append(parts)
-    names = {"sub": "subtract", "neg": "negative", "mul": "multiply", "div": "divide", "min": "minimum", "max": "maximum",
-             "lt": "less", "le": "less_equal", "eq": "equal", "and": "logical_and", "or": "logical_or", "not": "logical_not"}  # fmt: skip
-    operations = {op: _lifted(getattr(xp, names.get(op, op)), arrays[0]) for op, n in ARITY.items() if n > 0 and op != "part"}
-    (found,) = evaluate(graph, *columns, operations=operations)
-    flat = stack([x + 0.0 * arrays[0][..., 0] for x in found.ravel().tolist()])
-    return flat.reshape((*flat.shape[:-1], *found.shape))
-
-
-def _lifted(operation: Callable[..., Array], reference: Array) -> Callable[..., Array]:
-    """An operation of an array library that also takes plain numbers."""
-    zero = 0.0 * reference[..., 0]
-    return lambda *args: operation(*(x + zero if isinstance(x, float) else x for x in args))
-
-
-def _unpacked(x: Any) -> Any:
+def unpacked(x: Any) -> Any:
     """An array of symbols where NumPy has made one of arrays that hold one symbol each: np.array([[q[0], 1.0]])."""
     array = np.asanyarray(x)
     if array.dtype == object:
@@ -67,8 +42,8 @@ def _unpacked(x: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Function(Part):
-    """fn(q) -> φ (m,), or with `is_jacobian` fn(q) -> A (m, nv)."""
+class Written(Part):
+    """fn(q) -> φ (m,), or with `is_jacobian` fn(q) -> A (m, nv), as a user wrote it."""
 
     fn: Callable[[Array], Array]
     is_jacobian: bool
@@ -76,30 +51,22 @@ class Function(Part):
     def __post_init__(self) -> None:
         if not callable(self.fn):
             raise CoadjointError(f"expected a function of q, not {self.fn!r}.")
-        try:
-            hash(self.fn)
-        except TypeError:
-            raise CoadjointError(f"the function {self.fn!r} has no hash; give one that has, such as a plain function.") from None
 
     @property
     def name(self) -> str:
         return str(getattr(self.fn, "__name__", type(self.fn).__name__)).replace("<lambda>", "row")
 
-    def names(self, robot: Robot) -> tuple[str, ...]:
-        m = self._graph(robot).output_shapes[0][0]
-        return (self.name,) if m == 1 else tuple(f"{self.name} {k}" for k in range(m))
+    def frozen(self, robot: Robot) -> Function:
+        found = traced(lambda q: self._checked(robot, self.fn(q)), {"q": (robot.nq,)}, "constraint")
+        return Function(self.name, self.is_jacobian, found)
 
-    def holonomic(self, robot: Robot) -> tuple[bool, ...]:
-        return (not self.is_jacobian,) * self._graph(robot).output_shapes[0][0]
-
-    def _graph(self, robot: Robot) -> Any:
-        """fn itself."""
-        return graph_of(robot, (self, "value"), lambda q: self._checked(robot, self.fn(q)), q=(robot.nq,))
+    def held(self, robot: Robot, q: np.ndarray) -> Function:
+        return self.frozen(robot)
 
     def _checked(self, robot: Robot, x: Any) -> Any:
         from ..kernel.trace.symbols import symbols
 
-        x = symbols(_unpacked(x))
+        x = symbols(unpacked(x))
         wanted = 2 if self.is_jacobian else 1
         if x.ndim == wanted - 1:
             x = x[None]
@@ -108,22 +75,61 @@ class Function(Part):
             raise ShapeError(f"the constraint {self.name!r} returned an array of shape {x.shape}; expected {expected}.")
         return x
 
+    def names(self, robot: Robot) -> tuple[str, ...]:
+        return self.frozen(robot).names(robot)
+
+    def holonomic(self, robot: Robot) -> tuple[bool, ...]:
+        return self.frozen(robot).holonomic(robot)
+
+    def identity(self, robot: Robot) -> str:
+        return self.frozen(robot).identity(robot)
+
+    def __reduce__(self) -> Any:
+        import pickle
+        import sys
+
+        try:
+            pickle.dumps(self.fn)
+        except Exception as error:
+            if not any(name.endswith("cloudpickle") for name in list(sys.modules)):  # which can
+                raise CoadjointError(
+                    f"the constraint {self.name!r} cannot be pickled, because its function cannot: {error}. Write it as a named function "
+                    "of a module, or pickle `constraint.frozen(robot)`, which has what the function computes now."
+                ) from error
+        return Written, (self.fn, self.is_jacobian)
+
+
+@dataclass(frozen=True)
+class Function(Part):
+    """What such a function computed when it was traced."""
+
+    name: str
+    is_jacobian: bool
+    computed: Traced
+
+    def names(self, robot: Robot) -> tuple[str, ...]:
+        m = self.computed.shape[0]
+        return (self.name,) if m == 1 else tuple(f"{self.name} {k}" for k in range(m))
+
+    def holonomic(self, robot: Robot) -> tuple[bool, ...]:
+        return (not self.is_jacobian,) * self.computed.shape[0]
+
     def value(self, robot: Robot, q: Array) -> Array | None:
-        return None if self.is_jacobian else evaluated(self._graph(robot), q)
+        return None if self.is_jacobian else self.computed(q)
 
     def _rows(self, robot: Robot, q: Array) -> Array:
         """A (m, nv) on symbols."""
         if self.is_jacobian:
-            return evaluated(self._graph(robot), q)
+            return self.computed(q)
         from ..arrays import transpose
         from ..kernel.passes.derive import jacobian_of
 
-        by_q = jacobian_of(lambda x: evaluated(self._graph(robot), x), q)[1]
+        by_q = jacobian_of(self.computed, q)[1]
         return by_q @ transpose(robot.rate(q, np.eye(robot.nv)))
 
     def jacobian(self, robot: Robot, q: Array) -> Array:
         if self.is_jacobian:
-            return evaluated(self._graph(robot), q)
+            return self.computed(q)
         return evaluated(graph_of(robot, (self, "jacobian"), lambda q: self._rows(robot, q), q=(robot.nq,)), q)
 
     def bias(self, robot: Robot, q: Array, v: Array) -> Array:
@@ -135,6 +141,4 @@ class Function(Part):
         return evaluated(graph_of(robot, (self, "bias"), run, q=(robot.nq,), v=(robot.nv,)), q, v)
 
     def identity(self, robot: Robot) -> str:
-        from ..kernel.runtime.cache_key import of_graph
-
-        return f"{self.is_jacobian} {of_graph(self._graph(robot))}"
+        return f"{self.is_jacobian} {self.computed.digest}"

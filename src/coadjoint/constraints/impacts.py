@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, numbers
 from ..arrays import mv, transpose
 from ..dynamics import kinetic_energy, mass_matrix, mass_matrix_inverse, momentum
 from ..errors import CoadjointError, ShapeError
@@ -117,6 +118,7 @@ def _checked(
     robot: Robot, constraint: Any, q: Any, v: Any, restitution: Any, unilateral: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """q, v, A, and e and unilateral of every row; an error for what no impact can have."""
+    a_robot(robot, "robot")
     q, v = (np.asarray(robot._checked(x, name, n)) for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv)))
     for name, x in (("q", q), ("v", v)):
         if not np.all(np.isfinite(x)):
@@ -128,7 +130,7 @@ def _checked(
     one_sided = np.asarray(unilateral)
     if one_sided.dtype != bool:
         raise CoadjointError(f"unilateral is {unilateral!r}; expected True or False, for all rows or one for each of the {m}.")
-    e = np.asarray(restitution, dtype=float)
+    e = np.asarray(numbers(restitution, "restitution"))
     for name, x in (("restitution", e), ("unilateral", one_sided)):
         if x.shape not in ((), (m,)):
             raise ShapeError(f"{name} has shape {x.shape}; expected one value, or one for each of the {m} rows of the constraint.")

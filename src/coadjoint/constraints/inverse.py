@@ -43,7 +43,8 @@ def constrained_inverse_dynamics(
     `free_torques` are what may be added. Errors say where the motion breaks the constraint, or needs a drive that is not there.
     """
     q, v, a = states(robot, q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
-    A, names = checked(constraint).jacobian(robot, q), np.array(constraint.names(robot))
+    constraint = checked(constraint, robot)
+    A, names = constraint.jacobian(robot, q), np.array(constraint.names(robot))
     rate = np.einsum("...ij,...j->...i", A, a) + constraint.bias(robot, q, v)
     size = 1.0 + np.abs(a).max(-1, keepdims=True) + np.abs(v).max(-1, keepdims=True) ** 2
     _check_rows(

@@ -56,8 +56,8 @@ def project(robot: Robot, constraint: Constraint, q: Any, v: Any = None, *, step
     For what is nearly closed, such as drift of a simulation. An error names the widest gap where one stays open; `assemble` searches
     farther.
     """
-    (q,) = states(robot, q=(q, robot.nq))
-    if len(checked(constraint).holonomic_rows(robot)):
+    (q,), constraint = states(robot, q=(q, robot.nq)), checked(constraint, robot)
+    if len(constraint.holonomic_rows(robot)):
         q, open_ = _newton(robot, constraint, q, steps, 0.0)
         if open_.any():
             raise _not_closed(robot, constraint, q[open_][0], "project", "Start nearer, or put it together with `assemble`.")
@@ -99,7 +99,8 @@ def assemble(
     (start,) = states(robot, q=(start, robot.nq))
     if start.ndim != 1:
         raise CoadjointError(f"guess has shape {start.shape}; expected one configuration ({robot.nq},).")
-    if not len(checked(constraint).holonomic_rows(robot)):
+    constraint = checked(constraint, robot)
+    if not len(constraint.holonomic_rows(robot)):
         return start.copy()
     kept = [fixed] if isinstance(fixed, str) else list(fixed)
     for joint in kept:
@@ -143,7 +144,8 @@ def _not_closed(robot: Robot, constraint: Constraint, q: np.ndarray, who: str, r
 def check_state(robot: Robot, constraint: Constraint, q: Any, v: Any, tolerance: float = 1e-6) -> None:
     """An error that names the row and its value where q (..., nq) is off the constraint or v (..., nv) violates A v = 0."""
     q, v = states(robot, q=(q, robot.nq), v=(v, robot.nv))
-    names = np.array(checked(constraint).names(robot))
+    constraint = checked(constraint, robot)
+    names = np.array(constraint.names(robot))
     phi = constraint.residual(robot, q)
     if phi is not None:
         _check_rows(

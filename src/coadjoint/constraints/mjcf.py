@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..errors import ModelWarning, ReadError
+from ..errors import ModelWarning
 from ..interop import mujoco as interop
 from ..interop._common import check_model, engine
 from ..interop._mujoco_states import joint_names, names_of
@@ -28,15 +28,9 @@ def read_mjcf(path: str | os.PathLike[str], base: str = "fixed", fixed_joints: s
 
     The robot is that of `coadjoint.load` with frames where loops close, named after the elements.
     """
-    from ..robot.files import read_bytes
+    from ..robot.mjcf import compile_file
 
-    read_bytes(path)
-    mujoco, name = engine("mujoco"), os.fspath(path)
-    try:
-        model, _ = interop.compiled(lambda: mujoco.MjModel.from_xml_path(name))
-    except ValueError as error:
-        raise ReadError(f"{name}: MuJoCo: {' '.join(str(error).split())}") from None
-    return from_mjmodel(model, base, fixed_joints)
+    return from_mjmodel(compile_file(path)[0], base, fixed_joints)
 
 
 def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -> tuple[Robot, Constraint | None]:

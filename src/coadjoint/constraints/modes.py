@@ -27,6 +27,7 @@ def assembly_modes(
     """
     from scipy.stats import qmc
 
+    constraint = checked(constraint, robot)
     for joint, value in (fixed or {}).items():
         constraint = constraint & Constraint.gear(robot, {joint: 1.0}, float(value))
     turning = np.zeros(robot.nq, dtype=bool)
@@ -41,7 +42,7 @@ def assembly_modes(
     guesses = lower + (upper - lower) * points
     for joint, value in (fixed or {}).items():
         guesses[:, robot.q_slice(joint)] = value
-    q, open_ = _newton(robot, checked(constraint), guesses, 100, 0.0)
+    q, open_ = _newton(robot, constraint, guesses, 100, 0.0)
     if open_.all():
         nearest = min(q, key=lambda x: _gap(robot, constraint, x))
         raise _not_closed(robot, constraint, nearest, "assembly_modes", "Lengths may not reach with these joints held so.")
@@ -70,6 +71,7 @@ def is_singular(robot: Robot, constraint: Constraint, q: Any) -> bool:
     (q,) = states(robot, q=(q, robot.nq))
     if q.ndim != 1:
         raise CoadjointError(f"q has shape {q.shape}; expected one configuration ({robot.nq},).")
+    constraint = checked(constraint, robot)
     here = int(decompose(robot, constraint, q).rank)
     S, rng = null_space(robot, constraint, q), np.random.default_rng(0)
     if not S.shape[-1]:

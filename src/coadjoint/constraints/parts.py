@@ -76,6 +76,10 @@ class Part:
         """This part with what it leaves open, such as where a point is kept, as it is at q (nq,)."""
         return self
 
+    def frozen(self, robot: Robot) -> Part:
+        """This part with users' functions as they are now."""
+        return self
+
     def identity(self, robot: Robot) -> str:
         """A text that tells it from every other part, for compiled code."""
         return repr(self)

@@ -19,10 +19,12 @@ from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..geometry.metric import connection
 from ..kernel.dispatch import kernel
+from ..recent import evaluated
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .constraint import Constraint, checked, constraint_jacobian
 from .dynamics import Rows, has_nan, single_precision
-from .functions import evaluated, graph_of
+from .functions import graph_of
 from .rank import decompose
 
 
@@ -37,6 +39,7 @@ def _regular_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     return transpose(rows.spread(transpose(inverse)))
 
 
+@lazily("nv m", q="nq")
 def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     """A♯ (..., nv, m) = M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁻¹: the velocity of least kinetic energy with A v = y is A♯ y.
 
@@ -56,6 +59,7 @@ def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     return found
 
 
+@lazily("nv nv", q="nq")
 def constraint_projector(robot: Robot, constraint: Constraint, q: Array) -> Array:
     """P (..., nv, nv): the orthogonal projector, in the metric M, onto the velocities that a constraint allows. 1 - P is P⊥."""
     inverse = constraint_inverse(robot, constraint, q)
@@ -73,9 +77,10 @@ def constraint_jacobian_derivative(robot: Robot, constraint: Constraint, q: Arra
         by_q = jacobian_of(lambda x: constraint_jacobian(plain, constraint, x), q)[1]
         return by_q @ transpose(robot.rate(q, np.eye(robot.nv)))
 
-    return evaluated(graph_of(robot, (checked(constraint), "derivative"), run, q=(robot.nq,)), q)
+    return evaluated(graph_of(robot, (checked(constraint, robot), "derivative"), run, q=(robot.nq,)), q)
 
 
+@lazily("nv nv nv", q="nq")
 def constraint_connection(robot: Robot, constraint: Constraint, q: Array) -> Array:
     """Γ̃ⁱ_jk (..., i, j, k) of the constraint connection, Žefran & Bullo (2004), (26): ∇̃_{X_j} X_k = Γ̃ⁱ_jk X_i.
 
@@ -114,6 +119,7 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
     from .manifold import check_state
 
     q0, v0 = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv))
+    constraint = checked(constraint, robot)
     check_state(robot, constraint, q0, v0)
     weightless = robot.with_gravity((0.0, 0.0, 0.0))
     still = np.zeros(robot.nv)

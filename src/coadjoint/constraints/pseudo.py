@@ -15,16 +15,22 @@ from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force
 from ..errors import CoadjointError, ShapeError
 from ..kernel.dispatch import kernel
+from ..recent import Traced, evaluated, traced
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
-from .functions import _unpacked, evaluated, graph_of
+from .functions import graph_of, unpacked
 from .rank import ConstraintError
 
 
 class PseudoVelocities:
-    """Velocities v = S(q) η for a basis fn(q) -> S (nv, k), written with array operations for q (nq,)."""
+    """Velocities v = S(q) η for a basis fn(q) -> S (nv, k), written with array operations for q (nq,).
+
+    fn is run on symbols each time it is used, and sees the present values of the variables that it reads; `frozen` keeps those of one
+    moment.
+    """
 
     __slots__ = ("fn",)
+    fn: Callable[[Array], Array]
 
     def __init__(self, fn: Callable[[Array], Array]) -> None:
         if not callable(fn):
@@ -37,22 +43,28 @@ class PseudoVelocities:
     def __hash__(self) -> int:
         return hash(self.fn)
 
-    def _graph(self, robot: Robot) -> Any:
+    def _traced(self, robot: Robot) -> Traced:
+        """fn as it is now."""
+        if isinstance(self.fn, Traced):
+            return self.fn
+
         def run(q: Array) -> Array:
             from ..kernel.trace.symbols import symbols
 
-            S = symbols(_unpacked(self.fn(q)))
+            S = symbols(unpacked(self.fn(q)))
             if S.ndim != 2 or S.shape[0] != robot.nv:
                 raise ShapeError(f"the basis has shape {S.shape}; expected ({robot.nv}, k), a column for each pseudo-velocity.")
             return S
 
-        return graph_of(robot, (self, "basis"), run, q=(robot.nq,))
+        return traced(run, {"q": (robot.nq,)}, "basis")
+
+    def frozen(self, robot: Robot) -> PseudoVelocities:
+        """This basis with the function as it is now: what that reads no longer counts."""
+        return self if isinstance(self.fn, Traced) else PseudoVelocities(self._traced(robot))
 
     def identity(self, robot: Robot) -> str:
         """A text that tells it from every other basis, for compiled code."""
-        from ..kernel.runtime.cache_key import of_graph
-
-        return of_graph(self._graph(robot))
+        return self._traced(robot).digest
 
     def basis(self, robot: Robot, q: Array) -> Array:
         """S (..., nv, k)."""
@@ -75,15 +87,15 @@ class PseudoVelocities:
 
     def rate(self, robot: Robot, q: Array, eta: Array) -> Array:
         """Ṡ η (..., nv), Ṡ along v = S η."""
+        basis = self._traced(robot)
 
         def run(q: Array, eta: Array) -> Array:
             from ..kernel.passes.derive import jvp
 
-            v = mv(evaluated(self._graph(robot), q), eta)
+            v = mv(basis(q), eta)
             return jvp(v, q, robot.rate(q, v))
 
-        k = self._graph(robot).output_shapes[0][1]
-        return evaluated(graph_of(robot, (self, "rate"), run, q=(robot.nq,), eta=(k,)), q, eta)
+        return evaluated(graph_of(robot, (basis, "rate"), run, q=(robot.nq,), eta=(basis.shape[1],)), q, eta)
 
     def dynamics(self, robot: Robot, q: Array, eta: Array, tau: Array) -> Array:
         """dη/dt (..., k) under joint forces τ (..., nv), (22)."""
@@ -107,7 +119,7 @@ class PseudoVelocities:
 @kernel("nv k", q="nq")
 def pseudo_basis(robot: Robot, basis: PseudoVelocities, q: Array) -> Array:
     """S(q) (..., nv, k)."""
-    return evaluated(basis._graph(robot), q)
+    return basis._traced(robot)(q)
 
 
 def null_space(robot: Robot, constraint: Constraint, q: Any) -> np.ndarray:

@@ -6,6 +6,7 @@ adds one that vanishes. States are solved here one batch at a time in NumPy, wit
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
+from ..recent import recent
 from ..robot.robot import Robot
 from .constraint import ZERO, Constraint, checked, robot_size
 
@@ -45,9 +47,15 @@ class Decomposition(NamedTuple):
         return np.where(independent, 1.0 / np.where(independent, self.s, 1.0), 0.0)
 
 
+def vanishing(robot: Robot, A: np.ndarray) -> np.ndarray:
+    """Which rows (..., m) of A (..., m, nv) are nothing but rounding beside the others and the robot's size."""
+    entries = np.abs(A).max(-1, initial=0.0)
+    return entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
+
+
 def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposition:
     """The decomposition at q (..., nq)."""
-    M, A = mass_matrix(robot, q), checked(constraint).jacobian(robot, q)
+    M, A = mass_matrix(robot, q), checked(constraint).jacobian(robot, q)  # not frozen: it may be a part of one
     unknown = ~np.isfinite(A).all(-1)
     if unknown.any():
         *state, row = np.argwhere(unknown)[0]
@@ -62,8 +70,7 @@ def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposit
         raise ConstraintError("the mass matrix is not that of a state: q is not a number.") from None
     B = np.swapaxes(np.linalg.solve(L, np.swapaxes(A, -1, -2)), -1, -2)
     length = np.linalg.norm(B, axis=-1)
-    entries = np.abs(A).max(-1, initial=0.0)
-    nothing = entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
+    nothing = vanishing(robot, A)
     length = np.where(nothing, 1.0, length)
     U, s, Wt = np.linalg.svd(np.where(nothing[..., None], 0.0, B / length[..., None]), full_matrices=False)
     rank = (s > DEPENDENT * np.maximum(s[..., :1], 1.0)).sum(-1)
@@ -162,26 +169,25 @@ class Rank(NamedTuple):
 
 def note_overconstrained(robot: Robot, constraint: Constraint, q: np.ndarray) -> None:
     """Find out, once, whether a constraint that q (nq,) satisfies is overconstrained; `is_overconstrained` then says so."""
-    known = robot._cache.setdefault("overconstrained", {})
-    if constraint in known:
-        return
-    known[constraint] = False
-    anywhere = decompose(robot, constraint, robot.random(np.random.default_rng(0), 4)).rank.max()
-    if decompose(robot, constraint, q).rank >= anywhere:
-        return
+    found = recent(robot, ("overconstrained", constraint), lambda: "yes" if _moves_only_there(robot, constraint, q) else "no")
+    if found == "yes":
+        robot._cache.setdefault("overconstrained", set()).add(constraint)
+
+
+def _moves_only_there(robot: Robot, constraint: Constraint, q: np.ndarray) -> bool:
+    """Whether the rank is less at q and at configurations nearby that satisfy the constraint than at others."""
     from .manifold import project
 
+    anywhere = decompose(robot, constraint, robot.random(np.random.default_rng(0), 4)).rank.max()
     d = decompose(robot, constraint, q)
-    free = np.linalg.solve(d.L.T, np.linalg.svd(d.U * d.s @ d.Wt)[2][int(d.rank) :].T)  # motions that A allows
-    for step in (0.05, -0.05):  # a singular configuration of another constraint has full rank nearby
-        for way in free.T:
-            try:
-                near = project(robot, constraint, robot.integrate(q, step * way / np.abs(way).max()))
-            except CoadjointError:
-                continue
-            if decompose(robot, constraint, near).rank >= anywhere:
-                return
-            known[constraint] = True
+    if d.rank >= anywhere:
+        return False
+    allowed = np.linalg.solve(d.L.T, np.linalg.svd(d.U * d.s @ d.Wt)[2][int(d.rank) :].T)
+    near = []
+    for way in (sign * 0.05 * x / np.abs(x).max() for x in allowed.T for sign in (1, -1)):
+        with suppress(CoadjointError):  # at a singular configuration not every motion that A allows is one
+            near.append(project(robot, constraint, robot.integrate(q, way)))
+    return bool(near) and all(decompose(robot, constraint, x).rank < anywhere for x in near)
 
 
 def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
@@ -190,12 +196,12 @@ def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
     Known from the first simulation on, which has a configuration that satisfies it.
     """
     robot = robot._cache.get("original", robot)
-    return robot._cache.get("overconstrained", {}).get(constraint, False)
+    return constraint in robot._cache.get("overconstrained", ())
 
 
 def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:
     """The rank of a constraint at one configuration q (nq,), and its redundant rows."""
-    q = np.asarray(robot._checked(q, "q", robot.nq), dtype=float)
+    q, constraint = np.asarray(robot._checked(q, "q", robot.nq), dtype=float), checked(constraint, robot)
     d = decompose(robot, constraint, q)
     B = d.U * d.s @ d.Wt
     redundant, basis = [], np.zeros((robot.nv, 0))

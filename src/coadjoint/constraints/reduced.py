@@ -31,7 +31,7 @@ class Reduced:
         (q,) = states(robot, q=(q, robot.nq))
         if q.ndim != 1:
             raise CoadjointError(f"q has shape {q.shape}; expected one configuration ({robot.nq},).")
-        self.robot, self.constraint = robot, checked(constraint)
+        self.robot, self.constraint = robot, (constraint := checked(constraint, robot))
         names = robot.v_names
         rank = int(decompose(robot, constraint, q).rank)
         self.freedoms = robot.nv - rank

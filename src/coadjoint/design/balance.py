@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, takes, whole
 from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.composite import mass_matrix
 from ..dynamics.regressor import regressor
@@ -44,7 +45,7 @@ class Balance:
     """The largest |g_k| (nv,) found."""
 
     def __str__(self) -> str:
-        i, j, l = (k + 1 for k in self.freedoms)  # noqa: E741
+        i, j, l = (k + 1 for k in self.freedoms)
         said = "the mass matrix is constant"
         if not self.constant:
             most = f"most in M_{i},{j} with coordinate {l}: {self.slope:.3g} of it per unit"
@@ -53,6 +54,7 @@ class Balance:
         return f"{said}; " + ("gravity does nothing" if self.weightless else f"gravity up to {forces}")
 
 
+@takes(robot=a_robot, configurations=whole)
 def balance(robot: Robot, configurations: int = 64, rng: Any = 0) -> Balance:
     """How constant the mass matrix of a robot is, at so many random configurations.
 
@@ -67,7 +69,7 @@ def balance(robot: Robot, configurations: int = 64, rng: Any = 0) -> Balance:
     size = np.sqrt(np.max(np.diagonal(M, axis1=-2, axis2=-1), axis=0))
     scale = (size[:, None] * size)[..., None]
     slopes = np.divide(np.abs(dM), scale, out=np.zeros_like(dM), where=scale > 0)
-    state, i, j, l = (int(k) for k in np.unravel_index(np.argmax(slopes), slopes.shape))  # noqa: E741
+    state, i, j, l = (int(k) for k in np.unravel_index(np.argmax(slopes), slopes.shape))
     slope = float(slopes[state, i, j, l])
     still = np.zeros((configurations, robot.nv))
     shares = regressor(robot, q, still, still) * robot.inertial_parameters

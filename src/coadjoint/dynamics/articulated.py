@@ -9,7 +9,7 @@ with F = J^A V̇ + B for the wrench through the link's joint,
 then from the base outward V̇' = f* V̇_parent + c, a = D⁻¹ (u - Uᵀ V̇'), V̇ = V̇' + S a, in O(n). c is the acceleration that
 velocities alone give.
 
-A D that vanishes is a motion of the joint that moves no mass: the mass matrix is singular (`singular.py`).
+A singular D is a motion of the joint that moves no mass: the mass matrix is singular (`singular.py`).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
             D[i] = S[i] @ U[i] + _diagonal(robot.armature[..., dofs])
             u[i] = tau[..., dofs] - mv(S[i], B[i])
             if parent >= 0:
-                gain = transpose(solve_spd(D[i], transpose(U[i])))  # U D⁻¹
+                gain = transpose(solve_spd(D[i], transpose(U[i]), assume_definite=D[i].shape[-1] == 1))  # U D⁻¹
                 passed = mirror(J[i] - gain @ transpose(U[i]))
                 force = B[i] + mv(passed, c[i]) + mv(gain, u[i])
         if parent >= 0:
@@ -95,13 +95,24 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
         if own[i] is not None:
             A[i] = A[i] + c[i]
             rest = u[i] - mv(transpose(U[i]), A[i])
-            a[i] = solve_spd(D[i], rest[..., None])[..., 0]
+            a[i] = solve_spd(D[i], rest[..., None], assume_definite=D[i].shape[-1] == 1)[..., 0]
             A[i] = A[i] + along(S[i], a[i])
     moving = [i for i in range(n) if own[i] is not None]
     if not moving:
         return tau
-    pivots = [D[i][..., k, k] for i in moving for k in range(D[i].shape[-1])]
-    return nan_where_singular(robot, pivots, concat([a[i] for i in moving]))
+    return nan_where_singular(robot, [x for i in moving for x in _pivots(D[i])], concat([a[i] for i in moving]))
+
+
+def _pivots(D: Array) -> list[Array]:
+    """1/(D⁻¹)_kk (...) for every k: the inertia of freedom k where all others are free to move. One of them vanishes if D is singular.
+
+    Taken from the inverse and not from an elimination, whose last pivot can drown in rounding when the motion without mass
+    is mostly along other freedoms.
+    """
+    if D.shape[-1] == 1:
+        return [D[..., 0, 0]]
+    inverse = solve_spd(D, like(np.eye(D.shape[-1]), D))
+    return [1.0 / inverse[..., k, k] for k in range(D.shape[-1])]
 
 
 def _diagonal(x: Array) -> Array:
@@ -116,6 +127,5 @@ def mass_matrix_inverse(robot: Robot, q: Array) -> Array:
     A singular mass matrix is an error for NumPy arrays, and nan for traced ones.
     """
     inverse = mirror(solve_spd(mass_matrix(robot, q), like(np.eye(robot.nv), q)))
-    # Where a pivot of M vanishes, a diagonal entry of the inverse is its reciprocal.
-    pivots = [1.0 / inverse[..., k, k] for k in range(robot.nv)]
+    pivots = [1.0 / inverse[..., k, k] for k in range(robot.nv)]  # as in `_pivots`
     return nan_where_singular(robot, pivots, inverse.reshape((*inverse.shape[:-2], robot.nv**2))).reshape(inverse.shape)

@@ -20,6 +20,7 @@ The freedoms of a spherical, planar or free joint are left-invariant fields X_i 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def _all_brackets(robot: Robot, q: Array) -> Array:
     parts = [like(np.zeros(1), q)]
     for j, i in enumerate(freedoms(robot).link):
         g = brackets(A[i], like(J[i], q), freedoms(robot).path[i].index(j))
-        parts.append(g.reshape((*g.shape[:-2], -1)))
+        parts.append(g.reshape((*g.shape[:-2], math.prod(g.shape[-2:]))))
     g = concat(parts)
     return concat([g, -g[..., 1:]])
 

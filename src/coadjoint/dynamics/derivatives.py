@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arguments import numbers, takes
 from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
 from ..errors import ShapeError
 from ..kernel.dispatch import kernel
@@ -136,19 +137,23 @@ def tree_derivatives(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array
     return by_q.array(), by_v.array(), by_a.array()
 
 
+@takes(a=numbers)
 def triangle(a: Array) -> Array:
     """The upper triangle, row by row (..., n(n+1)/2), of a symmetric matrix (..., n, n), such as M, M⁻¹ or ∂τ/∂a.
 
     In a compiled function (`compile`) the other half is neither computed nor written, which for humanoids is what takes the time.
     """
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ShapeError(f"the matrix has shape {tuple(a.shape)}; expected (..., n, n).")
     i, j = np.triu_indices(a.shape[-1])
     return a[..., i, j]
 
 
+@takes(x=numbers)
 def from_triangle(x: Array) -> Array:
     """The symmetric matrix (..., n, n) whose `triangle` is x (..., n(n+1)/2)."""
-    n = math.isqrt(2 * x.shape[-1])
-    if n * (n + 1) // 2 != x.shape[-1]:
+    n = math.isqrt(2 * x.shape[-1]) if x.ndim else 0
+    if not x.ndim or n * (n + 1) // 2 != x.shape[-1]:
         raise ShapeError(f"the triangle has shape {tuple(x.shape)}; expected (..., n(n+1)/2) for some n: 1, 3, 6, 10, …")
     place = np.zeros((n, n), dtype=int)
     place[np.triu_indices(n)] = np.arange(x.shape[-1])

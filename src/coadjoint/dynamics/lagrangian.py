@@ -7,6 +7,8 @@ These functions are for reading and for checking; `mass_matrix`, `christoffel` a
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..arrays import Array, concat, cross, dot, like, mv, transpose
@@ -72,7 +74,9 @@ def _symmetric_sum(robot: Robot, q: Array, terms: list[Array], axes: int) -> Arr
     for path, term in zip(freedoms(robot).path, terms, strict=True):
         if not path:
             continue
-        flat = concat([term.reshape((*term.shape[: term.ndim - axes], -1)), like(np.zeros(1), q)])
+        flat = concat(
+            [term.reshape((*term.shape[: term.ndim - axes], math.prod(term.shape[term.ndim - axes :]))), like(np.zeros(1), q)]
+        )
         place = np.full((n,) * axes, len(path) ** axes)
         place[np.ix_(*[path] * axes)] = np.arange(len(path) ** axes).reshape((len(path),) * axes)
         total = total + flat[..., place.reshape(-1)].reshape((*flat.shape[:-1], *place.shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import a_robot, takes
 from ..arrays import Array, concat, cross, like, stack
 from ..errors import ModelError
 from ..kernel.dispatch import kernel
@@ -15,6 +16,7 @@ from .energy import first_moment
 from .newton_euler import subspaces, velocities
 
 
+@takes(robot=a_robot)
 def total_mass(robot: Robot) -> Array:
     """The mass of all links together; the base is not counted."""
     return robot.inertias[:, 0].sum()

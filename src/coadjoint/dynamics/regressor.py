@@ -91,7 +91,7 @@ def momentum_regressor(robot: Robot, q: Array, v: Array) -> Array:
     return concat(parts) if parts else like(np.zeros((6, 0)), q)
 
 
-@kernel("nv parameters", v="nv", a="nv")
+@kernel("nv drives", v="nv", a="nv")
 def drive_regressor(robot: Robot, v: Array, a: Array) -> Array:
     """(..., nv, 3 n) whose product with armature, damping and Coulomb friction of all n freedoms is their share in τ.
 

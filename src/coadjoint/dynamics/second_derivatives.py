@@ -49,7 +49,7 @@ class _Farthest:
         self.own = [k for k in path if here.link[k] == z]
         self.inner, self.path = [k for k in path if here.link[k] != z], path
         self.m = len(self.inner)
-        self.before = np.array([[here.before(k, l) for l in path] for k in path])  # noqa: E741
+        self.before = np.array([[here.before(k, l) for l in path] for k in path])
         self.group = here.group[self.own[0]]
         self.s, self.ds, self.dds, self.by_v = rates
         self.w, self.dw = self.s[..., :3], self.ds[..., :3]
@@ -76,7 +76,7 @@ class _Farthest:
                 for blocks, H in zip((qq, qv, vv), self._of_own(m + j), strict=True):
                     blocks.put(([r], inner, inner), H[..., None, :, :])
 
-    def _by_own(self, l: int) -> tuple[Array, Array, Array]:  # noqa: E741
+    def _by_own(self, l: int) -> tuple[Array, Array, Array]:
         """By (r, k): ∂²τ_r/∂q_k∂q_l for k up to l, ∂²τ_r/∂q_l∂v_k for all k, ∂²τ_r/∂v_k∂v_l for k up to l; l a freedom of z."""
         one = slice(l, l + 1)
         s_l, ds_l, F_l = self.s[..., one, :], self.ds[..., one, :], self.F_q[..., one, :]

@@ -12,12 +12,15 @@ import numpy as np
 from ..arrays import Array, namespace
 from ..errors import SingularMassMatrixError
 from ..kernel.dispatch import as_written
+from ..kinematics.poses import relative_poses
+from ..lie import inertia
 from ..robot.robot import Robot
 from .composite import mass_matrix
+from .newton_euler import subspaces
 
-SINGULAR = 1e-14
-"""An inertia below this part of what the joint carries is zero but for rounding."""
-SINGULAR_SINGLE = 5e-6
+SINGULAR = 8 * float(np.finfo(np.float64).eps)
+"""A pivot below this part of `inertia_scale` is zero but for rounding, which leaves at most 3 units of it on chains of 3 to 25 joints."""
+SINGULAR_SINGLE = 8 * float(np.finfo(np.float32).eps)
 """The same in single precision."""
 _CHUNK = 4096
 
@@ -25,12 +28,14 @@ _CHUNK = 4096
 def nan_where_singular(robot: Robot, pivots: Sequence[Array], x: Array) -> Array:
     """x (..., k), or nan where one of the pivots (nv of them) of the mass matrix has vanished but for rounding.
 
-    Where the robot's own numbers are variables their size is not known, and x is returned as it is.
+    Where the robot's own numbers are variables their size is not known, and any positive pivot will do.
     """
     original = robot._cache.get("original", robot)
-    if not original.has_plain_numbers or not pivots:
+    if not pivots:
         return x
-    smallest = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
+    smallest = np.zeros(len(pivots))
+    if original.has_plain_numbers:
+        smallest = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
     regular = pivots[0] > float(smallest[0])
     for k in range(1, len(pivots)):
         regular = regular & (pivots[k] > float(smallest[k]))
@@ -38,32 +43,54 @@ def nan_where_singular(robot: Robot, pivots: Sequence[Array], x: Array) -> Array
 
 
 def inertia_scale(robot: Robot) -> np.ndarray:
-    """The size (nv,) of the diagonal of M over a few configurations; an error names a joint that moves no mass at all."""
+    """The size (nv,) of the terms that the diagonal of M is summed from; an error names a joint that moves no mass at all.
+
+    What is left of these terms when they cancel is rounding. They are bounded by lengths alone, as if all that a joint carries lay
+    stretched out: a body of mass m, first moment h and second moment I, carried by a distance d, has h + m d and I + 2 h d + m d²
+    there, and about a screw (ω, v) the inertia |ω|² I + 2 |ω||v| h + |v|² m.
+    """
     if "inertia_scale" not in robot._cache:
-        M = as_written(mass_matrix)(robot, robot.random(np.random.default_rng(0), 8))
-        diagonal = np.atleast_2d(np.einsum("...ii->...i", M)).max(0) if robot.nv else np.zeros(0)
+        q = robot.tree_q(robot.random(np.random.default_rng(0), 8))
+        f, S = relative_poses(robot, q), subspaces(robot, q)
+        m, h = robot.inertias[:, 0].copy(), np.linalg.norm(robot.inertias[:, 1:4], axis=-1)
+        second = np.linalg.norm(inertia.rotational(robot.inertias), axis=(-2, -1))
+        scale = robot.armature.copy()
+        for i in reversed(robot.order):
+            w, v = (np.linalg.norm(x, axis=-1) for x in (S[i][..., :3], S[i][..., 3:]))
+            w, v = (x.max(0) if x.ndim > 1 else x for x in (w, v))  # only screws of universal joints depend on q
+            scale[robot.tree_v_slices[i]] += w**2 * second[i] + 2 * w * v * h[i] + v**2 * m[i]
+            if (parent := robot.parents[i]) >= 0:
+                d = float(np.linalg.norm(f[i][..., :3, 3], axis=-1).max())
+                m[parent] += m[i]
+                second[parent] += second[i] + 2 * h[i] * d + m[i] * d**2
+                h[parent] += h[i] + m[i] * d
+        if robot.mimics:  # freedoms that move together
+            scale = (np.sqrt(scale) @ np.abs(robot.tree_v(np.eye(robot.nv))).T) ** 2
         for name in robot.joint_names:
-            if np.any(diagonal[robot.v_slice(name)] <= 0):
+            if np.any(scale[robot.v_slice(name)] <= 0):
                 raise SingularMassMatrixError(_message(robot, name, "moves no mass"))
-        robot._cache["inertia_scale"] = diagonal
+        robot._cache["inertia_scale"] = scale
     return robot._cache["inertia_scale"]
 
 
 def explain_singular(robot: Robot, q: np.ndarray, **_: object) -> None:
     """Raise an error that names the first state whose mass matrix is singular, and the joint; do nothing if there is none."""
     scale, states = inertia_scale(robot), q.reshape(-1, robot.nq)
+    single = q.dtype == np.float32
     for start in range(0, len(states), _CHUNK):
-        chunk = states[start : start + _CHUNK]
+        chunk = states[start : start + _CHUNK].astype(float)
         with np.errstate(invalid="ignore", divide="ignore"):
             M = np.broadcast_to(as_written(mass_matrix)(robot, chunk), (len(chunk), robot.nv, robot.nv))
         finite = np.isfinite(M).all((-2, -1))  # not for a state that is not a number, or whose quaternion is zero
         M = np.where(finite[:, None, None], M, np.eye(robot.nv))
         values, vectors = np.linalg.eigh(M / np.sqrt(np.outer(scale, scale)))
-        for k in np.flatnonzero((values[:, 0] <= 4 * SINGULAR) & finite)[:1]:
+        for k in np.flatnonzero((values[:, 0] <= 4 * (SINGULAR_SINGLE if single else SINGULAR)) & finite)[:1]:
             weakest = int(np.argmax(np.abs(vectors[k, :, 0])))
             joint = next(name for name in robot.joint_names if robot.v_slice(name).start <= weakest < robot.v_slice(name).stop)
             alone = np.linalg.norm(vectors[k, robot.v_slice(joint), 0]) > 1 - 1e-6
             what = "moves no mass" if alone else "and others, moving together, move no mass"
+            if values[k, 0] > 4 * SINGULAR:
+                what += " that single precision can tell from rounding"
             where = "" if q.ndim == 1 else f" in state {start + k}"
             raise SingularMassMatrixError(_message(robot, joint, f"{what}{where}, q = {chunk[k].tolist()}"))
 

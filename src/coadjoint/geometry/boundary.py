@@ -1,24 +1,30 @@
 """Geodesics between two configurations: which there are, the logarithm, the distance.
 
-Multiple shooting: the way is cut into pieces, each a geodesic of its own, and Newton's method makes the pieces join. It starts from
-the straight way in joint coordinates, from ways bent aside at random, and for joints with rotations from the longer way round.
-Nothing guarantees that every geodesic is found, or the shortest one: the report says what was tried.
+Ways are drawn from the straight one in joint coordinates, from the longer way round for joints with rotations, and from ways bent
+aside at random. All of them are drawn tight (`relaxation.py`), which leaves those that are shortest nearby; then multiple shooting
+finds the geodesic: the way is cut into pieces, each a geodesic of its own, and Newton's method makes the pieces join.
+
+What is guaranteed: every geodesic that is reported is one, to 1e-10, and so its length is an upper bound of the distance. That it is
+the shortest of all is not: no search of this kind can prove it. Ways that are drawn tight but along which no geodesic was found are
+reported too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
 from ..robot.robot import Robot
 from . import flow
 from .flow import GeodesicError
 from .geodesics import geodesic
 from .metric import inner_product
+from .relaxation import STEPS as NODES
+from .relaxation import energy, relaxed
 
 PIECES = 6
 ITERATIONS = 25
@@ -30,6 +36,11 @@ ROUGHLY, JOINED = 1e-5, 1e-10
 """Pieces join if q and v agree to this, relative to 1 + |v|: while the search is coarse, and in the end."""
 STEP = 1e-5
 """Step of the central differences for the Jacobian: it decides how fast Newton's method converges, not to what."""
+ATTEMPTS = 12
+ALIKE = 5e-3
+"""Ways that stay this close are one, in radians and metres."""
+SHORTER = 1e-4
+"""A way is shorter than another by more than this part: less may be the error of ways of straight pieces."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +54,22 @@ class GeodesicsBetween:
     """(found, nv): the velocity at the start of each, the shortest first."""
     lengths: np.ndarray
     """(found,)"""
+    stable: np.ndarray
+    """(found,): whether it is the shortest of the ways nearby. One that is not has a conjugate point on the way."""
     tried: int
     """How many ways the search started from."""
     failures: tuple[str, ...]
     """Why the others led nowhere."""
+    unresolved: tuple[float, ...]
+    """Lengths of ways that are drawn tight, but along which no geodesic was found."""
 
     @property
     def found(self) -> int:
         return len(self.lengths)
+
+    def __repr__(self) -> str:
+        shortest = f", the shortest of length {self.lengths[0]:.6g}" if self.found else ""
+        return f"<GeodesicsBetween of {self.robot.name!r}: {self.found} found in {self.tried} attempts{shortest}>"
 
     def __str__(self) -> str:
         if not self.found:
@@ -61,7 +80,7 @@ class GeodesicsBetween:
         return f"{count} found from {self.start} to {self.goal} in {self.tried} attempts, of length {lengths}"
 
 
-def geodesics_between(robot: Robot, start: Any, goal: Any, attempts: int = 8, rng: Any = 0) -> GeodesicsBetween:
+def geodesics_between(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS, rng: Any = 0) -> GeodesicsBetween:
     """Search for geodesics from one configuration (nq,) to another, from the straight way and from others up to `attempts`.
 
     Angles count as they are written: a joint that goes on to q + 2π ends elsewhere. Ask for that goal to find the ways that wind.
@@ -73,24 +92,95 @@ def geodesics_between(robot: Robot, start: Any, goal: Any, attempts: int = 8, rn
         raise CoadjointError(
             f"start and goal have shapes {np.shape(start)}, {np.shape(goal)}; expected one configuration each, ({robot.nq},)."
         )
-    velocities: list[np.ndarray] = []
-    failures = []
-    for q, v in _first_ways(robot, q0, q1, attempts, np.random.default_rng(rng)):
-        try:
-            velocity = _join(robot, q, v, q1)
-        except CoadjointError as error:
-            failures.append(str(error))
-            continue
-        if all(np.max(np.abs(velocity - known)) > 1e-6 * (1 + np.max(np.abs(known))) for known in velocities):
-            velocities.append(velocity)
-    found = np.array(velocities).reshape(-1, robot.nv)
-    lengths = np.sqrt(inner_product(robot, np.broadcast_to(q0, (len(found), robot.nq)), found, found))
+    search = _Search(robot, q0, q1)
+    rng = np.random.default_rng(rng)
+    ways, straight = _first_ways(robot, q0, q1, attempts, rng)
+    search.follow(relaxed(robot, ways), tight=True)
+    first = len(search.velocities)
+    search.follow(straight, tight=False)
+    stable = search.stable(first, rng)
+    found = np.array(search.velocities).reshape(-1, robot.nv)
+    lengths = search.lengths()
     order = np.argsort(lengths)
-    return GeodesicsBetween(robot, q0, q1, found[order], lengths[order], attempts, tuple(failures))
+    return GeodesicsBetween(
+        robot,
+        q0,
+        q1,
+        found[order],
+        lengths[order],
+        np.array(stable, dtype=bool)[order],
+        attempts,
+        tuple(search.failures),
+        tuple(sorted(search.unresolved)),
+    )
 
 
-def _first_ways(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Configurations and velocities at the starts of the pieces, of one way after another."""
+class _Search:
+    """The geodesics found so far from q0 to q1."""
+
+    def __init__(self, robot: Robot, q0: np.ndarray, q1: np.ndarray) -> None:
+        self.robot, self.q0, self.q1 = robot, q0, q1
+        self.velocities: list[np.ndarray] = []
+        self.failures: list[str] = []
+        self.unresolved: list[float] = []
+        self.ways: list[tuple[np.ndarray, str]] = []
+        """Ways that were followed, and why they led nowhere, or nothing."""
+
+    def follow(self, ways: np.ndarray, tight: bool) -> None:
+        """Look for geodesics along ways (N, K + 1, nq); those that are like another are followed once. A tight one counts if it fails."""
+        for way in ways:
+            known = [why for other, why in self.ways if np.max(np.abs(self.robot.difference(other, way)[1:-1])) < ALIKE]
+            why = known[0] if known else self._geodesic(way)
+            if not known:
+                self.ways.append((way, why))
+                if why and tight:
+                    self.unresolved.append(float(np.sqrt(2 * energy(self.robot, way))))
+            if why and tight:
+                self.failures.append(why)
+
+    def _geodesic(self, way: np.ndarray) -> str:
+        """Keep the geodesic along a way; say why there is none."""
+        rates = NODES * self.robot.difference(way[:-1], way[1:])
+        rates[1:] = 0.5 * (rates[:-1] + rates[1:])
+        starts = slice(0, NODES, NODES // PIECES)
+        try:
+            velocity = _join(self.robot, way[:-1][starts], rates[starts], self.q1)
+        except CoadjointError as error:
+            return str(error)
+        if all(np.max(np.abs(velocity - known)) > 1e-6 * (1 + np.max(np.abs(known))) for known in self.velocities):
+            self.velocities.append(velocity)
+        return ""
+
+    def lengths(self) -> np.ndarray:
+        found = np.array(self.velocities).reshape(-1, self.robot.nv)
+        return np.sqrt(inner_product(self.robot, np.broadcast_to(self.q0, (len(found), self.robot.nq)), found, found))
+
+    def stable(self, first: int, rng: np.random.Generator) -> list[bool]:
+        """Whether each is the shortest nearby, as those before `first` are that were drawn tight, and those found here beside others.
+
+        Ways beside it are drawn tight; those that come out shorter are followed.
+        """
+        known = len(self.velocities)
+        if known == first:
+            return [True] * known
+        t = np.linspace(0.0, 1.0, NODES + 1)
+        v = np.array(self.velocities[first:])
+        q, _ = geodesic(self.robot, np.broadcast_to(self.q0, (len(v), self.robot.nq)), v, t)
+        aside = 0.05 * self.lengths()[first:, None, None] * rng.normal(size=(2, self.robot.nv))
+        aside = aside @ np.linalg.inv(np.linalg.cholesky(mass_matrix(self.robot, q[:, NODES // 2])))  # of that length in the metric
+        bent = np.sin(np.pi * t)[:, None] * aside[:, :1] + np.sin(2 * np.pi * t)[:, None] * aside[:, 1:]
+        tight = relaxed(self.robot, np.concatenate([self.robot.integrate(q, x) for x in (bent, -bent)]))
+        limit = (1 - 2 * SHORTER) * energy(self.robot, q)
+        shorter = np.asarray(energy(self.robot, tight).reshape(2, len(v)) < limit)
+        self.follow(tight[shorter.reshape(-1)], tight=True)
+        return [True] * first + [not x for x in np.any(shorter, axis=0)] + [True] * (len(self.velocities) - known)
+
+
+def _first_ways(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Ways (attempts, K + 1, nq) to draw tight, and those that are not bent (at most attempts, K + 1, nq).
+
+    The first ones are bent a little: a way that is symmetric would stay so, and come to rest on a geodesic that is not the shortest.
+    """
     direct = robot.difference(q0, q1)
     round_about = [direct]
     for i, link in enumerate(robot.links):
@@ -101,13 +191,20 @@ def _first_ways(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng
             other = direct.copy()
             other[turn] = axis * (angle - 2 * np.pi)
             round_about.append(other)
-    s = np.arange(PIECES)[:, None] / PIECES
-    size = max(1.0, float(np.max(np.abs(direct), initial=0.0)))
+    s = np.linspace(0.0, 1.0, NODES + 1)[:, None]
+    size = max(1.0, float(np.max(np.abs(direct), initial=0.0))) / np.sqrt(max(1, robot.nv))
+    ways, aside = [], np.zeros((2, robot.nv))
     for n in range(attempts):
+        later = n - len(round_about)
+        if later < 0:
+            aside = 0.02 * size * rng.normal(size=(2, robot.nv))
+        else:  # to one side and then to the other, by more and less
+            by = size * 2.0 ** rng.uniform(-1, 1) * np.array([[1.0], [0.3]])
+            aside = -aside if later % 2 else by * rng.normal(size=(2, robot.nv))
         chord = round_about[n % len(round_about)]
-        aside = rng.normal(size=robot.nv) * size / np.sqrt(max(1, robot.nv)) if n >= len(round_about) else np.zeros(robot.nv)
-        way = s * chord + np.sin(np.pi * s) * aside
-        yield robot.integrate(q0, way), chord + np.pi * np.cos(np.pi * s) * aside
+        ways.append(s * chord + np.sin(np.pi * s) * aside[0] + np.sin(2 * np.pi * s) * aside[1])
+    straight = [s * chord for chord in round_about[:attempts]]
+    return robot.integrate(q0, np.array(ways)), robot.integrate(q0, np.array(straight))
 
 
 def _coarse(robot: Robot, q: np.ndarray, v: np.ndarray, duration: float) -> tuple[np.ndarray, np.ndarray]:
@@ -187,15 +284,27 @@ def _shortest(robot: Robot, start: Any, goal: Any, attempts: int) -> tuple[np.nd
         report = geodesics_between(robot, q0[k], q1[k], attempts)
         if not report.found:
             raise GeodesicError(f"{report}. `geodesics_between` takes more attempts; a goal nearer by may help.")
+        if report.unresolved and report.unresolved[0] < (1 - SHORTER) * report.lengths[0]:
+            raise GeodesicError(
+                f"{report}; but a way of length {report.unresolved[0]:.6g} is shorter, and no geodesic was found along it: it may pass "
+                "where the mass matrix is singular. `geodesics_between` gives what was found."
+            )
         velocities[k], lengths[k] = report.velocities[0], report.lengths[0]
     return velocities, lengths
 
 
-def logarithm(robot: Robot, start: Any, goal: Any, attempts: int = 4) -> np.ndarray:
-    """log_start(goal) (..., nv): the velocity at the start of the shortest geodesic found, exp_start(log) = goal."""
+def logarithm(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS) -> np.ndarray:
+    """log_start(goal) (..., nv): the velocity at the start of the shortest geodesic found, exp_start(log) = goal.
+
+    An error where none is found. That it is the shortest of all is likely, not proven: see `distance`.
+    """
     return _shortest(robot, start, goal, attempts)[0]
 
 
-def distance(robot: Robot, start: Any, goal: Any, attempts: int = 4) -> np.ndarray:
-    """The length (...) of the shortest geodesic found between two configurations (..., nq), in the metric of kinetic energy."""
+def distance(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS) -> np.ndarray:
+    """The length (...) of the shortest geodesic found between two configurations (..., nq), in the metric of kinetic energy.
+
+    An upper bound of the distance, and likely the distance: ways from `attempts` starts are drawn tight, and no shorter one was seen.
+    An error where no geodesic is found, or where a shorter way is known along which none was found. Angles count as they are written.
+    """
     return _shortest(robot, start, goal, attempts)[1]

@@ -20,6 +20,7 @@ second kind about it, g exp(S₁ x₁) exp(S₂ x₂) ⋯, and count as joints i
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from typing import Any
 
@@ -106,7 +107,9 @@ def _all_products(robot: Robot, q: Array) -> Array:
     for d, i in enumerate(here.link):
         p = here.path[i].index(d) + 1
         if p > 1:
-            parts.extend(x.reshape((*x.shape[:-2], -1)) for x in _flat_products(A[i][..., :p, :], like(J[i], q)))
+            parts.extend(
+                x.reshape((*x.shape[:-2], math.prod(x.shape[-2:]))) for x in _flat_products(A[i][..., :p, :], like(J[i], q))
+            )
     products = concat(parts)
     return concat([products, -products[..., 1:]])
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, takes, whole
 from ..arrays import Array, concat, dot, like, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import composite_inertias, mass_matrix
@@ -81,6 +82,7 @@ class Flatness:
         return f"{said}: {self.largest:.2g} of the bending is curvature at most, over {self.configurations} configurations; {of}"
 
 
+@takes(robot=a_robot, configurations=whole)
 def flatness(robot: Robot, configurations: int = 32, rng: Any = 0) -> Flatness:
     """Whether the curvature of a robot vanishes, at so many random configurations.
 
@@ -110,7 +112,7 @@ def _curved(robot: Robot, q: np.ndarray, M: np.ndarray) -> tuple[float, float, n
     scale = np.einsum("ik,jl->ijkl", lengths, lengths) + np.einsum("il,jk->ijkl", lengths, lengths)
     ratio = np.divide(np.abs(R), scale, out=np.zeros_like(R), where=scale > 0)
     values = np.linalg.eigvalsh(M)
-    i, j, k, l = (int(x) for x in np.unravel_index(np.argmax(ratio), R.shape))  # noqa: E741
+    i, j, k, l = (int(x) for x in np.unravel_index(np.argmax(ratio), R.shape))
     return float(ratio[i, j, k, l]), max(TOLERANCE, ROUNDING * float(values[-1] / values[0])), q, (i, j, k, l)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, mv, namespace, stack
+from ..arrays import Array, concat, mv, namespace, stack, to_numpy
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.christoffel import check_metric
 from ..dynamics.singular import explain_singular
@@ -125,7 +125,7 @@ def states(robot: Robot, **given: tuple[Any, int]) -> list[np.ndarray]:
 
     arrays = {}
     for name, (x, size) in given.items():
-        x = np.asarray(x, dtype=float)
+        x = np.asarray(to_numpy(x, name), dtype=float)
         if x.ndim == 0 or x.shape[-1] != size:
             raise CoadjointError(f"{name} has shape {x.shape}; expected (..., {size}) for robot {robot.name!r}.")
         if not np.all(np.isfinite(x)):
@@ -137,7 +137,7 @@ def states(robot: Robot, **given: tuple[Any, int]) -> list[np.ndarray]:
 
 def times(t: Any) -> np.ndarray:
     """Times as an array; an error for what is no finite number."""
-    t = np.asarray(t, dtype=float)
+    t = np.asarray(to_numpy(t, "t"), dtype=float)
     if not np.all(np.isfinite(t)):
         raise CoadjointError(f"t is {t}; expected finite times.")
     return t

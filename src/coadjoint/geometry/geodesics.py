@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, numbers, takes
 from ..robot.robot import Robot
 from . import flow
 from .metric import inner_product
@@ -22,7 +23,7 @@ class Geodesic:
         """q (..., nq), v (..., nv); span: times up to which it is wanted, before or after 0."""
         self.robot = robot
         self.q, self.v = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv))
-        rate = lambda t, y: list(flow.geodesic_rate(robot, *y))  # noqa: E731
+        rate = lambda t, y: list(flow.geodesic_rate(robot, *y))
         self._solution = flow.Solution(rate, [self.q, self.v], flow.times(span), "the geodesic")
 
     def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -36,10 +37,11 @@ class Geodesic:
         return np.sqrt(inner_product(self.robot, self.q, self.v, self.v))
 
 
+@takes(robot=a_robot, q=numbers, v=numbers, t=numbers)
 def geodesic(robot: Robot, q: Any, v: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
     """q(t) (..., *t.shape, nq) and v(t) (..., *t.shape, nv) of the geodesic that has q (..., nq) and v (..., nv) at t = 0.
 
-    t is a time or an array of times, in any order, negative ones too. The step adapts to a local error of 1e-13.
+    t is a time or an array of times, in any order, negative ones too; all are NumPy arrays. The step adapts to a local error of 1e-13.
     """
     return Geodesic(robot, q, v, t)(t)
 

@@ -52,7 +52,7 @@ def jacobi_field(robot: Robot, q: Any, v: Any, j: Any, dj: Any, t: Any) -> tuple
     ∇_v ∇_v J = -R(J, v) v. So curvature tells how sensitive a motion is to its start.
     """
     q, v, j, dj = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv), j=(j, robot.nv), dj=(dj, robot.nv))
-    rate = lambda t, y: [*flow.geodesic_rate(robot, y[0], y[1]), *jacobi_rate(robot, *y)]  # noqa: E731
+    rate = lambda t, y: [*flow.geodesic_rate(robot, y[0], y[1]), *jacobi_rate(robot, *y)]
     t = flow.times(t)
     _, _, J, D = flow.Solution(rate, [q, v, j, dj], t, "the Jacobi field")(t)
     return J, D

@@ -30,13 +30,22 @@ from ..lie import quaternion
 from ..robot.joints import KINDS, _axes_and_centre
 from ..robot.mjcf_write import SUFFIXES
 from ..robot.robot import Robot
+from ..words import short
 from ._common import Names, array
 
 
 def names_of(model: Any, what: str) -> list[str]:
     """The names of all bodies ("body"), joints ("jnt"), sites and so on; "" for one without."""
     text = model.names
-    return [text[k : text.index(b"\0", k)].decode() for k in getattr(model, f"name_{what}adr")]
+    return [decoded(text[k : text.index(b"\0", k)]) for k in getattr(model, f"name_{what}adr")]
+
+
+def decoded(name: bytes) -> str:
+    """A name of MuJoCo's, which keeps the bytes of the file."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise ModelError(f"a name is {short(name)}, which is not UTF-8. Save the file as UTF-8.") from None
 
 
 def joint_names(model: Any) -> list[str]:

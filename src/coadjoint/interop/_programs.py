@@ -68,9 +68,14 @@ class Program:
                 self._made[key] = make()
             return self._made[key]
 
-    def native(self, dtype: Any) -> native.NativeFunction:
+    def native(self, dtype: Any) -> native.CompiledFunction:
         """Its machine code for float64 or float32."""
         return self._once(np.dtype(dtype).name, lambda: native.build(self.graph, dtype))
+
+    def call(self, dtype: Any) -> Callable[..., Any]:
+        """The same as a built-in function."""
+        compiled = self.native(dtype)
+        return self._once(("call", compiled.signature.dtype), lambda: compiled.call)
 
     def along(self, inputs: Places, outputs: Places | None = None) -> Program:
         """(inputs, directions of the chosen inputs) → directions of the outputs."""

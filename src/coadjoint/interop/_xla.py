@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..kernel.runtime import cache, cache_key, jit
-from ..kernel.runtime.native import NativeFunction
+from ..kernel.runtime.function import CompiledFunction
 from ._common import engine as library
 from ._programs import Program
 
@@ -216,13 +216,13 @@ def _code() -> tuple[dict[str, Any], bytes]:
 class Handler:
     """The handler of one kernel."""
 
-    def __init__(self, kernel: NativeFunction, numbers: tuple[int, int]) -> None:
+    def __init__(self, kernel: CompiledFunction, numbers: tuple[int, int]) -> None:
         s, how = kernel.signature, _code()
         self._code = jit.load(*how, ("handler",))
         self._kernel = kernel
         sizes = [_size(shape) for shape in (*s.input_shapes, *s.output_shapes)]
         self._cores = (ctypes.c_int64 * len(sizes))(*sizes)
-        run = ctypes.cast(kernel.general.code.run, ctypes.c_void_p).value or 0
+        run = ctypes.cast(kernel.kernel.code.run, ctypes.c_void_p).value or 0
         double = s.dtype == "float64"
         values = {
             "run": run,

@@ -159,7 +159,7 @@ def _on_processors(ctx: Any, *operands: Any, program: Program) -> Any:
         shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in ctx.avals_out]
 
         def compute(*arrays: Array) -> Any:
-            found = program.native(dtype)(*map(np.asarray, arrays))
+            found = program.call(dtype)(*map(np.asarray, arrays))
             return found if isinstance(found, tuple) else (found,)
 
         called_back = lambda *arrays: jax.pure_callback(compute, tuple(shapes), *arrays)  # noqa: E731

@@ -25,10 +25,12 @@ from ..robot.link import Frame, Joint, Link
 from ..robot.mjcf_write import to_mjcf
 from ..robot.robot import Robot
 from ..robot.urdf import check_options
+from ..words import cut
 from ._common import Names, chain, check_model, engine, listing
 from ._mujoco_states import (
     a_from_mujoco,
     a_to_mujoco,
+    decoded,
     force_from_mujoco,
     force_to_mujoco,
     joint_names,
@@ -79,8 +81,8 @@ def to_mjmodel(robot: Robot) -> Any:
     text = to_mjcf(robot)
     try:
         return compiled(lambda: mujoco.MjModel.from_xml_string(text))[0]
-    except ValueError as error:
-        raise ModelError(f"robot {robot.name!r}: MuJoCo refuses it: {' '.join(str(error).split())}") from None
+    except Exception as error:  # MuJoCo raises ValueError for what it understands, and anything for what it does not
+        raise ModelError(f"robot {robot.name!r}: MuJoCo refuses it: {cut(' '.join(str(error).split()), 300)}") from None
 
 
 def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -> Robot:
@@ -96,7 +98,7 @@ def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -
     """
     check_options(base, fixed_joints)
     check_model(model, "body_parentid", "mujoco.MjModel")
-    name = model.names.split(b"\0", 1)[0].decode() or "robot"
+    name = decoded(model.names.split(b"\0", 1)[0]) or "robot"
     left_out = _left_out(model)
     bodies = _body_names(model)
     floating = _floating_body(model, bodies) if base == "free" else 0

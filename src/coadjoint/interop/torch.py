@@ -17,6 +17,7 @@ import numpy as np
 
 from ..arrays import Array, alike, asfloat
 from ..errors import CoadjointError
+from ..kernel.passes.evaluate import evaluate
 from ..kernel.runtime import native
 from ..kernel.runtime.arguments import check_inputs
 from ..robot.robot import Robot
@@ -77,7 +78,11 @@ class _Run(_Function):
 
     @staticmethod
     def forward(program: Program, *tensors: Array) -> tuple[Array, ...]:
-        found = program.native(DTYPES[tensors[0].dtype])(*(x.detach().numpy() for x in tensors))
+        arrays = [x.detach().numpy() for x in tensors]
+        try:
+            found = program.call(arrays[0].dtype)(*arrays)
+        except native.NativeError:
+            found = tuple(x.astype(arrays[0].dtype) for x in evaluate(program.graph, *arrays))
         return tuple(torch.from_numpy(x) for x in (found if isinstance(found, tuple) else (found,)))
 
     @staticmethod

@@ -1,36 +1,47 @@
 """The decorator where the executions of one source meet.
 
 A function marked `@kernel("nv", q="nq", v="nv")` is written for a robot and arrays whose core shapes are named so, and returns
-an array whose core shape is the first. It runs
+an array whose core shape is the first. `Kernel.call` checks the arguments and chooses one of four executions:
 
-    natively     for NumPy arrays: traced once per robot, compiled, and from then on machine code (`compiled.py`)
-    as written   for JAX and PyTorch arrays, for symbols, and for NumPy where native code is switched off or impossible
+    native        NumPy arrays: traced once per robot, compiled, and from then on machine code (`pipeline.py`)
+    lazily        Dask and xarray arrays: later, chunk after chunk, as NumPy arrays (`scale/deferred.py`)
+    as written    JAX and PyTorch arrays, and NumPy arrays where native code is switched off or impossible
+    traced        arrays of symbols: as written, on the robot in its canonical form where that gives the same result
 
-with the same checks and the same errors.
+The function that users call is `Kernel.function`: a few generated lines that find the machine code made before, else `Kernel.call`.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import linecache
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..arrays import Array, alike, asfloat, broadcast_batch, like, namespace, not_real
+from ..arrays import Array, alike, any_lazy, asfloat, broadcast_batch, like, namespace, not_real
 from ..errors import CoadjointError, ShapeError
-from ..lie import se3
-from .runtime.arguments import check_out
+from ..scale.deferred import call_kernel_lazily
+from .mechanism import Mechanism
+from .runtime.arguments import Shape, check_outs, check_threads
+
+if TYPE_CHECKING:
+    from .runtime.function import CompiledFunction
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+KEPT = 512
+"""How many compiled functions a robot keeps at hand; the oldest goes first, and comes back from the disk."""
 
 
 def kernel(
     *returns: str,
     joint_space: bool = False,
     explain: Callable[..., None] | None = None,
+    check: Callable[..., None] | None = None,
     largest: float = math.inf,
     **cores: str,
 ) -> Callable[[F], F]:
@@ -38,14 +49,15 @@ def kernel(
 
     `joint_space`: the result does not depend on which frames are fixed to the links, so that the robot's canonical form may be used.
     A function whose result is nan where there is none gives `explain`, which is called with the robot and the arrays when that
-    happens to NumPy arrays, to raise an error that says why. `largest`: for a robot with more velocities (nv) the function runs as
-    written, because straight-line code would take too long to make.
+    happens to NumPy arrays, to raise an error that says why. `check` is called with the robot and the arguments that are not arrays
+    before anything is traced. `largest`: for a robot with more velocities (nv) the function runs as written, because straight-line
+    code would take too long to make.
 
     The function also takes `out=`, an array to write to, and `threads=`, how many to use for a batch.
     """
 
     def decorate(source: F) -> F:
-        return Kernel(source, returns, cores, joint_space, explain, largest).function()  # type: ignore[return-value]
+        return Kernel(source, returns, cores, joint_space, explain, check, largest).function()  # type: ignore[return-value]
 
     return decorate
 
@@ -53,6 +65,13 @@ def kernel(
 def as_written(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The source of a kernel, to be run on arrays as it stands, without checks."""
     return fn.source  # type: ignore[attr-defined]
+
+
+KEYWORDS = [
+    inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="np.ndarray | tuple[np.ndarray, ...] | None"),
+    inspect.Parameter("threads", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="int | None"),
+]
+"""What every kernel takes beside its source's own arguments."""
 
 
 class Kernel:
@@ -65,91 +84,48 @@ class Kernel:
         cores: dict[str, str],
         joint_space: bool,
         explain: Callable[..., None] | None,
+        check: Callable[..., None] | None,
         largest: float,
     ) -> None:
         self.source, self.returns, self.cores = source, returns, cores
-        self.joint_space, self.explain, self.largest = joint_space, explain, largest
+        self.joint_space, self.explain, self.check, self.largest = joint_space, explain, check, largest
         self.last: Any = (..., *(-1 for _ in returns[-1].split()))
         self.signature = inspect.signature(source)
-        parameters = list(self.signature.parameters.values())[1:]
-        required = [p.name for p in parameters if p.default is inspect.Parameter.empty]
+        self.parameters = list(self.signature.parameters.values())[1:]
+        required = [p.name for p in self.parameters if p.default is inspect.Parameter.empty]
         self.required = [name for name in required if name in cores]
-        self.statics = [p.name for p in parameters if p.name not in cores]
+        self.statics = [p.name for p in self.parameters if p.name not in cores]
         # Called with the required arrays alone, the compiled function is found by the source, and by what else must be given.
         self.keyed = len(self.required) < len(required)
-        self.optional = {p.name for p in parameters if p.default is None}
+        self.optional = {p.name for p in self.parameters if p.default is None}
 
-    def function(self) -> Callable[..., Any]:
-        """The function that users call.
-
-        It is written out with the source's own arguments, as dataclasses write their methods: that is the quickest way to the compiled
-        function, and Python itself says what is wrong with a call.
-        """
-        parameters = list(self.signature.parameters.values())[1:]
-        defaults = {f"_{p.name}": p.default for p in parameters if p.default is not inspect.Parameter.empty}
-        heads = [p.name if f"_{p.name}" not in defaults else f"{p.name}=_{p.name}" for p in parameters]
-        names = ", ".join(p.name for p in parameters)
-        ordinary = [p.name for p in parameters if p.name not in self.required and not (self.keyed and p.name in self.statics)]
-        conditions = " and ".join(f"{name} is _{name}" for name in ordinary) or "True"
-        arrays = ", ".join(self.required)
-        key = f"(_source, {', '.join(self.statics)})" if self.keyed else "_source"
-        text = f"""
-def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None):
-    if {conditions}:
-        try:
-            fast = robot._fast[{key}]
-        except (KeyError, AttributeError, TypeError):
-            pass  # not compiled yet; or not a robot, or a name that is none: the check says so
-        else:
-            {"return" if self.explain is None else "result ="} fast({arrays}) if out is None and threads is None else \
-                fast({arrays}, out=out, threads=threads)
-            {self._look()}
-    return _general(robot, {names}, out=out, threads=threads)
-"""
-        scope: dict[str, Any] = defaults | {"_source": self.source, "_general": self.general}
-        scope |= {"_lacking": self._lacking, "_ndarray": np.ndarray}
-        exec(text, scope)
-        call: Any = functools.update_wrapper(scope[self.source.__name__], self.source)
-        call.kernel = self
-        call.source = self.source
-        return call
-
-    def general(self, robot: Any, *args: Any, out: Any = None, threads: int | None = None, **options: Any) -> Any:
-        """Check, choose a way, run."""
+    def call(self, robot: Mechanism, *args: Any, out: Any = None, threads: Any = None, **options: Any) -> Any:
+        """Check the arguments, choose an execution, run it."""
         bound = self.signature.bind(robot, *args, **options)
+        if any_lazy(bound.arguments.values()):
+            return call_kernel_lazily(self, bound.arguments | {"out": out, "threads": threads})
         bound.apply_defaults()
-        left_out = {name for name in self.optional if bound.arguments[name] is None}
-        named = {name: (bound.arguments[name], core) for name, core in self.cores.items() if name not in left_out}
+        given = bound.arguments
+        named = {
+            name: (given[name], core) for name, core in self.cores.items() if not (given[name] is None and name in self.optional)
+        }
         arrays, batch = check(robot, named)
-        if threads is not None and (not isinstance(threads, int) or threads < 1):
-            raise CoadjointError(f"threads is {threads!r}; expected a whole number, 1 or more.")
-        reference = next(iter(arrays.values()))
-        statics = {name: x for name, x in bound.arguments.items() if name not in self.cores and name != "robot"}
-        native = None
-        if robot.nv and all(type(x) is np.ndarray and x.dtype != object for x in arrays.values()):
-            native = self.native(robot, arrays, statics)
-        if native is not None:
-            result = native.general.compute(*arrays.values(), out=out, threads=threads)
+        statics = {name: frozen(given[name], robot) for name in self.statics}
+        threads = check_threads(threads)
+        compiled = self.native(robot, arrays, statics)
+        if compiled is not None:
+            result = compiled.compute(*arrays.values(), out=out, threads=threads)
+        elif namespace(*arrays.values()).__name__.endswith("symbols"):
+            result = self.traced(robot, arrays, statics, batch)
         else:
-            robot_like = robot.like(reference)
-            if self.joint_space and namespace(*arrays.values()).__name__.endswith("symbols") and robot.has_plain_numbers:
-                robot_like = self._canonical(robot, arrays)
-            bound.arguments.update(arrays, robot=robot_like)
-            result = _written_to(out, self._spread(self.source(*bound.args, **bound.kwargs), batch, reference))
+            result = written_to(out, self.as_written(robot, arrays, statics, batch), self.source.__name__)
         if self.explain is not None and self._lacking(result):
             self.explain(robot, **arrays)
         return result
 
-    def _canonical(self, robot: Any, arrays: dict[str, Any]) -> Any:
-        """The robot in the frames that make a trace cheapest, and the wrenches, in place, as seen in them."""
-        form = robot.canonical
-        if "wrenches" in arrays:
-            arrays["wrenches"] = se3.Ad_dual_act(form.frames, arrays["wrenches"])
-        return form.robot
-
-    def native(self, robot: Any, arrays: dict[str, Any], statics: dict[str, Any]) -> Any:
-        """The compiled function for these arguments, or None where there is none."""
-        if robot.nv > self.largest:
+    def native(self, robot: Mechanism, arrays: dict[str, Array], statics: dict[str, Any]) -> CompiledFunction | None:
+        """The compiled function for these arguments; None where there is none, or they are not numbers of NumPy's."""
+        if not 0 < robot.nv <= self.largest or any(type(x) is not np.ndarray or x.dtype == object for x in arrays.values()):
             return None
         single = all(x.dtype == np.float32 for x in arrays.values())
         key = (self.source, tuple(arrays), tuple(statics.items()), single)
@@ -157,42 +133,99 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
             found = robot._fast.get(key, key)
         except TypeError:
             return None  # a static argument that cannot be a key
-        if found is not key:
-            return found
-        from .pipeline import compiled
+        if found is key:
+            from .pipeline import compiled
 
-        found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
-        robot._fast[key] = found
-        if (
-            found is not None
-            and robot.nv
-            and not single
-            and list(arrays) == self.required
-            and (self.keyed or statics == self._defaults())
-        ):
-
-            def general(*given: Any, **options: Any) -> Any:  # arrays by name: what else is given may stand before them
-                return self.general(robot, **dict(zip(self.required, given, strict=True)), **statics, **options)
-
-            found.general.slow = general
-            robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = found.call
+            found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
+            robot._fast[key] = found
+            if len(robot._fast) > KEPT:  # users' functions make new ones without end
+                robot._fast.pop(next(iter(list(robot._fast))), None)
+            if found is not None and not single:
+                self._remember(robot, arrays, statics, found)
         return found
 
-    def _defaults(self) -> dict[str, Any]:
-        return {n: p.default for n, p in list(self.signature.parameters.items())[1:] if n not in self.cores}
+    def _remember(self, robot: Mechanism, arrays: dict[str, Array], statics: dict[str, Any], compiled: CompiledFunction) -> None:
+        """Let the function that users call find the machine code for calls with the required arguments alone."""
+        defaults = {p.name: p.default for p in self.parameters if p.name not in self.cores}
+        if list(arrays) != self.required or not (self.keyed or statics == defaults):
+            return
 
-    def _look(self) -> str:
-        """Lines of the function users call that look whether there is a result, quickly for one state, before they return it."""
-        if self.explain is None:
-            return ""
-        return f"""
+        def otherwise(*given: Any, **options: Any) -> Any:  # arrays by name: what else is given may stand before them
+            return self.call(robot, **dict(zip(self.required, given, strict=True)), **statics, **options)
+
+        compiled.otherwise = otherwise
+        robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = compiled.call
+
+    def as_written(self, robot: Mechanism, arrays: dict[str, Array], statics: dict[str, Any], batch: Shape) -> Any:
+        """The source itself on these arrays."""
+        reference = next(iter(arrays.values()))
+        if 0 in batch:  # no state at all: the shapes are those of one
+            one = {name: like(np.zeros(core_shape(self.cores[name], robot)), x) for name, x in arrays.items()}
+            with np.errstate(all="ignore"):
+                result = self._spread(self.source(robot.like(reference), **one, **statics), (), reference)
+            none = lambda x: spread(x, (0,), x.ndim, reference).reshape((*batch, *x.shape))  # noqa: E731
+            return tuple(map(none, result)) if isinstance(result, tuple) else none(result)
+        return self._spread(self.source(robot.like(reference), **arrays, **statics), batch, reference)
+
+    def traced(self, robot: Mechanism, arrays: dict[str, Array], statics: dict[str, Any], batch: Shape) -> Any:
+        """The source on symbols, on the robot in the frames that make the trace cheapest."""
+        reference = next(iter(arrays.values()))
+        if self.joint_space and robot.has_plain_numbers:
+            robot, arrays = robot.canonical_arguments(arrays)
+        else:
+            robot = robot.like(reference)
+        return self._spread(self.source(robot, **arrays, **statics), batch, reference)
+
+    def function(self) -> Callable[..., Any]:
+        """The function that users call.
+
+        It is written out with the source's own arguments, as dataclasses write their methods: that is the quickest way to the compiled
+        function, and Python itself says what is wrong with a call.
+        """
+        name = self.source.__name__
+        text = self._text()
+        file = f"<coadjoint.{name}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # tracebacks show the lines
+        scope: dict[str, Any] = {f"_{p.name}": p.default for p in self.parameters}
+        scope |= {"_source": self.source, "_call": self.call, "_check": self.check}
+        scope |= {"_lacking": self._lacking, "_ndarray": np.ndarray}
+        exec(compile(text, file, "exec"), scope)
+        call: Any = functools.update_wrapper(scope[name], self.source)
+        call.__signature__ = self.signature.replace(parameters=[*self.signature.parameters.values(), *KEYWORDS])
+        call.kernel = self
+        self.public = call
+        call.source = self.source
+        return call
+
+    def _text(self) -> str:
+        heads = [p.name if p.default is inspect.Parameter.empty else f"{p.name}=_{p.name}" for p in self.parameters]
+        names = ", ".join(p.name for p in self.parameters)
+        ordinary = [p.name for p in self.parameters if p.name not in self.required and not (self.keyed and p.name in self.statics)]
+        conditions = " and ".join(f"{name} is _{name}" for name in ordinary) or "True"
+        arrays = ", ".join(self.required)
+        key = f"(_source, {', '.join(self.statics)})" if self.keyed else "_source"
+        look = f"""
             last = result[-1] if type(result) is tuple else result
-            if type(last) is _ndarray and last.ndim == {len(self.last) - 1}:
+            if type(last) is _ndarray and last.ndim == {len(self.last) - 1}:  # one state: quickly
                 last = last.item(-1)
                 if type(last) is not float or last == last:
                     return result
             elif not _lacking(result):
                 return result
+"""
+        return f"""
+def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None):
+    if {conditions}:
+        try:
+            compiled = robot._fast[{key}]
+        except (KeyError, AttributeError, TypeError):
+            pass  # not compiled yet; or not a robot, or a name that is none: the check says so
+        else:
+            {"return" if self.explain is None else "result ="} compiled({arrays}) if out is None and threads is None else \
+                compiled({arrays}, out=out, threads=threads)
+            {"" if self.explain is None else look}
+    {"" if self.check is None else f"_check(robot, {', '.join(self.statics)})"}
+    return _call(robot, {names}, out=out, threads=threads)
 """
 
     def _lacking(self, result: Any) -> bool:
@@ -202,21 +235,34 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
             return False
         return x.item(-1) != x.item(-1) if x.ndim == len(self.last) - 1 else bool(np.isnan(x[self.last]).any())
 
-    def _spread(self, result: Any, batch: tuple[int, ...], reference: Array) -> Any:
+    def _spread(self, result: Any, batch: Shape, reference: Array) -> Any:
         if len(self.returns) == 1:
             return spread(result, batch, len(self.returns[0].split()), reference)
         return tuple(spread(x, batch, len(c.split()), reference) for x, c in zip(result, self.returns, strict=True))
 
 
-def core_shape(core: str, robot: Any) -> tuple[int, ...]:
+def frozen(x: Any, robot: Mechanism) -> Any:
+    """A static argument with users' functions in it as they are now."""
+    return x.frozen(robot) if hasattr(x, "frozen") else x
+
+
+def core_shape(core: str, robot: Mechanism) -> Shape:
     """The sizes that a core such as "n_links 6" names."""
     return tuple(int(size) if size.isdigit() else getattr(robot, size) for size in core.split())
 
 
-def check(robot: Any, named: dict[str, tuple[Any, str]]) -> tuple[dict[str, Array], tuple[int, ...]]:
-    """Each array as floating-point numbers of one array library, its last axes as declared; and the batch shape of all."""
+def check_robot(robot: Any) -> None:
+    """An error for what is no robot."""
     if not hasattr(robot, "links"):
         raise CoadjointError(f"the first argument is {type(robot).__name__}; expected a Robot, as from coadjoint.load('panda').")
+
+
+def check(robot: Mechanism, named: dict[str, tuple[Any, str]]) -> tuple[dict[str, Array], Shape]:
+    """Each array as floating-point numbers of one array library, its last axes as declared; and the batch shape of all.
+
+    NumPy arrays are of single precision if all of them are, else of double precision, in every execution.
+    """
+    check_robot(robot)
     arrays: dict[str, Array] = {}
     batches: dict[str, tuple[Array, int]] = {}
     for name, (x, core) in named.items():
@@ -235,10 +281,13 @@ def check(robot: Any, named: dict[str, tuple[Any, str]]) -> tuple[dict[str, Arra
         batches[name] = (x, len(wanted))
     batch = broadcast_batch(**batches)
     arrays = dict(zip(arrays, alike(list(arrays.values())), strict=True))
+    if all(type(x) is np.ndarray and x.dtype != object for x in arrays.values()):
+        dtype = np.float32 if all(x.dtype == np.float32 for x in arrays.values()) else np.float64
+        arrays = {name: x.astype(dtype, copy=False) for name, x in arrays.items()}
     return arrays, batch
 
 
-def spread(x: Array, batch: tuple[int, ...], core: int, reference: Array) -> Array:
+def spread(x: Array, batch: Shape, core: int, reference: Array) -> Array:
     """The result with all batch axes, also where it does not depend on the arguments that have them."""
     xp = namespace(x, reference)
     if not hasattr(x, "shape") or namespace(x) is not xp:
@@ -250,12 +299,11 @@ def spread(x: Array, batch: tuple[int, ...], core: int, reference: Array) -> Arr
     return x.copy() if xp is np else x
 
 
-def _written_to(out: Any, result: Any) -> Any:
-    """The result, copied to `out` where that is given."""
+def written_to(out: Any, result: Any, name: str) -> Any:
+    """The result of the function of that name, copied to `out` where that is given."""
     if out is None:
         return result
-    results, outs = (result, out) if isinstance(result, tuple) else ((result,), (out,))
-    for k, (x, y) in enumerate(zip(results, outs, strict=True)):
-        check_out("out" if len(outs) == 1 else f"out[{k}]", y, x.shape, x.dtype)
+    results = result if isinstance(result, tuple) else (result,)
+    for x, y in zip(results, check_outs(name, out, [x.shape for x in results], results[0].dtype), strict=True):
         y[...] = x
     return out

@@ -6,43 +6,24 @@ it, and `value[k]` holds what is not a node: the number of a constant, the place
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-ARITY: dict[str, int] = {
+from .ops import OPS, TRUTH
+
+ARITY: dict[str, int | None] = {
     "input": 0,  # value: (index of the argument, flat index within it)
     "const": 0,  # value: float
-    "add": 2,
-    "sub": 2,
-    "mul": 2,
-    "div": 2,
-    "neg": 1,
-    "sqrt": 1,
-    "sin": 1,
-    "cos": 1,
-    "atan2": 2,
-    "exp": 1,
-    "log": 1,
-    "abs": 1,
-    "floor": 1,
-    "min": 2,
-    "max": 2,
-    "lt": 2,  # lt, le, eq, and, or, not are truth values; they may only feed each other and `where`
-    "le": 2,
-    "eq": 2,
-    "and": 2,
-    "or": 2,
-    "not": 1,
-    "where": 3,  # condition, value if true, value if false
-    "block": -1,  # value: (kind, *sizes); a dense operation run as loops; only `part` nodes read it
+    "block": None,  # value: (kind, *sizes); a dense operation run as loops; only `part` nodes read it
     "part": 1,  # value: flat index of the result of the block args[0]
-}
-"""Operations and how many arguments each takes; -1: as many as its value says.
+} | {name: op.arity for name, op in OPS.items()}
+"""Kinds of nodes and how many arguments each takes: the operations of `ops.OPS`, and four more. None: as many as the value says.
 
 Block kinds:
     ("spd_solve", n, m): args are the lower triangle of a symmetric positive definite A, row by row (n(n+1)/2), then B
-    row by row (n·m); the parts are A⁻¹B row by row (n·m).
+    row by row (n·m); the parts are A⁻¹B row by row (n·m), all of them NaN where A is not positive definite.
 """
 
 
@@ -59,6 +40,8 @@ class Graph:
     outputs: tuple[tuple[int, ...], ...]
     """Node numbers of each output, flat in row-major order."""
     output_shapes: tuple[tuple[int, ...], ...]
+    traced: Graph | None = field(default=None, compare=False, repr=False)
+    """The graph as traced, where this one was rewritten: what it must compute."""
 
     def __len__(self) -> int:
         return len(self.op)
@@ -69,3 +52,45 @@ class Graph:
         for op in self.op:
             counts[op] = counts.get(op, 0) + 1
         return counts
+
+
+def verify(graph: Graph) -> Graph:
+    """The graph itself, if it is sound: else an AssertionError that names the node.
+
+    Arguments stand before their node, as many as its operation takes; truth values feed only `and`, `or`, `not` and the condition
+    of `where`; parts are read of blocks, and nothing else reads a block; outputs are numbers.
+    """
+
+    def demand(truth: bool, k: int, what: str) -> None:
+        if not truth:
+            raise AssertionError(f"node {k} ({graph.op[k]}{graph.args[k]}) of {graph.name}: {what}")
+
+    sizes = [_size(shape) for shape in graph.input_shapes]
+    for k, (op, args, value) in enumerate(zip(graph.op, graph.args, graph.value, strict=True)):
+        demand(op in ARITY, k, "no such operation")
+        demand(ARITY[op] in (len(args), None), k, "wrong number of arguments")
+        demand(all(0 <= j < k for j in args), k, "an argument does not stand before it")
+        for place, j in enumerate(args):
+            wants_truth = op in ("and", "or", "not") or (op == "where" and place == 0)
+            demand((graph.op[j] in TRUTH) == wants_truth, k, f"argument {j} is {graph.op[j]}")
+            demand((graph.op[j] == "block") == (op == "part"), k, f"argument {j} is {graph.op[j]}")
+        if op == "input":
+            demand(0 <= value[0] < len(sizes) and 0 <= value[1] < sizes[value[0]], k, f"no such input {value}")
+        elif op == "const":
+            demand(type(value) is float, k, f"its value is {value!r}")
+        elif op == "block":
+            _, n, m = value
+            demand(len(args) == n * (n + 1) // 2 + n * m, k, "wrong number of arguments")
+        elif op == "part":
+            _, n, m = graph.value[args[0]]
+            demand(0 <= value < n * m, k, f"no part {value}")
+    for shape, nodes in zip(graph.output_shapes, graph.outputs, strict=True):
+        if len(nodes) != _size(shape):
+            raise AssertionError(f"{graph.name}: an output of shape {shape} has {len(nodes)} entries")
+        for k in nodes:
+            demand(0 <= k < len(graph) and graph.op[k] not in TRUTH and graph.op[k] != "block", k, "is an output")
+    return graph
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from .dispatch import core_shape
@@ -19,9 +15,8 @@ def compiled(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str,
         return None
     plain = {name: x.identity(robot) if hasattr(x, "identity") else x for name, x in statics.items()}
     what = repr((kernel.source.__module__, kernel.source.__qualname__, given, plain, robot.fingerprint))
-    key = hashlib.sha256((source_stamp() + what).encode()).hexdigest()
     try:
-        return build(lambda: traced(kernel, robot, given, statics), dtype, key=key)
+        return build(lambda: traced(kernel, robot, given, statics), dtype, key=what)
     except NativeError:
         return None
 
@@ -32,21 +27,5 @@ def traced(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str, A
     from .trace.trace import trace
 
     sizes = {name: core_shape(kernel.cores[name], robot) for name in given}
-    run = lambda *arrays: kernel.general(robot, **dict(zip(given, arrays, strict=True)), **statics)  # noqa: E731
+    run = lambda *arrays: kernel.call(robot, **dict(zip(given, arrays, strict=True)), **statics)  # noqa: E731
     return simplify(trace(run, sizes, kernel.source.__name__))
-
-
-@cache
-def source_stamp() -> str:
-    """What tells this version of the library's own code from any other."""
-    from .. import __version__
-
-    root = str(Path(__file__).parents[1])
-    stats = []
-    for folder, _, files in os.walk(root):
-        for name in files:
-            if name.endswith(".py"):
-                known = os.stat(os.path.join(folder, name))
-                stats.append((folder[len(root) :], name, known.st_size, known.st_mtime_ns))
-    stats.sort()
-    return hashlib.sha256(repr((__version__, stats)).encode()).hexdigest()

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import ModelError
+from ..arguments import numbers, takes
+from ..errors import ModelError, ShapeError
 from ..lie import screw as _screw
 from ..lie import se3
 from ..robot.dh import check_rows, row_pose
@@ -64,6 +65,7 @@ def from_dh(rows: Any, convention: str = "standard", kinds: str | None = None, b
     return np.reshape(screws, (-1, 6)), np.reshape(frames, (-1, 4, 4))
 
 
+@takes(screws=numbers)
 def to_dh(screws: Any, home: Any, convention: str = "standard") -> DH:
     """Denavit–Hartenberg parameters of a chain of revolute and prismatic joints.
 
@@ -71,6 +73,8 @@ def to_dh(screws: Any, home: Any, convention: str = "standard") -> DH:
     For a robot: `to_dh(*space_screws(robot, "tip"))`. The module says how the choices left by geometry are made.
     """
     screws, home = np.asarray(screws, dtype=float), as_pose(home, "home")
+    if screws.ndim != 2 or screws.shape[1] != 6:
+        raise ShapeError(f"screws has shape {screws.shape}; expected (n, 6), a row for each joint.")
     check_rows(np.zeros((len(screws), 4)), None, convention)
     kinds, axes = _axes(screws, home)
     n, standard = len(kinds), convention == "standard"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import a_name, a_robot, numbers, takes
 from ..arrays import Array, asfloat, broadcast_batch, like, namespace, stack
 from ..errors import CoadjointError, ModelError, ShapeError
 from ..lie import se3
@@ -23,7 +24,7 @@ FORMS = ("space", "body", "relative")
 
 def _path(robot: Robot, frame: str) -> tuple[list[int], Array]:
     """The links on the path to a frame, base outward, and the frame's pose in the last; an error for joints of several screws."""
-    link, pose = robot.frame(frame)
+    link, pose = a_robot(robot, "robot").frame(frame)
     path: list[int] = []
     while link >= 0:
         joint = robot.links[link].joint
@@ -86,6 +87,7 @@ def path_coordinates(robot: Robot, q: Array, frame: str) -> Array:
     return robot.tree_q(q)[..., [robot.tree_q_slices[i].start for i in path if robot.kind(i).nv]]
 
 
+@takes(screws=numbers, home=numbers, q=numbers, form=a_name)
 def product_of_exponentials(screws: Array, home: Array, q: Array, form: str = "space") -> Array:
     """The pose (..., 4, 4) of the last frame for screws (..., n, 6), home (..., 4, 4) and q (..., n).
 

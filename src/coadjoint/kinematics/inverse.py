@@ -7,21 +7,24 @@ others again. Those that none of the starts solves are followed to the nearest p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
-from ..compiling import compile
-from ..errors import CoadjointError, ShapeError
+from ..arguments import a_number, a_robot, takes
+from ..arrays import Array, stack, to_numpy
+from ..errors import CoadjointError
+from ..recent import recent
+from ..robot.family import Family, built
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .levenberg import clamped, descend, search
 from .nearest import settled, slope
 from .poses import pose
 from .starts import closest, features, table
-from .targets import Target, residual
+from .targets import Target, core_of, residual
 
 ROUNDS = (8, 4, 4)
 """Steps of a start between which targets that have arrived are taken out: nearly all that arrive at all do so within these."""
@@ -33,7 +36,7 @@ DESCENT, DESCENTS = 30, 10
 """Steps of a descent to the nearest pose, and how often, each with Newton's steps behind, it is tried."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class InverseKinematics:
     """What was found, target by target of the batch.
 
@@ -56,6 +59,9 @@ class InverseKinematics:
             raise CoadjointError(f"{self.poses.shape[-3]} frames have targets; `poses` has them all, in the order of the targets.")
         return self.poses[..., 0, :, :]
 
+    def __repr__(self) -> str:
+        return f"<InverseKinematics: {self}>"
+
     def __str__(self) -> str:
         total, solved = self.success.size, int(self.success.sum())
         head = f"{solved} of {total} reached"
@@ -65,6 +71,8 @@ class InverseKinematics:
         return f"{head}; of the others the farthest is off by {self.distances[left].max():.3g} m, {self.angles[left].max():.3g} rad"
 
 
+@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq")
+@takes(robot=a_robot, tolerance=a_number)
 def inverse_kinematics(
     robot: Robot,
     target: Any,
@@ -75,6 +83,7 @@ def inverse_kinematics(
     starts: int = 50,
     tolerance: float = 1e-9,
     seed: int = 0,
+    parameters: Mapping[str, Array] | None = None,
     threads: int | None = None,
 ) -> InverseKinematics:
     """Configurations within the joint limits that bring a frame to its target, or as near as they can.
@@ -82,10 +91,12 @@ def inverse_kinematics(
     target: poses (..., 4, 4) or positions (..., 3) of `frame`, of which `rows` may choose some (see `Target`); or a `Target`, or a list
     of them that are to be reached together, whose batch axes broadcast. q0 (..., nq): the first start; others are drawn at random with
     `seed`. Joints that move none of the frames stay at q0 (at home if None). starts: at most so many. tolerance: of every angle (rad)
-    and distance (m).
+    and distance (m). parameters {name: (..., numbers)}: numbers of the robot that differ from target to target, named as for
+    `coadjoint.compile`, such as {"lengths": (1000, n)}; their batch axes broadcast with those of the targets.
 
     A robot that cannot reach a target gets the nearest pose: one that is stationary for Σ (weight · difference)², reached from the best
-    of all starts. Limits of planar and free joints are kept, but such a joint that meets one may stop short of the nearest.
+    of all starts. Limits of planar and free joints are kept, but such a joint that meets one may stop short of the nearest. It computes
+    with, and returns, NumPy arrays.
     """
     targets = _targets(robot, target, frame, rows)
     if robot.nv == 0:
@@ -96,25 +107,23 @@ def inverse_kinematics(
         raise CoadjointError(f"tolerance is {tolerance!r}; expected a positive number of radians and metres.")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise CoadjointError(f"seed is {seed!r}; expected a whole number, 0 or more.")
-    batches = [x.to.shape[: -2 if x.size == 12 else -1] for x in targets]
+    family = Family(robot, parameters)
+    batches = {f"target of {x.frame!r}": x.to.shape[: -2 if x.size == 12 else -1] for x in targets}
     rest = clamped(robot, robot.neutral())
     if q0 is not None:
-        q0 = np.asarray(robot._checked(q0, "q0", robot.nq), dtype=float)
+        q0 = np.asarray(robot._checked(to_numpy(q0, "q0"), "q0", robot.nq), dtype=float)
         if not np.all(np.isfinite(q0)):
             raise CoadjointError("q0 has entries that are not finite.")
-        batches.append(q0.shape[:-1])
-    try:
-        batch = np.broadcast_shapes(*batches)
-    except ValueError:
-        raise ShapeError(f"batch axes do not broadcast: {', '.join(map(str, batches))}. Leading axes must be equal or 1.") from None
-    goal = np.concatenate([x.flat(batch) for x in targets], axis=-1)
+        batches["q0"] = q0.shape[:-1]
+    batch = family.batch(**batches)
+    goal = np.concatenate([*(x.flat(batch) for x in targets), family.flat(batch)], axis=-1)
     first = (
         None
         if q0 is None
         else np.array(clamped(robot, robot.normalize(np.broadcast_to(q0, (*batch, robot.nq)).reshape(-1, robot.nq))))
     )
     solver = _Solver(
-        robot, targets, goal, first if first is not None else np.broadcast_to(rest, (len(goal), robot.nq)), tolerance, threads
+        family, targets, goal, first if first is not None else np.broadcast_to(rest, (len(goal), robot.nq)), tolerance, threads
     )
     for k in range(starts):
         if not len(solver.open):
@@ -141,9 +150,10 @@ class _Solver:
     """The targets of one call: what was found so far, and which of them are still open."""
 
     def __init__(
-        self, robot: Robot, targets: list[Target], goal: np.ndarray, rest: np.ndarray, tolerance: float, threads: int | None
+        self, family: Family, targets: list[Target], goal: np.ndarray, rest: np.ndarray, tolerance: float, threads: int | None
     ) -> None:
-        self.robot, self.targets, self.goal, self.tolerance, self.threads = robot, targets, goal, tolerance, threads
+        self.family, self.robot = family, (robot := family.robot)
+        self.targets, self.goal, self.tolerance, self.threads = targets, goal, tolerance, threads
         n = len(goal)
         self.q = np.array(rest)
         self.cost, self.worst = np.full(n, np.inf), np.full(n, np.inf)
@@ -166,7 +176,7 @@ class _Solver:
 
     def start(self, starting: Callable[[np.ndarray], np.ndarray]) -> None:
         """Search from a configuration for every open target; those that arrive are closed."""
-        take = _kernel(self.robot, self.targets, search, ("goal",))
+        take = _kernel(self.family, self.targets, search, ("goal",))
         self.starts[self.open] += 1
         still = []
         for k in range(0, len(self.open), TOGETHER):
@@ -193,8 +203,8 @@ class _Solver:
 
     def approach(self) -> None:
         """From the best of all starts down to the nearest pose, for what is still open: some steps of the descent, then Newton's."""
-        down = _kernel(self.robot, self.targets, descend, ("trial", "state", "goal"))
-        newton = _kernel(self.robot, self.targets, slope, ("goal",))
+        down = _kernel(self.family, self.targets, descend, ("trial", "state", "goal"))
+        newton = _kernel(self.family, self.targets, slope, ("goal",))
         left = self.open
         for _ in range(DESCENTS):
             if not len(left):
@@ -212,9 +222,9 @@ class _Solver:
             left = left[~flat & (state[:, 1] > self.tolerance**2)]
 
     def result(self, batch: tuple[int, ...]) -> InverseKinematics:
-        left = np.sqrt(_kernel(self.robot, self.targets, _left, ("goal",))(self.q, self.goal)).reshape(*batch, len(self.targets), 2)
+        left, poses = _kernel(self.family, self.targets, _reached, ("goal",))(self.q, self.goal)
+        left, poses = np.sqrt(left).reshape(*batch, len(self.targets), 2), poses.reshape(*batch, len(self.targets), 4, 4)
         q = self.q.reshape(*batch, self.robot.nq)
-        poses = np.stack([pose(self.robot, q, x.frame) for x in self.targets], axis=-3)
         return InverseKinematics(
             q,
             np.asarray((left <= self.tolerance).all((-1, -2))),
@@ -225,18 +235,26 @@ class _Solver:
         )
 
 
-def _left(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> Array:
-    return residual(robot, q, goal, targets)[2]
+def _reached(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tuple[Array, Array]:
+    """What is left, (2 targets), and the poses (targets, 4, 4) of the frames."""
+    return residual(robot, q, goal, targets)[2], stack([pose(robot, q, x.frame) for x in targets], axis=0)
 
 
-def _kernel(robot: Robot, targets: list[Target], fn: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
-    """The compiled function of these targets: (q, *names) -> …; targets that differ only in their numbers have the same."""
-    key = (fn, *(x.key for x in targets))
-    if key not in robot._cache:
-        sizes = {"trial": robot.nq, "state": 4, "goal": sum(x.size for x in targets)}
-        shapes = {name: (sizes[name],) for name in names}
-        robot._cache[key] = compile(fn, robot, shapes=shapes, targets=targets)
-    return robot._cache[key]
+def _kernel(family: Family, targets: list[Target], fn: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+    """The compiled function of these targets: (q, *names) -> …; targets that differ only in their numbers have the same.
+
+    The numbers that differ from robot to robot stand behind those of the goal.
+    """
+    robot, n = family.robot, sum(x.size for x in targets)
+
+    def run(q: Array, *given: Array) -> Any:
+        *others, goal = given
+        return fn(family.member(goal[n:]), q, *others, goal[:n], targets)
+
+    sizes = {"q": robot.nq, "trial": robot.nq, "state": 4, "goal": n + family.size}
+    shapes = {name: (sizes[name],) for name in ("q", *names)}
+    key = (fn, family.names, *(x.key for x in targets))
+    return recent(robot, key, lambda: built(robot, run, shapes, fn.__name__.strip("_")))
 
 
 def _run(take: Callable[..., Any], inputs: list[np.ndarray], outputs: list[np.ndarray], threads: int | None) -> None:

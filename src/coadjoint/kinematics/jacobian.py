@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import Array, concat, cross, like, mv, stack
 from ..errors import CoadjointError
-from ..kernel.dispatch import kernel
+from ..kernel.dispatch import check_robot, kernel
 from ..lie import se3
 from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
@@ -25,7 +25,10 @@ from .poses import relative_pose
 REFERENCES = ("body", "space", "world")
 
 
-def _check_reference(reference: str) -> None:
+def check_reference(robot: Robot, frame: str, reference: str) -> None:
+    """An error for a name that is no frame of the robot, and for a reference that there is not."""
+    check_robot(robot)
+    robot.frame(frame)
     if reference not in REFERENCES:
         raise CoadjointError(f"reference is {reference!r}; choose 'body', 'space', or 'world' (at the frame's origin, space axes).")
 
@@ -84,22 +87,20 @@ def _before(robot: Robot, frame: str) -> list[int]:
     return path
 
 
-@kernel("6 nv", q="nq")
+@kernel("6 nv", q="nq", check=check_reference)
 def jacobian(robot: Robot, q: Array, frame: str, reference: str = "body") -> Array:
     """J (..., 6, nv) with J v the twist of a frame: Park, Bobrow & Ploen (1995), (18)-(20).
 
     reference "body": in the frame itself; "space": the spatial twist, Ad_f of it; "world": the velocity of the frame's origin and
     the angular velocity, both in space axes.
     """
-    _check_reference(reference)
     T, columns = _body_columns(robot, q, frame)
     return _assemble(robot, {k: _seen_from(T, a, reference) for k, a in columns.items()}, q)
 
 
-@kernel("6 nv nv", q="nq")
+@kernel("6 nv nv", q="nq", check=check_reference)
 def jacobian_derivative(robot: Robot, q: Array, frame: str, reference: str = "body") -> Array:
     """∂J[..., i, k]/∂q_l as (..., 6, nv, nv), l last; for joints with quaternions by the tangent vector of `integrate`."""
-    _check_reference(reference)
     T, a = _body_columns(robot, q, frame)
     path, together = _before(robot, frame), _together(robot)
     zero = like(np.zeros(6), q)
@@ -126,10 +127,9 @@ def jacobian_derivative(robot: Robot, q: Array, frame: str, reference: str = "bo
     return robot.from_tree_columns(stack(slices, axis=-1))
 
 
-@kernel("6 nv", q="nq", v="nv")
+@kernel("6 nv", q="nq", v="nv", check=check_reference)
 def jacobian_rate(robot: Robot, q: Array, v: Array, frame: str, reference: str = "body") -> Array:
     """dJ/dt (..., 6, nv) along the velocity v: the twist of the frame changes by J̇ v + J v̇."""
-    _check_reference(reference)
     T, a = _body_columns(robot, q, frame)
     v = robot.tree_v(v)
     path, together = _before(robot, frame), _together(robot)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_number, numbers, one_of, positive, takes
 from ..errors import CoadjointError
 from ..lie import se3, so3
 from ..robot.link import as_pose
@@ -39,8 +40,7 @@ class Path:
     name: str = "path"
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.duration) and self.duration > 0):
-            raise CoadjointError(f"duration is {self.duration!r}; expected a positive number of seconds.")
+        positive(self.duration, "duration")
 
     def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
         t = np.asarray(t, dtype=float)
@@ -83,11 +83,10 @@ class _Screws:
         return found
 
 
+@takes(kind=one_of("screw", "double"))
 def geodesic_path(start: Any, goal: Any, duration: float = 1.0, rest: bool = False, kind: str = "screw") -> Path:
     """From one pose (4, 4) to another by one screw motion, or by `kind="double"`: rotation and straight line apart."""
     T0, T1 = as_pose(start, "start"), as_pose(goal, "goal")
-    if kind not in ("screw", "double"):
-        raise CoadjointError(f"kind is {kind!r}; choose 'screw' or 'double'.")
     if kind == "screw":
         return Path(_screw(T0, se3.log(se3.inverse(T0) @ T1)), duration, rest, "geodesic")
     turn, way = so3.log(T0[:3, :3].T @ T1[:3, :3]), T1[:3, 3] - T0[:3, 3]
@@ -108,6 +107,7 @@ def _screw(T0: np.ndarray, xi: np.ndarray) -> Curve:
     return lambda s: (T0 @ motion(s), np.broadcast_to(xi, (*s.shape, 6)))
 
 
+@takes(angle=a_number)
 def circle_path(
     start: Any, center: Any, axis: Any, angle: float = 2 * np.pi, duration: float = 1.0, rest: bool = False, turn: bool = False
 ) -> Path:
@@ -115,10 +115,8 @@ def circle_path(
     T0 = as_pose(start, "start")
     try:
         c, w = np.asarray(center, dtype=float), np.asarray(axis, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         c = w = np.zeros(0)
-    if not np.isfinite(angle):
-        raise CoadjointError(f"angle is {angle!r}; expected a number of radians.")
     if c.shape != (3,) or w.shape != (3,) or not np.linalg.norm(w) > 0 or not np.all(np.isfinite([c, w])):
         raise CoadjointError(
             f"center is {center!r} and axis {axis!r}; expected a point and a direction in space, three numbers each."
@@ -141,6 +139,7 @@ def circle_path(
     return Path(curve, duration, rest, "circle")
 
 
+@takes(poses=numbers)
 def spline_path(poses: Any, duration: float = 1.0, rest: bool = False, closed: bool = False) -> Path:
     """Through poses (n, 4, 4) at equal intervals of s, twists and accelerations continuous; `closed` goes on from the last to the first.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array, like, stack
-from ..kernel.dispatch import kernel
+from ..kernel.dispatch import check_robot, kernel
 from ..robot.robot import Robot
 
 
@@ -38,7 +38,13 @@ def forward_kinematics(robot: Robot, q: Array) -> Array:
     return stack(poses, axis=-3) if poses else like(np.zeros((0, 4, 4)), q)
 
 
-@kernel("4 4", q="nq")
+def check_frame(robot: Robot, frame: str) -> None:
+    """An error for a name that is no frame of the robot."""
+    check_robot(robot)
+    robot.frame(frame)
+
+
+@kernel("4 4", q="nq", check=check_frame)
 def pose(robot: Robot, q: Array, frame: str) -> Array:
     """The pose (..., 4, 4) of a frame, a link or the base in the space frame, for q (..., nq)."""
     link, T = robot.frame(frame)

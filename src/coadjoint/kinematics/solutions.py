@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from ..arguments import a_name, a_number, a_robot, takes
 from ..arrays import Array, cross, dot, like, namespace, stack
 from ..compiling import compile
 from ..errors import CoadjointError
+from ..robot.family import Family
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .closed_form import Arm, recognise, solve
 from .exponentials import _path
-from .inverse import _kernel, _left
+from .inverse import _kernel, _reached
 from .levenberg import clamped, search
 from .targets import RIGID, Target
 
@@ -25,18 +28,23 @@ AT_LIMIT = 1e-12
 """An angle may be so far beyond a limit by rounding; it is set to the limit."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solutions:
     """All configurations that reach the targets: q (..., 8, nq), of which `valid` (..., 8) says which are; the others are nan.
 
     Each angle is the one within ±π, or where that is beyond the limits the first whole turn off it that is not.
     """
 
-    robot: Robot
+    robot: Robot = field(metadata={"for_all": True})
     q: np.ndarray
     valid: np.ndarray
-    moved: np.ndarray
+    moved: np.ndarray = field(metadata={"for_all": True})
     """The coordinates (6,) of q that were solved for."""
+
+    def __repr__(self) -> str:
+        n = self.count
+        many = f"{n.min(initial=8)} to {n.max(initial=0)} solutions each" if n.size > 1 else f"{int(n.sum())} solutions"
+        return f"<Solutions of {self.robot.name!r}: {n.size} target{'s' * (n.size != 1)}, {many}>"
 
     @property
     def count(self) -> np.ndarray:
@@ -68,6 +76,8 @@ class Solutions:
         return [np.clip(copy, self.robot.lower, self.robot.upper) for copy in product(*choices)]
 
 
+@lazily("solution nq", "solution", target="4 4")
+@takes(robot=a_robot, frame=a_name, tolerance=a_number)
 def inverse_kinematics_solutions(
     robot: Robot, target: Any, frame: str, *, limits: bool = True, tolerance: float = 1e-9, threads: int | None = None
 ) -> Solutions:
@@ -149,13 +159,13 @@ def _polished(robot: Robot, goal: Target, q: np.ndarray, poses: np.ndarray, limi
             if link.joint.mimic is None:
                 free = free.with_joint(link.joint.name, lower=-np.inf, upper=np.inf)
         robot._cache["without limits"] = free
-    own = robot if limits else robot._cache["without limits"]
+    own = Family(robot if limits else robot._cache["without limits"], None)
     flat = poses[:, :3].reshape(-1, 12)
-    step, left = _kernel(own, [goal], search, ("goal",)), _kernel(own, [goal], _left, ("goal",))
-    best, least = q, left(q, flat).max(-1)
+    step, reached = _kernel(own, [goal], search, ("goal",)), _kernel(own, [goal], _reached, ("goal",))
+    best, least = q, reached(q, flat)[0].max(-1)
     for _ in range(2):
         q = step(q, flat)[0]
-        now = left(q, flat).max(-1)
+        now = reached(q, flat)[0].max(-1)
         best, least = np.where((now < least)[:, None], q, best), np.fmin(now, least)
     return best, least
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..recent import recent
 from ..robot.robot import Robot
 from .poses import pose
 from .targets import Target
@@ -15,12 +16,14 @@ TABLE = 256
 def table(robot: Robot, targets: list[Target], k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Configurations (TABLE, nq) drawn at random, and the features of the poses there."""
     key = ("starts", k, seed, *(x.key for x in targets))
-    if key not in robot._cache:
+
+    def make() -> tuple[np.ndarray, np.ndarray]:
         q = robot.random(np.random.default_rng([seed, k]), TABLE)
         to = [pose(robot, q, x.frame) for x in targets]
         flat = [T[..., :3, :].reshape(-1, 12) if x.size == 12 else T[..., :3, 3] for x, T in zip(targets, to, strict=True)]
-        robot._cache[key] = q, features(targets, np.concatenate(flat, axis=-1))
-    return robot._cache[key]
+        return q, features(targets, np.concatenate(flat, axis=-1))
+
+    return recent(robot, key, make)
 
 
 def features(targets: list[Target], goal: np.ndarray) -> np.ndarray:

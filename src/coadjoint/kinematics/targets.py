@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv, stack, transpose
+from ..arrays import Array, mv, refuse_lazy, stack, to_numpy, transpose
 from ..errors import CoadjointError, ShapeError
 from ..lie import so3
 from ..robot.robot import Robot
@@ -29,7 +29,7 @@ ROWS = ("wx", "wy", "wz", "x", "y", "z")
 """The six rows: rotation about the axes of the target, and distance along them."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Target:
     """Where a frame is to be: `to` is a pose (..., 4, 4), or a position (..., 3) with the orientation left free.
 
@@ -44,6 +44,11 @@ class Target:
     rows: Sequence[int] | None = None
     weight: Any = 1.0
 
+    def __repr__(self) -> str:
+        to = f"array {np.shape(self.to)}" if hasattr(self.to, "shape") or _numbers(self.to) else repr(self.to)
+        rows = "" if self.rows is None else f", rows={tuple(self.rows)!r}"
+        return f"Target({self.frame!r}, {to}{rows}{'' if np.all(self.weight == 1.0) else f', weight={self.weight!r}'})"
+
     def checked(self, robot: Robot, values: bool = True) -> Target:
         """This target with arrays of numbers, its rows named and its weights one for each; an error says what is wrong.
 
@@ -51,7 +56,9 @@ class Target:
         """
         robot.frame(self.frame)
         where = f"the target of frame {self.frame!r}"
-        to = np.asarray(self.to, dtype=float) if _numbers(self.to) else None
+        refuse_lazy(self.to, where)
+        given = to_numpy(self.to, where)
+        to = np.asarray(given, dtype=float) if _numbers(given) else None
         if to is None or (to.shape[-2:] != (4, 4) and to.shape[-1:] != (3,)):
             shape = "no array of numbers" if to is None else f"of shape {to.shape}"
             raise ShapeError(f"{where} is {shape}; expected a pose (..., 4, 4) or a position (..., 3).")
@@ -89,6 +96,11 @@ class Target:
         core = self.to[..., :3, :] if self.size == 12 else self.to
         shape = core.shape[-2:] if self.size == 12 else core.shape[-1:]
         return np.broadcast_to(core, (*batch, *shape)).reshape(-1, self.size)
+
+
+def core_of(to: Any) -> str:
+    """The core axes of an array of targets: poses or positions."""
+    return "4 4" if tuple(to.shape[-2:]) == (4, 4) else "3"
 
 
 def _numbers(x: Any) -> bool:

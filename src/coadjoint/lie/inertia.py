@@ -147,12 +147,15 @@ def violations(parameters: Array, tolerance: float = 1e-12) -> list[str]:
     if not np.isfinite(parameters).all():
         return [f"a parameter is not a finite number: {parameters.tolist()}"]
     found = []
-    mass, _, inertia = to_body(parameters)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mass, _, inertia = to_body(parameters)
     h = parameters[1:4]
     if mass < 0.0:
         found.append(f"the mass {mass:g} is negative")
     if mass == 0.0 and h.any():
         found.append(f"the mass is 0, but mass times centre of mass is ({h[0]:g}, {h[1]:g}, {h[2]:g})")
+    if not np.isfinite(inertia).all():
+        return [*found, "the inertia about the centre of mass is too large for a number"]
     small, middle, large = np.linalg.eigvalsh(inertia)
     slack = tolerance * max(np.abs(parameters[4:]).max(), np.abs(inertia).max())
     if small < -slack:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .dense import Dense
 from .events import Event
 from .mechanics import SLOW, TOUCHING, Mechanics, SimulationError
 from .trajectory import Happening, Piece
@@ -234,13 +235,7 @@ class Flow:
 
     def _keep(self, sol: Any, start: float, stop: float) -> None:
         """A piece of dense output, on the constraints."""
-        mechanics, n, mode = self.mechanics, self.robot.nq, self.mechanics.mode
-
-        def states(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            y = sol(t).T
-            return mechanics.settle(y[:, :n], y[:, n:], mode)
-
-        self.pieces.append((start, stop, states))
+        self.pieces.append((start, stop, Dense(self.mechanics, sol)))
 
     def _signals(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """What is watched: the events' functions; the gaps of open contacts and the forces of closed ones; of joints with dry friction

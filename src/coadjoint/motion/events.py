@@ -105,7 +105,7 @@ class Contacts:
     def __init__(self, robot: Robot, contacts: list[Contact]) -> None:
         self.robot, self.names = robot, [name for c in contacts for name in _names(robot, c)]
         self.restitution = np.array([c.restitution for c in contacts for _ in _names(robot, c)], dtype=float)
-        self.whole = Constraint.all(c.constraint for c in contacts) if contacts else None
+        self.whole = Constraint.all(c.constraint for c in contacts).frozen(robot) if contacts else None
 
     def __len__(self) -> int:
         return len(self.names)

@@ -21,8 +21,8 @@ from .holding import Bound, inverse, returned
 STILL = 1e-11
 """Velocity, beside the largest, that is rest but for rounding."""
 
-Force = Callable[[Array, Array], Array]
-"""Joint forces (nv,) from q and v."""
+Force = Callable[[Array, Array, Array], Array]
+"""Joint forces (nv,) from q, v and t (1,)."""
 
 
 class Frictional:
@@ -31,7 +31,7 @@ class Frictional:
     def __init__(self, robot: Robot, constraint: Constraint | None, force: Force, h: Array) -> None:
         self.robot, self.constraint, self.h = robot, constraint, h
         self.damping, self.dry = friction_coefficients(robot)
-        self.force: Force = lambda q, v: force(q, v) - self.damping * v
+        self.force: Force = lambda q, v, t: force(q, v, t) - self.damping * v
 
     def _mobility(self, q: Array, held: Array | None = None) -> tuple[Array, Bound | None]:
         """M⁻¹ with held joints locked, and the constraint there."""
@@ -39,23 +39,23 @@ class Frictional:
         bound = None if self.constraint is None else Bound(self.robot, self.constraint, q, W, held)
         return W if held is None else locked(W, held), bound
 
-    def acceleration(self, q: Array, v: Array, W: Array, bound: Bound | None, direction: Array | float = 0.0) -> Array:
+    def acceleration(self, q: Array, v: Array, t: Array, W: Array, bound: Bound | None, direction: Array | float = 0.0) -> Array:
         """a (..., nv) with that mobility; joints slip in the direction."""
-        a = mv(W, self.force(q, v) - self.dry * direction - bias_force(self.robot, q, v))
+        a = mv(W, self.force(q, v, t) - self.dry * direction - bias_force(self.robot, q, v))
         if bound is not None:
             bias = bound.constraint.bias(self.robot, q, v)
             for _ in range(bound.turns):
                 a = a + mv(W, bound.impulse(mv(bound.A, a) + bias))
         return a
 
-    def decide(self, q: Array, v: Array) -> tuple[Array, Array]:
+    def decide(self, q: Array, v: Array, t: Array) -> tuple[Array, Array]:
         """1 for joints that stick, and the signs of slipping of the others, 0 for those without friction; both (..., nv)."""
         xp, (W, bound) = namespace(v), self._mobility(q)
         one, zero, dry = 1.0 + 0.0 * v, 0.0 * v, like(self.dry, v) + 0.0 * v
         still = (xp.abs(v) <= STILL * (1.0 + xp.abs(v).sum(-1)[..., None])) & (dry > 0.0)
         sign = xp.where(v > 0.0, one, -one)
         lower, upper = xp.where(still, -dry, -dry * sign), xp.where(still, dry, -dry * sign)
-        x = box_forces(_projected(W, bound), self.acceleration(q, v, W, bound), lower, upper)
+        x = box_forces(_projected(W, bound), self.acceleration(q, v, t, W, bound), lower, upper)
         sticks = still & (x > -dry) & (x < dry)
         slips = xp.where(still, xp.where(x < 0.0, one, -one), sign)
         return xp.where(sticks, one, zero), xp.where(sticks | (dry <= 0.0), zero, slips)
@@ -86,26 +86,26 @@ class Frictional:
 
     # --- steps
 
-    def euler(self, q: Array, v: Array) -> tuple[Array, Array]:
+    def euler(self, q: Array, v: Array, t: Array) -> tuple[Array, Array]:
         """One semi-implicit step."""
         W, bound = self._mobility(q)
-        u, limit = v + self.h * self.acceleration(q, v, W, bound), self.h * self.dry + 0.0 * v
+        u, limit = v + self.h * self.acceleration(q, v, t, W, bound), self.h * self.dry + 0.0 * v
         W = _projected(W, bound)
         x = box_forces(W, u, -limit, limit)
         v, rest = _at_rest(u + mv(W, x), (x > -limit) & (x < limit))
         return self._kept(self.robot.integrate(q, self.h * v), v, rest)
 
-    def rk4(self, q: Array, v: Array, step: Callable[..., tuple[Array, Array]]) -> tuple[Array, Array]:
+    def rk4(self, q: Array, v: Array, t: Array, step: Callable[..., tuple[Array, Array]]) -> tuple[Array, Array]:
         """One step of `rk4_step`, given."""
-        held, direction = self.decide(q, v)
-        free = lambda q, v: self.acceleration(q, v, *self._mobility(q, held), direction)  # noqa: E731
-        return self.stop(*step(self.robot, q, v * (1.0 - held), free, self.h), v, held, direction)
+        held, direction = self.decide(q, v, t)
+        free = lambda q, v, t: self.acceleration(q, v, t, *self._mobility(q, held), direction)
+        return self.stop(*step(self.robot, q, v * (1.0 - held), t, free, self.h), v, held, direction)
 
-    def variational(self, q: Array, p: Array, w: Array) -> tuple[Array, Array, Array, Array]:
+    def variational(self, q: Array, p: Array, w: Array, t: Array) -> tuple[Array, Array, Array, Array]:
         """One step of `variational.step`, with the same results."""
         v = mv(inverse(mass_matrix(self.robot, q)), p)
-        held, direction = self.decide(q, v)
-        force = lambda q, v: self.force(q, v) - self.dry * direction  # noqa: E731
+        held, direction = self.decide(q, v, t)
+        force = lambda q, v: self.force(q, v, t) - self.dry * direction
         q, p, w, left = variational.step(self.robot, q, p, w * (1.0 - held), self.h, force, self.constraint, held=held)
         q, v = self.stop(q, mv(locked(inverse(mass_matrix(self.robot, q)), held), p), v, held, direction)
         return q, mv(mass_matrix(self.robot, q), v), w, left

@@ -29,17 +29,18 @@ CHORDS = 6
 """Turns for q: each gains a factor of about the distance from the constraint, which long steps make large."""
 
 
-def check_start(robot: Robot, constraints: Any, q: np.ndarray, v: np.ndarray) -> Constraint | None:
-    """All constraints, one or several, as one, with what they leave open as it is at the first of the states; None without any.
-
-    An error where a state q, v does not satisfy them.
-    """
+def opened(robot: Robot, constraints: Any, q: np.ndarray) -> Constraint | None:
+    """All constraints, one or several, as one, with what they leave open, and functions, as they are at q (nq,); None without any."""
     several = list(constraints) if isinstance(constraints, list | tuple) else [] if constraints is None else [checked(constraints)]
-    if not several or not q.size:
-        return None
-    constraint = Constraint.all(several).at(robot, q.reshape(-1, robot.nq)[0])
-    check_state(robot, constraint, q, v)
-    note_overconstrained(robot, constraint, robot.normalize(q.reshape(-1, robot.nq)[0]))
+    return Constraint.all(several).at(robot, q) if several else None
+
+
+def check_start(robot: Robot, constraints: Any, q: np.ndarray, v: np.ndarray) -> Constraint | None:
+    """The same with what is left open as it is at the first of the states; an error where a state q, v does not satisfy them."""
+    constraint = opened(robot, constraints, q.reshape(-1, robot.nq)[0]) if q.size else None
+    if constraint is not None:
+        check_state(robot, constraint, q, v)
+        note_overconstrained(robot, constraint, robot.normalize(q.reshape(-1, robot.nq)[0]))
     return constraint
 
 

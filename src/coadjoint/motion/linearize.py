@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, block, like, matrix, transpose
+from ..arguments import a_robot, numbers, positive, takes
+from ..arrays import Array, block, like, matrix, to_numpy, transpose
 from ..dynamics.blocks import Blocks
 from ..dynamics.derivatives import forward_dynamics_derivatives
 from ..dynamics.newton_euler import bias_force
@@ -53,13 +54,15 @@ def linearize(
     return block([[bracket.array(), one], [by_q, by_v]]), block([[zero], [by_tau]])
 
 
+@takes(robot=a_robot, q=numbers)
 def equilibrium_force(robot: Robot, q: Array, wrenches: Array | None = None) -> Array:
     """τ (..., nv) that holds the robot still at q (..., nq) under gravity and wrenches (..., n_links, 6) on its links."""
     return bias_force(robot, q, like(np.zeros(robot.nv), q), wrenches)
 
 
+@takes(A=numbers, B=numbers, dt=positive)
 def discretize(A: Any, B: Any, dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """x' = A_d x + B_d u over a step dt with u held, exactly: exp([[A, B], [0, 0]] dt); batch axes in front."""
+    """x' = A_d x + B_d u over a step dt with u held, exactly: exp([[A, B], [0, 0]] dt); batch axes in front. NumPy arrays."""
     from scipy.linalg import expm
 
     A, B = _system(A, B)
@@ -70,6 +73,7 @@ def discretize(A: Any, B: Any, dt: float) -> tuple[np.ndarray, np.ndarray]:
     return step[..., :n, :n], step[..., :n, n:]
 
 
+@takes(A=numbers, B=numbers)
 def controllability(A: Any, B: Any) -> np.ndarray:
     """(B, A B, …, Aⁿ⁻¹ B) (..., n, n m), of rank n where u can bring x anywhere."""
     A, B = _system(A, B)
@@ -79,10 +83,11 @@ def controllability(A: Any, B: Any) -> np.ndarray:
     return np.concatenate(np.broadcast_arrays(*blocks), axis=-1)
 
 
+@takes(A=numbers, B=numbers, Q=numbers, R=numbers)
 def lqr(A: Any, B: Any, Q: Any, R: Any, discrete: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """K (..., m, n) and P (..., n, n): u = -K x makes ∫ xᵀ Q x + uᵀ R u dt (the sum over steps if discrete) least, namely x₀ᵀ P x₀.
 
-    Q (n, n) or its diagonal (n,), positive semidefinite; R (m, m) or its diagonal (m,), positive definite.
+    Q (n, n) or its diagonal (n,), positive semidefinite; R (m, m) or its diagonal (m,), positive definite. The results are NumPy arrays.
     """
     from scipy.linalg import solve_continuous_are, solve_discrete_are
 
@@ -107,14 +112,14 @@ def lqr(A: Any, B: Any, Q: Any, R: Any, discrete: bool = False) -> tuple[np.ndar
 
 
 def _system(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
-    A, B = np.asarray(A, dtype=float), np.asarray(B, dtype=float)
+    A, B = np.asarray(to_numpy(A, "A"), dtype=float), np.asarray(to_numpy(B, "B"), dtype=float)
     if A.ndim < 2 or B.ndim < 2 or A.shape[-1] != A.shape[-2] or B.shape[-2] != A.shape[-1]:
         raise ShapeError(f"A has shape {A.shape} and B {B.shape}; expected (..., n, n) and (..., n, m), as from `linearize`.")
     return A, B
 
 
 def _weight(name: str, x: Any, n: int) -> np.ndarray:
-    x = np.asarray(x, dtype=float)
+    x = np.asarray(to_numpy(x, name), dtype=float)
     x = np.diag(x) if x.ndim == 1 else x
     if x.shape != (n, n):
         raise ShapeError(f"{name} has shape {x.shape}; expected ({n}, {n}) or its diagonal ({n},).")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,13 +18,11 @@ from ..dynamics import forward_dynamics, mass_matrix_inverse
 from ..errors import CoadjointError
 from ..geometry.flow import configuration_rate
 from ..robot.robot import Robot
+from .control import Control
 from .events import Contacts, Event
 from .friction import friction_coefficients
 from .holding import settled
 from .sampled import Sampled
-
-Control = Callable[[Robot, Any, Any, Any], Any]
-"""The joint forces τ (nv,) from the robot, q, v and the time t."""
 
 TOUCHING = 1e-9
 """Gaps, in metres, that count as closed at an impact of another row."""

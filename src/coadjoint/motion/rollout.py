@@ -1,72 +1,64 @@
-"""Many steps of many robots: fixed-step simulation under given controls or a policy.
+"""Many steps of many robots: fixed-step simulation under given forces or a control.
 
     euler          v' = v + h a(q, v, τ),  q' = q ⊕ h v'              semi-implicit, first order
     rk4            Runge and Kutta's fourth order on (q, v) with q̇ = rate(q, v), quaternions brought back to length one
     variational    the symplectic step of `variational.py`, second order
 
-A step is one traced function; natively all steps of a batch run in one kernel. Under constraints every step of the first two ends with a
-return to them, and the third keeps them by itself.
+A step is one traced function; natively all steps of a batch run in one kernel, also for robots that differ in their numbers. Under
+constraints every step of the first two ends with a return to them, and the third keeps them by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv
-from ..compiling import compile
+from ..arrays import Array, mv, to_numpy
 from ..constraints.constraint import Constraint
-from ..constraints.manifold import check_state
+from ..constraints.manifold import _check_rows, check_state
 from ..constraints.rank import ConstraintError
 from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
+from ..recent import Traced
+from ..robot.family import Family
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from . import variational
+from .control import Control, as_function, traced_control
 from .friction import has_dry_friction
 from .frictional_steps import Frictional
-from .holding import check_start, held_acceleration, settled
+from .holding import held_acceleration, opened, settled
 
 METHODS = ("euler", "rk4", "variational")
 
-Policy = Callable[[Robot, Array, Array, Array], Array]
-"""The joint forces τ (nv,) from the robot, q, v and the time t; written with array operations."""
+Acceleration = Callable[[Array, Array, Array], Array]
+"""a (nv,) from q, v and t (1,)."""
 
 
-def asked(robot: Robot, policy: Policy, q: Array, v: Array, t: Array) -> Array:
-    """The joint forces of a policy; an error for another shape, which would be broadcast."""
-    tau = policy(robot, q, v, t)
-    if np.shape(tau)[-1:] != (robot.nv,):
-        raise ShapeError(f"the policy gave an array of shape {np.shape(tau)}; expected {robot.nv} joint forces, (..., {robot.nv}).")
-    return tau
-
-
-Acceleration = Callable[[Array, Array], Array]
-"""a (nv,) from q and v."""
-
-
-def euler_step(robot: Robot, q: Array, v: Array, acceleration: Acceleration, h: float) -> tuple[Array, Array]:
+def euler_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Acceleration, h: float) -> tuple[Array, Array]:
     """One semi-implicit step of length h."""
-    v = v + h * acceleration(q, v)
+    v = v + h * acceleration(q, v, t)
     return robot.integrate(q, h * v), v
 
 
-def rk4_step(robot: Robot, q: Array, v: Array, acceleration: Acceleration, h: float) -> tuple[Array, Array]:
-    """One step of Runge and Kutta's method of fourth order."""
+def rk4_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Acceleration, h: float) -> tuple[Array, Array]:
+    """One step of Runge and Kutta's method of fourth order: its stages stand at the times t, t + h/2, t + h/2 and t + h."""
 
-    def slope(q: Array, v: Array) -> tuple[Array, Array]:
-        return robot.rate(q, v), acceleration(q, v)
+    def slope(q: Array, v: Array, t: Array) -> tuple[Array, Array]:
+        return robot.rate(q, v), acceleration(q, v, t)
 
-    q1, v1 = slope(q, v)
-    q2, v2 = slope(q + h / 2 * q1, v + h / 2 * v1)
-    q3, v3 = slope(q + h / 2 * q2, v + h / 2 * v2)
-    q4, v4 = slope(q + h * q3, v + h * v3)
+    q1, v1 = slope(q, v, t)
+    q2, v2 = slope(q + h / 2 * q1, v + h / 2 * v1, t + h / 2)
+    q3, v3 = slope(q + h / 2 * q2, v + h / 2 * v2, t + h / 2)
+    q4, v4 = slope(q + h * q3, v + h * v3, t + h)
     q = q + h / 6 * (q1 + 2 * q2 + 2 * q3 + q4)
     return robot.normalize(q), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
 
 
+@lazily("step nq", "step nv", q="nq", v="nv", tau="step nv")
 def rollout(
     robot: Robot,
     q: Array,
@@ -75,96 +67,166 @@ def rollout(
     *,
     dt: float,
     steps: int | None = None,
-    policy: Policy | None = None,
+    control: Any = None,
     method: str = "euler",
     friction: bool = False,
     constraints: Constraint | Sequence[Constraint] | None = None,
+    parameters: Mapping[str, Array] | None = None,
     threads: int | None = None,
+    policy: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Trajectories q (..., steps + 1, nq) and v (..., steps + 1, nv) from the states q (..., nq), v (..., nv).
+    """Trajectories q (..., steps + 1, nq) and v (..., steps + 1, nv) from the states q (..., nq), v (..., nv), NumPy arrays.
 
-    tau (..., steps, nv): joint forces, constant during each step; or `policy(robot, q, v, t)`, traced into the kernel, with `steps`;
-    or neither, for no force. A policy is evaluated anew at every stage of "rk4", at the time of the step's beginning. Under `constraints`
-    every state must satisfy them to begin with; what these leave open, such as where a point is held, is that of the first state.
+    tau (..., steps, nv): joint forces, constant during each step; or `control`, a function control(robot, q, v, t) or an object with
+    force(q, v, t), as for `simulate`, with `steps`; or neither, for no force. A control is written with array operations. It is traced
+    at every call of `rollout`, with the values that the variables it reads have then, and runs inside the compiled steps: "euler" asks
+    it at the beginning of a step, "rk4" at its four stages and their times, "variational" in the middle. (`policy` is an older name.)
+
+    parameters {name: (..., numbers)}: numbers of the robot that differ from state to state, named as for `coadjoint.compile`, such as
+    {"masses": (1000, n)}; their batch axes broadcast with those of the states, and a control gets the robot that has them. Under
+    `constraints` every state must satisfy them to begin with; what these leave open, such as where a point is held, is that of the
+    first state.
     """
     if method not in METHODS:
         raise CoadjointError(f"method is {method!r}; choose from {', '.join(METHODS)}.")
     if not isinstance(dt, int | float | np.number) or not (np.isfinite(dt) and dt > 0):
         raise CoadjointError(f"dt is {dt!r}; expected a positive number of seconds.")
-    if tau is not None and policy is not None:
-        raise CoadjointError("both tau and policy are given; a rollout takes its forces from one of them.")
-    q, v = robot._checked(q, "q", robot.nq), robot._checked(v, "v", robot.nv)
+    if control is not None and policy is not None:
+        raise CoadjointError("both control and policy are given; policy is an older name of control. Leave it out.")
+    control = policy if control is None else control
+    if tau is not None and control is not None:
+        raise CoadjointError("both tau and policy are given; a rollout takes its forces from one of them, tau or control.")
+    q, v = (robot._checked(to_numpy(x, name), name, n) for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv)))
     if tau is not None:
-        tau = robot._checked(tau, "tau", robot.nv)
+        tau = robot._checked(to_numpy(tau, "tau"), "tau", robot.nv)
         if tau.ndim < 2 or (steps is not None and tau.shape[-2] != steps):
             raise ShapeError(f"tau has shape {tau.shape}; expected (..., {steps or 'steps'}, {robot.nv}).")
         steps = tau.shape[-2]
     if not isinstance(steps, int | np.integer) or steps < 0:
         raise CoadjointError(f"steps is {steps!r}; expected how many steps to take, 0 or more.")
-    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], () if tau is None else tau.shape[:-2])
+    family = Family(robot, parameters)
+    batch = family.batch(q=q.shape[:-1], v=v.shape[:-1], **({} if tau is None else {"tau": tau.shape[:-2]}))
     qs, vs = np.empty((*batch, steps + 1, robot.nq)), np.empty((*batch, steps + 1, robot.nv))
     qs[..., 0, :], vs[..., 0, :] = q, v
-    constraint = check_start(robot, constraints, qs[..., 0, :], vs[..., 0, :])
-    if steps and method == "variational":
-        _run_variational(robot, qs, vs, tau, dt, policy, friction, constraint, threads)
-    elif steps:
-        take = _step(robot, dt, policy, method, friction, constraint, with_tau=tau is not None)
-        _run(take, [qs, vs], [_third(qs, tau, dt)], threads)
-    if constraint is not None:
-        check_kept(robot, constraint, qs[..., -1, :], vs[..., -1, :])
+    run = _Run(family, qs, vs, float(dt), method, friction, constraints, threads)
+    if steps and qs.size:
+        run.take_steps(tau, None if control is None else as_function(control))
     return qs, vs
 
 
+class _Run:
+    """The steps of one rollout, written into qs (..., steps + 1, nq) and vs (..., steps + 1, nv)."""
+
+    def __init__(
+        self,
+        family: Family,
+        qs: np.ndarray,
+        vs: np.ndarray,
+        dt: float,
+        method: str,
+        friction: bool,
+        constraints: Any,
+        threads: int | None,
+    ) -> None:
+        self.family, self.qs, self.vs, self.dt, self.method, self.friction = family, qs, vs, dt, method, friction
+        self.threads, self.steps, batch = threads, qs.shape[-2] - 1, qs.shape[:-2]
+        self.numbers = [family.flat(batch)] if family else []
+        self.constraint: Constraint | None = None
+        if qs.size:
+            first = family.member(self.numbers[0][0]) if family else family.robot
+            self.constraint = opened(first, constraints, qs.reshape(-1, self.steps + 1, qs.shape[-1])[0, 0])
+        if self.constraint is not None:
+            check_rows(family, self.constraint, self._states(0), self.numbers, batch)
+
+    def _states(self, k: int) -> list[np.ndarray]:
+        """q (N, nq) and v (N, nv) after k steps."""
+        return [x[..., k, :].reshape(-1, x.shape[-1]) for x in (self.qs, self.vs)]
+
+    def take_steps(self, tau: Array | None, control: Control | None) -> None:
+        """All steps, under the forces tau (..., steps, nv) or a control."""
+        family, constraint = self.family, self.constraint
+        force = None if control is None else traced_control(family, control)
+        if self.method == "variational":
+            self._variational(tau, force)
+        else:
+            take = _step(family, self.dt, force, self.method, self.friction, constraint, tau is not None)
+            _run(take, [self.qs, self.vs], [self._third(tau), *self._constant()], self.threads)
+        if constraint is not None:
+            check_kept(family, constraint, self._states(-1), self.numbers, self.qs.shape[:-2])
+
+    def _constant(self) -> list[np.ndarray]:
+        """The numbers that differ (N, steps, size), the same at every step."""
+        return [np.broadcast_to(x[:, None], (len(x), self.steps, x.shape[-1])) for x in self.numbers]
+
+    def _third(self, tau: Array | None) -> np.ndarray:
+        """The forces (N, steps, nv), or the times (N, steps, 1), of all steps."""
+        n = int(np.prod(self.qs.shape[:-2]))
+        if tau is None:
+            return np.broadcast_to(self.dt * np.arange(self.steps)[:, None], (n, self.steps, 1))
+        spread = np.broadcast_to(tau, (*self.qs.shape[:-2], self.steps, tau.shape[-1]))
+        return np.ascontiguousarray(spread, dtype=float).reshape(n, self.steps, tau.shape[-1])
+
+    def _variational(self, tau: Array | None, force: Traced | None) -> None:
+        family, vs, nv = self.family, self.vs, self.family.robot.nv
+        ps, ws, left = np.empty(vs.shape), np.empty(vs.shape), np.empty((*vs.shape[:-1], 1))
+        sizes = {"q": (family.robot.nq,), "v": (nv,)}
+        momentum = family.compiled("momentum", lambda robot, _, q, v: mv(mass_matrix(robot, q), v), "momentum", **sizes)
+        velocity = family.compiled("velocity", lambda robot, _, q, v: mv(mass_matrix_inverse(robot, q), v), "velocity", **sizes)
+        ps[..., 0, :] = momentum(*self._states(0), *self.numbers).reshape(ps[..., 0, :].shape)
+        ws[..., 0, :], left[..., 0, :] = vs[..., 0, :], 0.0
+        third = self._third(tau) + (0.0 if tau is not None else self.dt / 2)  # forces act in the middle of a step
+        length = np.broadcast_to(self.dt, (*third.shape[:-1], 1))
+        take = variational_step(family, force, self.friction, self.constraint, tau is not None)
+        _run(take, [self.qs, ps, ws, left], [third, length, *self._constant()], self.threads, inputs=3)
+        check_converged(left[..., 1:, 0], self.dt)
+        q, p = (x[..., 1:, :].reshape(-1, self.steps, x.shape[-1]) for x in (self.qs, ps))
+        vs[..., 1:, :] = velocity(q, p, *(x[:, None] for x in self.numbers)).reshape(vs[..., 1:, :].shape)
+
+
 def _step(
-    robot: Robot, dt: float, policy: Policy | None, method: str, friction: bool, constraint: Constraint | None, with_tau: bool
+    family: Family, dt: float, control: Traced | None, method: str, friction: bool, constraint: Constraint | None, with_tau: bool
 ) -> Callable[..., Any]:
-    """The compiled step of these arguments: (q, v, tau) or (q, v, t) -> (q', v')."""
-    key = ("step", float(dt), policy, method, friction, constraint, with_tau)
-    if key not in robot._cache:
-        one = euler_step if method == "euler" else rk4_step
+    """The compiled step of these arguments: (q, v, tau or t, *numbers) -> (q', v')."""
+    one = euler_step if method == "euler" else rk4_step
 
-        def under(robot: Robot, q: Array, v: Array, tau: Callable[[Array, Array], Array]) -> tuple[Array, Array]:
-            if friction and has_dry_friction(robot):
-                step = Frictional(robot, constraint, tau, dt)
-                return step.euler(q, v) if method == "euler" else step.rk4(q, v, rk4_step)
+    def step(robot: Robot, numbers: tuple[Array, ...], q: Array, v: Array, third: Array) -> tuple[Array, Array]:
+        def force(q: Array, v: Array, t: Array) -> Array:
+            return third if with_tau else 0.0 * v if control is None else control(q, v, t, *numbers)
+
+        if friction and has_dry_friction(robot):
+            dry = Frictional(robot, constraint, force, dt)
+            return dry.euler(q, v, third) if method == "euler" else dry.rk4(q, v, third, rk4_step)
+
+        def acceleration(q: Array, v: Array, t: Array) -> Array:
             if constraint is None:
-                return one(robot, q, v, lambda q, v: forward_dynamics(robot, q, v, tau(q, v), friction=friction), dt)
-            q, v = one(robot, q, v, lambda q, v: held_acceleration(robot, constraint, q, v, tau(q, v), friction), dt)
-            return settled(robot, constraint, q, v)
+                return forward_dynamics(robot, q, v, force(q, v, t), friction=friction)
+            return held_acceleration(robot, constraint, q, v, force(q, v, t), friction)
 
-        def forced(robot: Robot, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
-            return under(robot, q, v, lambda q, v: tau)
+        q, v = one(robot, q, v, third, acceleration, dt)
+        return (q, v) if constraint is None else settled(robot, constraint, q, v)
 
-        def free(robot: Robot, q: Array, v: Array, t: Array) -> tuple[Array, Array]:
-            return under(
-                robot, q, v, (lambda q, v: 0.0 * v) if policy is None else (lambda q, v: asked(robot, policy, q, v, t[..., 0]))
-            )
-
-        robot._cache[key] = compile(forced, robot) if with_tau else compile(free, robot, shapes={"t": (1,)})
-    return robot._cache[key]
+    robot, key = family.robot, ("step", dt, control, method, friction, constraint, with_tau)
+    name, size = ("tau", robot.nv) if with_tau else ("t", 1)
+    return family.compiled(key, step, "step", q=(robot.nq,), v=(robot.nv,), **{name: (size,)})
 
 
 def variational_step(
-    robot: Robot, policy: Policy | None, friction: bool, constraint: Constraint | None, with_tau: bool
+    family: Family, control: Traced | None, friction: bool, constraint: Constraint | None, with_tau: bool
 ) -> Callable[..., Any]:
-    """The compiled step (q, p, w, tau or t, h) -> (q', p', w', how far from converged); see `variational.step`."""
-    key = ("variational step", policy, friction, constraint, with_tau)
-    if key not in robot._cache:
+    """The compiled step (q, p, w, tau or t, h, *numbers) -> (q', p', w', how far from converged); see `variational.step`."""
 
-        def under(robot: Robot, q: Array, p: Array, w: Array, force: Any, h: Array) -> tuple[Array, ...]:
-            if friction and has_dry_friction(robot):
-                return Frictional(robot, constraint, force or (lambda q, v: 0.0 * v), h).variational(q, p, w)
-            return variational.step(robot, q, p, w, h, _with_friction(robot, friction, force), constraint)
+    def step(robot: Robot, numbers: tuple[Array, ...], q: Array, p: Array, w: Array, third: Array, h: Array) -> tuple[Array, ...]:
+        force = None if control is None else (lambda q, v: control(q, v, third, *numbers))
+        force = (lambda q, v: third) if with_tau else force
+        if friction and has_dry_friction(robot):
+            asked = lambda q, v, t: 0.0 * v if force is None else force(q, v)
+            return Frictional(robot, constraint, asked, h).variational(q, p, w, third)
+        return variational.step(robot, q, p, w, h, _with_friction(robot, friction, force), constraint)
 
-        def forced(robot: Robot, q: Array, p: Array, w: Array, tau: Array, h: Array) -> tuple[Array, ...]:
-            return under(robot, q, p, w, lambda q, v: tau, h)
-
-        def free(robot: Robot, q: Array, p: Array, w: Array, t: Array, h: Array) -> tuple[Array, ...]:
-            return under(robot, q, p, w, None if policy is None else (lambda q, v: asked(robot, policy, q, v, t[..., 0])), h)
-
-        sizes = {"p": (robot.nv,), "w": (robot.nv,), "h": (1,)}
-        robot._cache[key] = compile(forced, robot, shapes=sizes) if with_tau else compile(free, robot, shapes=sizes | {"t": (1,)})
-    return robot._cache[key]
+    robot, key = family.robot, ("variational step", control, friction, constraint, with_tau)
+    name, size = ("tau", robot.nv) if with_tau else ("t", 1)
+    shapes = {"q": (robot.nq,), "p": (robot.nv,), "w": (robot.nv,), name: (size,), "h": (1,)}
+    return family.compiled(key, step, "variational_step", **shapes)
 
 
 def _with_friction(robot: Robot, friction: bool, force: Any) -> Any:
@@ -172,28 +234,6 @@ def _with_friction(robot: Robot, friction: bool, force: Any) -> Any:
         return force
     loss = lambda v: robot.from_tree(friction_force(robot, robot.tree_v(v)))  # noqa: E731
     return (lambda q, v: -loss(v)) if force is None else (lambda q, v: force(q, v) - loss(v))
-
-
-def _run_variational(
-    robot: Robot,
-    qs: np.ndarray,
-    vs: np.ndarray,
-    tau: Array | None,
-    dt: float,
-    policy: Policy | None,
-    friction: bool,
-    constraint: Constraint | None,
-    threads: int | None,
-) -> None:
-    ps, ws, left = np.empty(vs.shape), np.empty(vs.shape), np.empty((*vs.shape[:-1], 1))
-    ps[..., 0, :], ws[..., 0, :] = mv(mass_matrix(robot, qs[..., 0, :]), vs[..., 0, :]), vs[..., 0, :]
-    left[..., 0, :] = 0.0
-    third = _third(qs, tau, dt) + (0.0 if tau is not None else dt / 2)  # forces act in the middle of a step
-    length = np.broadcast_to(float(dt), (*third.shape[:-1], 1))
-    take = variational_step(robot, policy, friction, constraint, tau is not None)
-    _run(take, [qs, ps, ws, left], [third, length], threads, inputs=3)
-    check_converged(left[..., 1:, 0], dt)
-    vs[..., 1:, :] = mv(mass_matrix_inverse(robot, qs[..., 1:, :]), ps[..., 1:, :])
 
 
 def check_converged(left: np.ndarray, dt: float, first: int = 0) -> None:
@@ -207,11 +247,42 @@ def check_converged(left: np.ndarray, dt: float, first: int = 0) -> None:
         )
 
 
-def check_kept(robot: Robot, constraint: Constraint, q: np.ndarray, v: np.ndarray) -> None:
+def check_rows(
+    family: Family, constraint: Constraint, states: list[np.ndarray], numbers: list[np.ndarray], batch: tuple[int, ...]
+) -> None:
+    """`check_state` for states q (N, nq), v (N, nv) of robots that may differ in their numbers (N, size)."""
+    robot = family.robot
+    if not family:
+        q, v = (x.reshape(*batch, x.shape[-1]) for x in states)
+        check_state(robot, constraint, q, v)
+        return
+    names, holonomic = np.array(constraint.names(robot)), constraint.holonomic_rows(robot)
+
+    def values(robot: Robot, _: tuple[Array, ...], q: Array, v: Array) -> tuple[Array, Array]:
+        slip = mv(constraint.jacobian(robot, q), v)
+        return (constraint.residual(robot, q) if len(holonomic) else 0.0 * slip), slip
+
+    found = family.compiled(("rows", constraint), values, "rows", q=(robot.nq,), v=(robot.nv,))(*states, *numbers)
+    phi, slip = (x.reshape(*batch, x.shape[-1]) for x in found)
+    if len(holonomic):
+        remedy = "`constraints.project(robot, constraint, q)`"
+        _check_rows(phi, names[holonomic], TOLERANCE, "q is off the constraint", remedy)
+    speed = np.abs(states[1]).max(-1, initial=0.0).reshape(*batch, 1)
+    remedy = "`constraints.project_velocity(robot, constraint, q, v)`"
+    _check_rows(slip, names, TOLERANCE * (1.0 + speed), "v violates the constraint", remedy)
+
+
+TOLERANCE = 1e-6
+"""How far, in metres, radians and their rates, states may be off a constraint."""
+
+
+def check_kept(
+    family: Family, constraint: Constraint, states: list[np.ndarray], numbers: list[np.ndarray], batch: tuple[int, ...]
+) -> None:
     """An error where a motion has left the constraint, as steps beyond a singular state do; states that are not numbers are left."""
-    finite = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
+    finite = np.isfinite(states[0]).all(-1) & np.isfinite(states[1]).all(-1)
     try:
-        check_state(robot, constraint, q[finite], v[finite])
+        check_rows(family, constraint, [x[finite] for x in states], [x[finite] for x in numbers], (int(finite.sum()),))
     except ConstraintError as error:
         raise ConstraintError(
             f"the motion left the constraint, at the end {str(error).split(' Bring')[0]} Steps are too long for it, or a state on the "
@@ -221,15 +292,6 @@ def check_kept(robot: Robot, constraint: Constraint, q: np.ndarray, v: np.ndarra
 
 CONVERGED = 1e-8
 """Largest relative change in the last turn of a step that passes: what is left is smaller by another factor O(h)."""
-
-
-def _third(qs: np.ndarray, tau: Array | None, dt: float) -> np.ndarray:
-    """The forces (N, steps, nv), or the times (N, steps, 1), of all steps."""
-    steps, n = qs.shape[-2] - 1, int(np.prod(qs.shape[:-2]))
-    if tau is None:
-        return np.broadcast_to(float(dt) * np.arange(steps)[:, None], (n, steps, 1))
-    spread = np.broadcast_to(tau, (*qs.shape[:-2], steps, tau.shape[-1]))
-    return np.ascontiguousarray(spread, dtype=float).reshape(n, steps, -1)
 
 
 def _run(

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import mv
+from ..arguments import a_name, a_robot, numbers, takes
+from ..arrays import mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..errors import CoadjointError, ShapeError
+from ..robot.family import Family
 from ..robot.robot import Robot
 from .adaptive import Flow
+from .control import Control, as_function, traced_control
 from .events import Contact, Contacts, Event, joint_stops
 from .holding import check_start, settled
-from .mechanics import TOUCHING, Control, Mechanics, SimulationError
+from .mechanics import TOUCHING, Mechanics, SimulationError
 from .rollout import check_converged, variational_step
 from .trajectory import Trajectory
 from .variational import COMPOSITIONS
@@ -26,6 +29,7 @@ CHUNK = 1 << 14
 """Steps that run natively in one go: short enough for progress and interruption."""
 
 
+@takes(robot=a_robot, q=numbers, v=numbers, t=numbers, method=a_name)
 def simulate(
     robot: Robot,
     q: Any,
@@ -46,11 +50,13 @@ def simulate(
 ) -> Trajectory:
     """The motion from the state q (nq,), v (nv,) over t, a duration or the times (N,) at which states are wanted, the first the start.
 
-    control: joint forces (nv,), or control(robot, q, v, t) that gives them. With a `period`, in seconds, it is evaluated at samples only,
-    and what it gives is held between them, from `delay` seconds after the sample on. constraints hold throughout, at rounding. events:
-    `Event`s, and `Contact`s with their impacts, located in time; bounces without end are recognised and end at rest. friction: viscous and
-    dry friction of the joints, whose sticking and slipping are located likewise. stops: the restitution, 0 to 1, of stops at the joints'
-    position limits.
+    It computes with, and returns, NumPy arrays, of one robot in one state; `rollout` takes batches of states and robots.
+
+    control: joint forces (nv,), or a function control(robot, q, v, t) or an object with force(q, v, t) that gives them, as for `rollout`.
+    With a `period`, in seconds, it is evaluated at samples only, and what it gives is held between them, from `delay` seconds after the
+    sample on. constraints hold throughout, at rounding. events: `Event`s, and `Contact`s with their impacts, located in time; bounces
+    without end are recognised and end at rest. friction: viscous and dry friction of the joints, whose sticking and slipping are located
+    likewise. stops: the restitution, 0 to 1, of stops at the joints' position limits.
 
     method "adaptive" (order 8) keeps the local error below `tolerance` and knows the state at every time between. Where the motion is
     stiff it goes on with the method of "implicit" (order 9), which can also be asked for. "variational" (order 2) and "symplectic" (its
@@ -67,8 +73,10 @@ def simulate(
     for name, x in (("tolerance", tolerance), ("step", step)):
         if not isinstance(x, int | float | np.number) or not (np.isfinite(x) and x > 0):
             raise CoadjointError(f"{name} is {x!r}; expected a positive number.")
-    if control is not None and not callable(control):
-        control = np.asarray(robot._checked(control, "control", robot.nv), dtype=float)
+    if callable(control) or callable(getattr(control, "force", None)):
+        control = as_function(control)
+    elif control is not None:
+        control = np.asarray(robot._checked(to_numpy(control, "control"), "control", robot.nv), dtype=float)
         if control.shape != (robot.nv,) or not np.all(np.isfinite(control)):
             raise ShapeError(
                 f"control has shape {control.shape}; expected {robot.nv} finite joint forces, or a function that gives them."
@@ -142,7 +150,9 @@ def _variational(
     robot = mechanics.robot
     control: Any = mechanics.control
     constant = control is not None and not callable(control)
-    take = variational_step(robot, None if constant else control, mechanics.friction, mechanics.constraint, constant)
+    family = Family(robot, None)
+    force = None if constant or control is None else traced_control(family, control)
+    take = variational_step(family, force, mechanics.friction, mechanics.constraint, constant)
     repeat = getattr(getattr(take, "__self__", None), "repeat", None)
     counts = np.maximum(1, np.ceil(np.diff(times) / step - 1e-9)).astype(int)
     # All times and lengths of steps, made as they are needed: there may be millions.
@@ -220,7 +230,10 @@ def _check_within(robot: Robot, q: np.ndarray) -> None:
 
 def _state(robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
     """One state of finite numbers, its quaternions of length one."""
-    q, v = (np.asarray(robot._checked(x, name, n), dtype=float) for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv)))
+    q, v = (
+        np.asarray(robot._checked(to_numpy(x, name), name, n), dtype=float)
+        for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv))
+    )
     for name, x, n in (("q", q, robot.nq), ("v", v, robot.nv)):
         if x.ndim != 1:
             raise ShapeError(
@@ -233,6 +246,7 @@ def _state(robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _times(t: Any) -> np.ndarray:
     """The times at which states are wanted; 201 of a duration."""
+    t = to_numpy(t, "t")
     try:
         times = np.asarray(t, dtype=float)
     except (TypeError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ..errors import CoadjointError
 from ..robot.robot import Robot
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class States:
     """A table of states: time (N,), q (N, nq), v (N, nv), a (N, nv), tau (N, nv); None for what it does not have.
 
@@ -26,6 +27,30 @@ class States:
 
     def __len__(self) -> int:
         return len(self.q)
+
+    def __repr__(self) -> str:
+        has = [name for name in ("q", "v", "a", "tau") if getattr(self, name) is not None]
+        parts = (["time"] if self.time is not None else []) + [f"{name} ({getattr(self, name).shape[-1]})" for name in has]
+        return f"<States: {len(self)} rows of {', '.join(parts)}>"
+
+    def columns(self, robot: Robot | None = None) -> dict[str, np.ndarray]:
+        """Every column (N,) by its name: `time`, and `q.elbow` of a robot's joints, or `q1` by number where it is not given."""
+        found = {} if self.time is None else {"time": self.time}
+        for what in ("q", "v", "a", "tau"):
+            x = getattr(self, what)
+            if x is not None:
+                numbers = [f"{what}{k + 1}" for k in range(x.shape[-1])]
+                names = numbers if robot is None or self.numbered else column_names(robot, what, False)
+                found |= dict(zip(names, x.T, strict=True))
+        return found
+
+    def to_dataframe(self, robot: Robot | None = None) -> Any:
+        """The states as a table of pandas, with the names of `columns`."""
+        try:
+            import pandas
+        except ImportError:
+            raise CoadjointError("a data frame needs pandas, which is not installed: pip install pandas") from None
+        return pandas.DataFrame(self.columns(robot))
 
 
 def coordinate_names(robot: Robot, quantity: str) -> tuple[str, ...]:

@@ -16,20 +16,29 @@ from typing import Any
 import numpy as np
 
 from ..errors import CoadjointError, ReadError
-from ..files import check_output, replacing
+from ..files import as_path, check_output, replacing
 from ..robot.robot import Robot
-from .readers import Csv, Npz, Parquet, Report
+from ..words import cut, short
+from .readers import Csv, Npz, Parquet, Report, open_table
 from .states import States, column_names
 
 QUANTITIES = {"q": "positions", "v": "velocities", "a": "accelerations", "tau": "joint forces"}
 READERS: dict[str, Any] = {".csv": Csv, ".npz": Npz, ".parquet": Parquet}
 
 
+class MissingColumnsError(ReadError):
+    """A table lacks quantities that are needed: `missing` names them ("v", "a")."""
+
+    def __init__(self, message: str, missing: Sequence[str]) -> None:
+        super().__init__(message)
+        self.missing = tuple(missing)
+
+
 def check_format(path: str | Path) -> str:
     """The extension of a table's name, if it is one that can be read and written here."""
-    extension = Path(path).suffix.lower()
+    extension = as_path(path).suffix.lower()
     if extension not in READERS:
-        raise CoadjointError(f"{path}: tables end in {', '.join(READERS)}, not in {extension or 'nothing'!r}.")
+        raise CoadjointError(f"{cut(str(path), 300)}: tables end in {', '.join(READERS)}, not in {extension or 'nothing'!r}.")
     if extension == ".parquet" and find_spec("pyarrow") is None:
         raise CoadjointError(f"{path}: Parquet needs pyarrow, which is not installed: pip install pyarrow")
     return extension
@@ -38,8 +47,7 @@ def check_format(path: str | Path) -> str:
 def check_input(path: str | Path) -> str:
     """The extension of a table that can be read."""
     extension = check_format(path)
-    if not Path(path).is_file():
-        raise ReadError(f"{path}: {'this is a folder, not a table.' if Path(path).is_dir() else 'there is no such file.'}")
+    open_table(as_path(path)).close()
     return extension
 
 
@@ -50,7 +58,7 @@ def read_states(path: str | Path, robot: Robot, needs: Sequence[str] = ("q", "v"
     reader = READERS[extension](path)
     found = {what: reader.find(robot, what) for what in QUANTITIES} | {"time": reader.time}
     if missing := [what for what in needs if found[what] is None]:
-        raise ReadError(f"{path}: {_missing(robot, missing)} {reader.has()}")
+        raise MissingColumnsError(f"{path}: {_missing(robot, missing)} {reader.has()}", missing)
     arrays = reader.read({what: columns for what, columns in found.items() if columns is not None}, report)
     if not len(arrays["q"]):
         raise ReadError(f"{path}: the table has no rows.")
@@ -65,11 +73,13 @@ def write_states(path: str | Path, robot: Robot, states: States, report: Report 
     extension = check_format(path)
     check_output(path)
     arrays = {what: getattr(states, what) for what in ("time", *QUANTITIES) if getattr(states, what) is not None}
+    names = [name for what in arrays for name in (["time"] if what == "time" else column_names(robot, what, states.numbered))]
+    if extension == ".csv":
+        _check_header(names)
     with replacing(path) as part:
         if extension == ".npz":
             np.savez_compressed(part, **arrays)
             return
-        names = [name for what in arrays for name in (["time"] if what == "time" else column_names(robot, what, states.numbered))]
         table = np.concatenate([x.reshape(len(states), -1) for x in arrays.values()], axis=1)
         if extension == ".parquet":
             import pyarrow
@@ -80,8 +90,17 @@ def write_states(path: str | Path, robot: Robot, states: States, report: Report 
             _write_csv(part, names, table, report)
 
 
+def _check_header(names: list[str]) -> None:
+    """Refuse names that a line of text cannot give back."""
+    for name in names:
+        if name != name.strip() or len(name.splitlines()) > 1 or "\0" in name:
+            raise CoadjointError(
+                f"a column would be called {short(name)}, which a line of text cannot hold; write columns by number, or another format."
+            )
+
+
 def _write_csv(path: Path, names: list[str], table: np.ndarray, report: Report | None) -> None:
-    with open(path, "x", encoding="utf-8", newline="") as file:
+    with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerow(names)
         for start in range(0, len(table), 4096):
             # repr gives the fewest digits that read back as the same number
@@ -91,17 +110,14 @@ def _write_csv(path: Path, names: list[str], table: np.ndarray, report: Report |
 
 
 def _missing(robot: Robot, missing: list[str]) -> str:
-    """What columns are missing and what to do about it."""
+    """What columns are missing."""
     choices = []
     for what in missing:
         numbered, named = column_names(robot, what, True), column_names(robot, what, False)
         choices.append(f"{_span(numbered)} (or {_span(named)})")
     *most, last = (QUANTITIES[what] for what in missing)
     kinds = f"{', '.join(most)} and {last}" if most else last
-    text = f"the {kinds} of robot {robot.name!r} are missing: expected {', '.join(choices)}."
-    if "q" not in missing and "tau" not in missing:
-        text += " With a time column, --differentiate estimates them."
-    return text
+    return f"the {kinds} of robot {robot.name!r} are missing: expected {', '.join(choices)}."
 
 
 def _span(names: list[str]) -> str:

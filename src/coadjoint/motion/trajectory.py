@@ -14,8 +14,9 @@ from ..constraints.impacts import Impact
 from ..dynamics import kinetic_energy, potential_energy
 from ..errors import CoadjointError
 from ..robot.robot import Robot
+from ..words import printable
 from .states import States
-from .tables import write_states
+from .tables import read_states, write_states
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,9 +140,28 @@ class Trajectory:
 
     # --- files
 
+    def to_dataframe(self) -> Any:
+        """The states as a table of pandas: `time`, and a column for every coordinate, as `q.elbow`."""
+        return self.states.to_dataframe(self.robot)
+
     def save(self, path: str | Path) -> None:
-        """Write time, q, v and tau: .npz, .parquet or .csv."""
+        """Write time, q, v and tau: .npz, .parquet or .csv; `Trajectory.load` reads them again. For all of it there is `pickle`."""
         write_states(path, self.robot, self.states)
+
+    @staticmethod
+    def load(path: str | Path, robot: Robot) -> Trajectory:
+        """The motion of a robot in a table with time, q and v, and tau if it has that, as `save` writes it.
+
+        Between its states the motion is interpolated. What happened on the way, the constraints and why it ended are not in a table.
+        """
+        states = read_states(path, robot, ("q", "v"))
+        if states.time is None or states.v is None:
+            raise CoadjointError(f"{path}: the column 'time' is missing, without which states are no motion.")
+        if np.any(stuck := np.diff(states.time) <= 0):
+            k = int(np.argmax(stuck))
+            raise CoadjointError(f"{path}: times must grow; row {k + 2} has {states.time[k + 1]:.9g} after {states.time[k]:.9g}.")
+        tau = np.zeros_like(states.v) if states.tau is None else states.tau
+        return Trajectory(robot, states.time, robot.normalize(states.q), states.v, tau)
 
     def plot(self, path: str | Path) -> None:
         """Draw positions, velocities and energies: .png, .svg, .pdf or .html."""
@@ -164,7 +184,8 @@ class Trajectory:
 
     def __str__(self) -> str:
         e, happened = self.energy, self._happened()
-        text = f"{self.robot.name}: {len(self)} states from {self.time[0]:g} to {self.time[-1]:g} s, energy {e[0]:.6g} to {e[-1]:.6g} J"
+        name = printable(self.robot.name)
+        text = f"{name}: {len(self)} states from {self.time[0]:g} to {self.time[-1]:g} s, energy {e[0]:.6g} to {e[-1]:.6g} J"
         return text + (f", {happened}" if happened else "") + (f"; stopped: {self.stopped}" if self.stopped else "")
 
     def __repr__(self) -> str:

@@ -136,7 +136,7 @@ class Submersion:
         return self.lift_from_pseudoinverse <= TOLERANCE
 
     def __str__(self) -> str:
-        yes = lambda x: "" if x else "not "  # noqa: E731
+        yes = lambda x: "" if x else "not "
         own = " in the axes of the frame, which turn along fibres" if self.from_metric <= TOLERANCE and not self.riemannian else ""
         lines = [
             f"{yes(self.riemannian)}a Riemannian submersion onto a left-invariant metric: off by {self.from_metric:.2g}{own}",

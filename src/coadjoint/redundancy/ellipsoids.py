@@ -24,6 +24,7 @@ from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .lift import explain_task, nan_where_none, split_of, told
 from .task import AnyTask, Task, task_of
 
@@ -60,6 +61,7 @@ def _manipulability(robot: Robot, q: Array, task: AnyTask, metric: str = "euclid
     return _root_determinant(J @ (transpose(J) if W is not None else solve_spd(mass_matrix(robot, q), transpose(J))))
 
 
+@lazily("", q="nq")
 def manipulability(
     robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, metric: str = "euclidean"
 ) -> Array:
@@ -81,6 +83,7 @@ def _manipulability_gradient(robot: Robot, q: Array, task: AnyTask, metric: str 
     return nan_where_none(parts.inertia, w[..., None] * change, 1)
 
 
+@lazily("nv", q="nq")
 def manipulability_gradient(
     robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, metric: str = "euclidean"
 ) -> Array:

@@ -18,6 +18,7 @@ from ..differentiating import derivative
 from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError, ShapeError
 from ..geometry import flow
+from ..kernel.dispatch import frozen
 from ..kinematics.poses import pose
 from ..robot.robot import Robot
 from .lift import SingularTaskError, dexterity, singular, split_velocity, vertical_basis, vertical_projector
@@ -55,7 +56,7 @@ def self_motion(robot: Robot, q: Any, velocity: Any, t: Any, frame: str | AnyTas
 
     u may be a function u(q) -> (..., nv) of NumPy arrays. Steps adapt to a local error of 1e-13; the task stays.
     """
-    task = task_of(frame, rows)
+    task = frozen(task_of(frame, rows), robot)
     _needs_freedom(robot, task)
     (start,) = flow.states(robot, q=(q, robot.nq))
     push = velocity if callable(velocity) else lambda _: velocity
@@ -83,7 +84,7 @@ def fibre(
     It ends where it comes back to the start (which is then the last once more), at a singularity, or after `longest` in Σ|dq|. Angles
     count modulo 2π for coming back.
     """
-    task = task_of(frame, rows)
+    task = frozen(task_of(frame, rows), robot)
     check_fibres(robot, task)
     if robot.nv != task.size + 1:
         raise CoadjointError(f"robot {robot.name!r} has {robot.nv} freedoms; a fibre that is a curve needs {task.size + 1}.")
@@ -153,7 +154,7 @@ def optimize_self_motion(
     vertical gradient, in kinetic units, is below `tolerance` times that at the start or 1, whichever is larger. Joint limits are not kept:
     add to the function what grows towards them.
     """
-    task = task_of(frame, rows)
+    task = frozen(task_of(frame, rows), robot)
     _needs_freedom(robot, task)
     q = _one(robot, q)
     sign = -1.0 if maximize else 1.0

@@ -22,11 +22,13 @@ import numpy as np
 from ..arrays import Array, concat, cross, like, mv, namespace, solve_spd, stack, transpose
 from ..dynamics.christoffel import check_metric
 from ..dynamics.coriolis import coriolis_matrix
-from ..kernel.dispatch import kernel
+from ..kernel.dispatch import frozen, kernel
 from ..lie import se3
+from ..recent import recent
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .lift import Split, explain_task, nan_where_none, split_of, told
-from .task import AnyTask, task_of
+from .task import AnyTask, OfRobot, task_of
 
 
 def frame_bracket(robot: Robot, x: Array, y: Array) -> Array:
@@ -88,6 +90,7 @@ def _brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None
     return nan_where_none(parts.inertia, _antisymmetric(robot, parts.L, D), 3)
 
 
+@lazily("nv task task", q="nq", weight="nv nv")
 def lift_brackets(
     robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
@@ -103,6 +106,7 @@ def _vertical_brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | No
     return nan_where_none(parts.inertia, parts.vertical(flat).reshape(found.shape), 3)
 
 
+@lazily("nv task task", q="nq", weight="nv nv")
 def vertical_brackets(
     robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
@@ -122,6 +126,7 @@ def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
     return nan_where_none(parts.inertia, vertical, 3)
 
 
+@lazily("nv task task", q="nq")
 def oneill_tensor(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """A(L_a, L_b) = (∇_{L_a} L_b)ᵛ (..., nv, a, b): how the horizontal spaces turn into the vertical ones along horizontal ways.
 
@@ -142,18 +147,16 @@ def inverse_brackets(robot: Robot, q: Any, inverse: Inverse, frame: str | AnyTas
     from ..differentiating import differential
 
     task = task_of(frame, rows)
-    key = ("inverse brackets", inverse, task.key)
-    if key not in robot._cache:
+    task, now = frozen(task, robot), OfRobot.now(inverse, robot)
 
-        def found(robot: Robot, q: Array) -> Array:
-            L, D = inverse(robot, q), differential(inverse)(robot, q)  # D (nv, b, nv)
-            along = stack([mv(D, L[..., None, :, a]) for a in range(task.size)], axis=-3)
-            B = _antisymmetric(robot, L, along)
-            flat = B.reshape((*B.shape[:-2], task.size**2))
-            return (flat - L @ (task.jacobian(robot, q) @ flat)).reshape(B.shape)
+    def found(robot: Robot, q: Array) -> Array:
+        L, D = now(robot, q), differential(now)(robot, q)  # D (nv, b, nv)
+        along = stack([mv(D, L[..., None, :, a]) for a in range(task.size)], axis=-3)
+        B = _antisymmetric(robot, L, along)
+        flat = B.reshape((*B.shape[:-2], task.size**2))
+        return (flat - L @ (task.jacobian(robot, q) @ flat)).reshape(B.shape)
 
-        robot._cache[key] = compile(found, robot)
-    return robot._cache[key](np.asarray(q, dtype=float))
+    return recent(robot, ("inverse brackets", now, task.key), lambda: compile(found, robot))(np.asarray(q, dtype=float))
 
 
 def constant_weight(robot: Robot, weight: Any) -> np.ndarray:

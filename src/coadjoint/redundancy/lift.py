@@ -22,6 +22,7 @@ from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError, ShapeError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .task import AnyTask, Task, task_of
 
 SINGULAR = 1e-10
@@ -150,6 +151,7 @@ def _weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | Non
     return nan_where_none(parts.inertia, parts.L, 2)
 
 
+@lazily("nv task", q="nq", weight="nv nv")
 def weighted_inverse(
     robot: Robot,
     q: Array,
@@ -172,6 +174,7 @@ def _definite(W: np.ndarray) -> bool:
     return bool(np.allclose(W, transpose(W)) and np.min(np.linalg.eigvalsh(W), initial=1.0) > 0)
 
 
+@lazily("nv task", q="nq")
 def horizontal_lift(
     robot: Robot,
     q: Array,
@@ -189,6 +192,7 @@ def horizontal_lift(
     return told(_weighted_inverse, robot, q, task_of(frame, rows), out=out, threads=threads)
 
 
+@lazily("nv task", q="nq")
 def moore_penrose(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """J⁺ = Jᵀ (J Jᵀ)⁻¹ (..., nv, 6 or len(rows)). Altafini (2004), (19). It weighs radians against metres as they are written."""
     weight = like(np.eye(robot.nv), q if hasattr(q, "shape") else np.zeros(1))
@@ -200,6 +204,7 @@ def _effective_inertia(robot: Robot, q: Array, task: AnyTask) -> Array:
     return split_of(robot, q, task).inertia
 
 
+@lazily("task task", q="nq")
 def effective_inertia(
     robot: Robot,
     q: Array,
@@ -223,6 +228,7 @@ def _split_velocity(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple[Ar
     return horizontal, v - horizontal
 
 
+@lazily("nv", "nv", q="nq", v="nv")
 def split_velocity(
     robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> tuple[Array, Array]:
@@ -236,6 +242,7 @@ def _vertical_projector(robot: Robot, q: Array, task: AnyTask) -> Array:
     return nan_where_none(parts.inertia, parts.vertical(like(np.eye(robot.nv), q)), 2)
 
 
+@lazily("nv nv", q="nq")
 def vertical_projector(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """1 - L J (..., nv, nv): the M-orthogonal projector on the velocities that do nothing to the task."""
     return told(_vertical_projector, robot, q, task_of(frame, rows))

@@ -23,6 +23,7 @@ from ..dynamics.newton_euler import bias_force, gravity_force, inverse_dynamics
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .lift import SingularTaskError, explain_task, nan_where_none, nan_where_singular_task, of_task, split_of, told
 from .task import AnyTask, task_of
 
@@ -48,6 +49,7 @@ def _operational_space(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple
     return parts.inertia, nan_where_none(parts.inertia, mu, 1), nan_where_none(parts.inertia, mv(back, gravity), 1)
 
 
+@lazily("task task", "task", "task", q="nq", v="nv")
 def operational_space(
     robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> OperationalSpace:
@@ -62,11 +64,13 @@ def _task_coriolis_matrix(robot: Robot, q: Array, v: Array, task: AnyTask) -> Ar
     return nan_where_none(parts.inertia, transpose(parts.L) @ (C @ parts.L) - parts.inertia @ (rate @ parts.L), 2)
 
 
+@lazily("task task", q="nq", v="nv")
 def task_coriolis_matrix(robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """𝒞 (..., m, m) = Lᵀ C L - Λ J̇ L: dΛ/dt - 2𝒞 is skew, and μ = 𝒞 X where v = L X is horizontal."""
     return told(_task_coriolis_matrix, robot, q, task_of(frame, rows), v)
 
 
+@lazily("task", q="nq", v="nv", tau="nv")
 def task_acceleration(
     robot: Robot, q: Array, v: Array, tau: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> Array:
@@ -76,6 +80,7 @@ def task_acceleration(
     return mv(task.jacobian(robot, q), a) + mv(task.jacobian_rate(robot, q, _array(v)), _array(v))
 
 
+@lazily("nv", q="nq", v="nv", acceleration="task", null_torque="nv")
 def task_torque(
     robot: Robot,
     q: Array,
@@ -98,6 +103,7 @@ def _null_space_torque(robot: Robot, q: Array, tau: Array, task: AnyTask) -> Arr
     return nan_where_none(parts.inertia, tau - mv(transpose(parts.J), mv(transpose(parts.L), tau)), 1)
 
 
+@lazily("nv", q="nq", tau="nv")
 def null_space_torque(robot: Robot, q: Array, tau: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """(1 - Jᵀ Lᵀ) τ (..., nv): the part of τ that does not accelerate the task."""
     return told(_null_space_torque, robot, q, task_of(frame, rows), tau)
@@ -132,6 +138,7 @@ def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damp
     return G
 
 
+@lazily("nv task", q="nq")
 def prioritized_inverse(robot: Robot, q: Array, tasks: Sequence[AnyTask | str], damping: float = 0.0) -> Array:
     """G (..., nv, Σ sizes): v = G X does the first task's part of X, then the second's as far as the first allows, and so on.
 

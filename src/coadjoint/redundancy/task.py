@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_name
 from ..arrays import Array, concat, mv, namespace, transpose
 from ..errors import CoadjointError, ShapeError
 from ..kinematics.jacobian import REFERENCES, jacobian, jacobian_rate
 from ..kinematics.poses import pose
 from ..lie import so3
+from ..recent import Traced, recent, traced
 from ..robot.robot import Robot
 
 ALL = (0, 1, 2, 3, 4, 5)
@@ -105,11 +107,26 @@ class Task:
         return seen if self.rows == ALL else seen[..., list(self.rows)]
 
 
+@dataclass(frozen=True)
+class OfRobot:
+    """A user's function of a robot and q, as it was when it was traced for that robot."""
+
+    computed: Traced
+
+    @staticmethod
+    def now(fn: Callable[[Robot, Array], Array], robot: Robot) -> OfRobot:
+        return OfRobot(traced(lambda q: fn(robot, q), {"q": (robot.nq,)}, getattr(fn, "__name__", "function")))
+
+    def __call__(self, robot: Robot, q: Array) -> Array:
+        return self.computed(q)
+
+
 class MapTask:
     """A task that a user writes: fn(robot, q) -> (size,), with array operations; its Jacobian comes from a trace.
 
-    It cannot be told from another of the same name by looking at it, so kernels of it are not kept on disk: they run as written
-    around a compiled Jacobian, or natively through `coadjoint.compile(horizontal_lift, robot, frame=task)`.
+    fn is traced each time the task is used (once for a whole path or optimisation), and sees the present values of the variables that it
+    reads; `frozen` keeps those of one moment. Functions of a MapTask run as written around a compiled Jacobian, or natively through
+    `coadjoint.compile(horizontal_lift, robot, frame=task)`.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -122,8 +139,14 @@ class MapTask:
 
     @property
     def key(self) -> Any:
-        """What tells this task from others while the program runs: the function itself, not its name."""
+        """What tells this task, which must be `frozen`, from others while the program runs."""
         return self.fn, self.size
+
+    def frozen(self, robot: Robot) -> MapTask:
+        """This task for one robot with its function as it is now: what that reads no longer counts."""
+        if isinstance(self.fn, OfRobot) or not robot.has_plain_numbers:
+            return self
+        return MapTask(OfRobot.now(self.fn, robot), self.size, self.name)
 
     @property
     def groups(self) -> list[list[int]]:
@@ -148,13 +171,11 @@ class MapTask:
             for _ in range(order):
                 fn = differential(fn)
             return fn(robot, q)
-        key = ("task", self.fn, order)
-        if key not in robot._cache:
-            from ..compiling import compile
+        from ..compiling import compile
 
-            make = (compile, derivative, lambda fn, robot: derivative(differential(fn), robot))[order]
-            robot._cache[key] = make(self.fn, robot)
-        found = robot._cache[key](np.asarray(q, dtype=float))
+        now = self.frozen(robot).fn
+        make = (compile, derivative, lambda fn, robot: derivative(differential(fn), robot))[order]
+        found = recent(robot, ("task", now, order), lambda: make(now, robot))(np.asarray(q, dtype=float))
         core = (self.size,) + order * (robot.nv,)
         if tuple(found.shape[found.ndim - len(core) :]) != core:
             raise ShapeError(f"task {self} gives {found.shape[found.ndim - 1 - order :][:1]} numbers; expected {self.size}.")
@@ -190,7 +211,7 @@ def _frame_task(frame: str, rows: tuple[int, ...] | None) -> Task:
 def task_of(frame: str | AnyTask, rows: Sequence[int] | None = None) -> AnyTask:
     """The task that a frame and rows of its body twist are; a task is itself."""
     if not isinstance(frame, Task | MapTask):
-        return _frame_task(frame, None if rows is None else _rows(rows))
+        return _frame_task(a_name(frame, "frame"), None if rows is None else _rows(rows))
     if rows is not None:
         raise CoadjointError(f"rows is {rows!r} beside a task, which has its own; leave one of them out.")
     return frame

@@ -17,11 +17,13 @@ from ..arrays import Array, like, mv
 from ..compiling import compile
 from ..errors import CoadjointError
 from ..geometry import flow
+from ..kernel.dispatch import frozen
 from ..kinematics.paths import Path
+from ..recent import recent
 from ..robot.robot import Robot
 from .integrability import Inverse, constant_weight
 from .lift import SingularTaskError, dexterity, singular, split_of
-from .task import AnyTask, check_fibres, task_of
+from .task import AnyTask, OfRobot, check_fibres, task_of
 
 LOCAL = 1e-12
 """Local error of a step, relative and absolute."""
@@ -68,7 +70,7 @@ def method(robot: Robot, inverse: Any = "lift", damping: float = 0.0) -> Method:
     if callable(inverse):
         if damping:
             raise CoadjointError("damping is for our own inverses; damp within the function you give.")
-        return Method(getattr(inverse, "__name__", "function"), None, inverse)
+        return Method(getattr(inverse, "__name__", "function"), None, OfRobot.now(inverse, robot))
     if isinstance(inverse, str) and inverse == "lift":
         return Method("lift", None, None, float(damping))
     name = inverse if isinstance(inverse, str) else "weighted"
@@ -144,14 +146,9 @@ class Track:
         return "; ".join(parts)
 
 
-def _cached(robot: Robot, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    if key not in robot._cache:
-        robot._cache[key] = make()
-    return robot._cache[key]
-
-
 def _rate(robot: Robot, task: AnyTask, how: Method, gain: float) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     """dq/dt and v, compiled, of q, target and its rate."""
+    task = frozen(task, robot)
 
     def rate(robot: Robot, q: Array, target: Array, twist: Array) -> tuple[Array, Array]:
         wanted = task.wanted(robot, q, target, twist) + gain * task.gap(robot, q, target)
@@ -159,18 +156,19 @@ def _rate(robot: Robot, task: AnyTask, how: Method, gain: float) -> Callable[...
         return robot.rate(q, v), v
 
     shapes = dict(zip(("target", "twist"), task.target_shapes, strict=True))
-    return _cached(robot, ("track", task.key, how.key, gain), lambda: compile(rate, robot, shapes=shapes))
+    return recent(robot, ("track", task.key, how.key, gain), lambda: compile(rate, robot, shapes=shapes))
 
 
 def _step(robot: Robot, task: AnyTask, how: Method) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     """Newton's step L e and what is missing, e, compiled."""
+    task = frozen(task, robot)
 
     def step(robot: Robot, q: Array, target: Array) -> tuple[Array, Array]:
         gap = task.gap(robot, q, target)
         return mv(how.inverse(robot, q, task), gap), gap
 
     shapes = {"target": task.target_shapes[0]}
-    return _cached(robot, ("onto", task.key, how.key), lambda: compile(step, robot, shapes=shapes))
+    return recent(robot, ("onto", task.key, how.key), lambda: compile(step, robot, shapes=shapes))
 
 
 def _spread(target: np.ndarray, rate: np.ndarray, q: np.ndarray, task: AnyTask) -> tuple[np.ndarray, np.ndarray]:
@@ -214,7 +212,7 @@ def follow(
     near a singularity or beyond joint limits, which are not kept; a singularity that is met is an error, unless `damping` > 0 lets the
     robot deviate there, which `error` tells.
     """
-    task, how = task_of(frame, rows), method(robot, inverse, damping)
+    task, how = frozen(task_of(frame, rows), robot), method(robot, inverse, damping)
     span = duration if duration is not None else getattr(path, "duration", None)
     if span is None or not (np.isfinite(span) and span > 0):
         raise CoadjointError(f"duration is {span!r}; expected how many seconds of the path to follow.")

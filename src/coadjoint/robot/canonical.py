@@ -22,6 +22,8 @@ from ..lie import inertia, se3
 from .robot import Robot
 
 _TINY = 4e-16
+_NEARLY_PARALLEL = 1e-2
+"""Sine of the angle between axes below which their common normal is far away: at distance 1/s inertias lose 1/s² in rounding."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def _common_normal(
         length = np.linalg.norm(between)
         return (between if turns and turns2 and length > 1e-9 else None), o
     normal = normal / s
-    if not (turns and turns2):  # the line of a prismatic joint stands anywhere
+    if not (turns and turns2) or s < _NEARLY_PARALLEL:  # the line of a prismatic joint stands anywhere
         return normal, o
     # o + t z + a n = o2 + u z2; t from the components in the plane of the two directions
     t = np.dot(np.cross(o2 - o, z2), normal) / s

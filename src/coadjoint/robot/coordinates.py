@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import sequence, whole
 from ..arrays import Array, broadcast_batch, concat, like, mv, namespace
-from ..errors import unknown
+from ..errors import CoadjointError, unknown
 from ..lie._arguments import argument, arguments
+from ..words import short
 from .joints import JointKind
 from .link import Link
 
@@ -106,8 +108,15 @@ class Coordinates:
 
     def random(self, rng: np.random.Generator | int | None = None, shape: int | tuple[int, ...] = ()) -> np.ndarray:
         """Configurations (*shape, nq) drawn at random: within the limits where there are any, rotations uniformly."""
-        rng = np.random.default_rng(rng)
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        try:
+            rng = np.random.default_rng(rng)
+        except (TypeError, ValueError):
+            raise CoadjointError(f"rng is {short(rng)}; expected numpy's random generator, or a seed, 0 or more.") from None
+        shape = tuple(
+            whole(n, "shape") for n in (sequence(shape, "shape") if not hasattr(shape, "__index__") or np.ndim(shape) else [shape])
+        )
+        if any(n < 0 for n in shape):
+            raise CoadjointError(f"shape is {shape}; expected sizes of 0 or more.")
         parts = [np.zeros((*shape, 0))]
         for i, kind in enumerate(self.kinds):
             if i not in self.mimics:

@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import numbers, sequence
 from ..errors import CoadjointError, ModelError, ShapeError
+from ..words import short
 from .link import Frame, Joint, Link, as_pose
 from .robot import Robot
 
@@ -24,17 +26,17 @@ CONVENTIONS = ("standard", "modified")
 
 def check_rows(rows: Any, kinds: str | None, convention: str) -> tuple[np.ndarray, str]:
     """Rows (n, 4) of finite numbers and a letter R or P for each."""
-    if convention not in CONVENTIONS:
-        raise CoadjointError(f"convention is {convention!r}; choose 'standard' or 'modified' (Craig's).")
-    rows = np.asarray(rows, dtype=float)
+    if not isinstance(convention, str) or convention not in CONVENTIONS:
+        raise CoadjointError(f"convention is {short(convention)}; choose 'standard' or 'modified' (Craig's).")
+    rows = np.asarray(numbers(rows, "rows"), dtype=float)
     if rows.ndim != 2 or rows.shape[1] != 4:
         raise ShapeError(f"rows has shape {rows.shape}; expected (n, 4): theta, d, a, alpha for each joint.")
     for i, row in enumerate(rows):
         if not np.all(np.isfinite(row)):
             raise ModelError(f"rows[{i}] is {row.tolist()}; every number must be finite.")
     kinds = "R" * len(rows) if kinds is None else kinds
-    if len(kinds) != len(rows) or set(kinds) - set("RP"):
-        raise ModelError(f"kinds is {kinds!r}; expected {len(rows)} letters, R (revolute) or P (prismatic) for each row.")
+    if not isinstance(kinds, str) or len(kinds) != len(rows) or set(kinds) - set("RP"):
+        raise ModelError(f"kinds is {short(kinds)}; expected {len(rows)} letters, R (revolute) or P (prismatic) for each row.")
     return rows, kinds
 
 
@@ -90,10 +92,12 @@ def robot_from_dh(
     arrays = {}
     for what, x, shape in (("masses", masses, (n,)), ("coms", coms, (n, 3)), ("inertias", inertias, (n, 3, 3))):
         try:
-            arrays[what] = np.broadcast_to(np.asarray(x, dtype=float), shape)
+            arrays[what] = np.broadcast_to(np.asarray(numbers(x, what), dtype=float), shape)
+        except ShapeError:
+            raise
         except ValueError:
             raise ShapeError(f"{what} has shape {np.shape(x)}; expected {shape} for {n} rows.") from None
-    options = [{} for _ in range(n)] if joints is None else joints
+    options = [{} for _ in range(n)] if joints is None else sequence(joints, "joints")
     if len(options) != n:
         raise ModelError(f"joints has {len(options)} entries; expected {n}, one for each row.")
     links = []

@@ -20,8 +20,9 @@ POINT = 1e-15
 
 def impossible(parameters: np.ndarray) -> list[str]:
     """What no body with the ten parameters could have, one sentence each, leaving aside what few digits do."""
-    mass, _, about_centre = inertia.to_body(parameters)
-    if mass <= 0:
+    with np.errstate(over="ignore", invalid="ignore"):
+        mass, _, about_centre = inertia.to_body(parameters)
+    if mass <= 0 or not np.isfinite(about_centre).all():
         return inertia.violations(parameters, ROUNDED)
     central = inertia.from_body(mass, np.zeros(3), about_centre)
     size, shift = np.max(np.abs(central[4:])), 1e-14 * np.max(np.abs(parameters[4:]))  # what the way to the centre rounds off

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import a_name
+from ..arrays import asfloat
 from ..errors import CoadjointError, ModelError, ShapeError
 from ..lie import inertia as _inertia
 from .link import Frame, Joint, Link, Mimic, as_pose
@@ -35,11 +37,15 @@ def with_inertia(robot: Robot, link: str, *, mass: float, com: Any, inertia: Any
 
 
 def with_inertial_parameters(robot: Robot, parameters: Any) -> Robot:
-    parameters = np.asarray(parameters, dtype=float)
-    if parameters.shape != (10 * robot.n_links,):
-        raise ShapeError(f"parameters has shape {parameters.shape}; expected ({10 * robot.n_links},), ten per link.")
-    rows = parameters.reshape(-1, 10)
-    return robot._remade(links=[replace(link, parameters=row) for link, row in zip(robot.links, rows, strict=True)])
+    parameters = asfloat(parameters, "parameters")
+    if tuple(parameters.shape) != (10 * robot.n_links,):
+        raise ShapeError(f"parameters has shape {tuple(parameters.shape)}; expected ({10 * robot.n_links},), ten per link.")
+    return robot.with_parameters("inertial", parameters)
+
+
+def with_payload(robot: Robot, frame: str, *, mass: float, com: Any, inertia: Any) -> Robot:
+    body = Link.solid("payload", robot.base, Joint.fixed(), mass=mass, com=com, inertia=inertia)
+    return robot.with_parameters(f"payload:{frame}", body.parameters)
 
 
 def with_joint(robot: Robot, joint: str, **options: Any) -> Robot:
@@ -120,7 +126,7 @@ def _merge(robot: Robot, fixed: Any) -> Robot:
 def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Robot:
     if not hasattr(other, "links"):
         raise CoadjointError(f"what is to be attached is {other!r}; expected a Robot.")
-    other = other.settled()
+    other, prefix = other.settled(), a_name(prefix, "prefix")
     on, placement = robot.frame(frame)
     root = placement @ (np.eye(4) if pose is None else as_pose(pose, "pose"))
     taken = set(robot.frame_names) | set(robot.joint_names)

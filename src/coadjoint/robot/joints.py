@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, cross, dot, like, matrix, mv, namespace, stack, transpose
+from ..arrays import Array, concat, cross, dot, matrix, mv, namespace, stack, transpose
 from ..lie import quaternion, se3, so3
 
 
@@ -64,8 +64,7 @@ class JointKind:
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
         """Coordinates drawn at random, within the limits where there are any and else within ±π."""
-        lower, upper = np.where(np.isfinite(lower), lower, -np.pi), np.where(np.isfinite(upper), upper, np.pi)
-        return rng.uniform(lower, upper, (*shape, self.nq))
+        return _uniform(rng, *_bounds(lower, upper, np.pi), (*shape, self.nq))
 
 
 class Fixed(JointKind):
@@ -204,15 +203,27 @@ class Free(JointKind):
         return concat([q[..., :3], quaternion.normalize(q[..., 3:])])
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
-        lower, upper = np.where(np.isfinite(lower), lower, -1.0), np.where(np.isfinite(upper), upper, 1.0)
-        p = rng.uniform(lower[:3], upper[:3], (*shape, 3))
+        p = _uniform(rng, *_bounds(lower[:3], upper[:3], 1.0), (*shape, 3))
         return np.concatenate([p, Spherical().random(rng, shape, lower, upper)], axis=-1)
 
 
+def _bounds(lower: Array, upper: Array, usual: float) -> tuple[np.ndarray, np.ndarray]:
+    """Limits with ±usual where there is none; as far beyond the other limit where that lies outside."""
+    least = np.where(np.isfinite(lower), lower, np.where(upper > -usual, -usual, upper - 2 * usual))
+    most = np.where(np.isfinite(upper), upper, np.where(lower < usual, usual, lower + 2 * usual))
+    return least, most
+
+
+def _uniform(rng: np.random.Generator, lower: Array, upper: Array, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers between the limits; by halves, because the whole distance between limits may be too large for a number."""
+    return 2.0 * rng.uniform(0.5 * lower, 0.5 * upper, shape)
+
+
 def _rotation(q: Array) -> Array:
-    """The rotation of a quaternion of any length but zero: what rounding did to its length does not matter."""
-    one = like(np.eye(3), q)
-    return one + (quaternion.to_matrix(q) - one) / dot(q, q)[..., None, None]
+    """The rotation 1 + 2 (w [u] + [u]²)/|q|² of a quaternion q = (u, w) of any length but zero: only its direction matters."""
+    u = q[..., :3]
+    scaled = (u + u) / dot(q, q)[..., None]
+    return quaternion.rotation(u, scaled * q[..., 3:], scaled)
 
 
 def _axes_and_centre(screws: Array) -> tuple[Array, Array]:
@@ -251,16 +262,49 @@ def wrong_screws(kind: str, screws: np.ndarray, tolerance: float = 1e-6) -> str:
             return "|ω| must be 1"
         advance = dot(w, v) / np.maximum(1.0, np.linalg.norm(v, axis=-1))
         return "ω·v must be 0: it turns without advance" if kind != "helical" and differ(advance, 0.0) else ""
-    still = np.zeros((3, 3))
-    if kind == "planar":
-        axes, c = np.stack([v[1], v[2], w[0]]), np.cross(w[0], v[0])
-        expected = np.concatenate([np.concatenate([axes[2], np.cross(c, axes[2])])[None], np.concatenate([still, axes], 1)[:2]])
-    else:
-        axes, c = w[:3], 0.5 * np.cross(w[:3], v[:3]).sum(0)
-        expected = np.concatenate([np.block([axes, np.cross(c, axes)]), np.block([still, axes])])[: len(screws)]
+    axes, expected = _subgroup(kind, screws)
     if differ(axes @ axes.T, np.eye(3)) or np.linalg.det(axes) < 0:
         return f"the axes must be three unit vectors across each other, right-handed: make it with `Joint.{kind}`"
     return f"the axes must meet in one point, slides go along them: make it with `Joint.{kind}`" if differ(screws, expected) else ""
+
+
+def _subgroup(kind: str, screws: np.ndarray, exact: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """The axes (3, 3) of a joint that moves in a subgroup, orthogonal if `exact`, and the screws (nv, 6) that belong to them."""
+    w, v = screws[:, :3], screws[:, 3:]
+    still = np.zeros((3, 3))
+    if kind == "planar":
+        axes, c = np.stack([v[1], v[2], w[0]]), np.cross(w[0], v[0])
+        axes = nearest_rotation(axes) if exact else axes
+        return axes, np.concatenate([np.block([axes, np.cross(c, axes)])[2:], np.block([still, axes])[:2]])
+    axes, c = w[:3], 0.5 * np.cross(w[:3], v[:3]).sum(0)
+    axes = nearest_rotation(axes) if exact else axes
+    return axes, np.concatenate([np.block([axes, np.cross(c, axes)]), np.block([still, axes])])[: len(screws)]
+
+
+def nearest_rotation(R: np.ndarray) -> np.ndarray:
+    """The rotation nearest to a matrix (3, 3) that is almost one: U Vᵀ of its singular value decomposition."""
+    U, _, V = np.linalg.svd(R)
+    return U @ V
+
+
+def exact_screws(kind: str, screws: np.ndarray) -> np.ndarray:
+    """The screws (nv, 6) with what few digits did to them removed: unit axes, without advance, at right angles.
+
+    Screws that are exact to 1e-12 are returned as they are, so that a robot written and read again stays the same to the last bit.
+    """
+    w, v = screws[:, :3], screws[:, 3:]
+    if kind == "fixed":
+        return screws
+    if kind == "prismatic":
+        exact = np.concatenate([0.0 * w, v / np.linalg.norm(v)], axis=1)
+    elif kind in SUBGROUPS:
+        exact = _subgroup(kind, screws, exact=True)[1]
+    else:
+        exact = screws / np.linalg.norm(w, axis=1, keepdims=True)
+        if kind != "helical":
+            exact[:, 3:] -= dot(exact[:, :3], exact[:, 3:])[:, None] * exact[:, :3]
+    close = np.abs(exact - screws) <= 1e-12 * np.maximum(1.0, np.linalg.norm(v, axis=1, keepdims=True))
+    return screws if close.all() else exact
 
 
 def home_screws(kind: str, **geometry: Any) -> np.ndarray:

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError, unknown
+from ..errors import ModelError, arrows, unknown
+from ..words import short
 from .joints import KINDS
-from .link import Frame, Link, Mimic
+from .link import Frame, Link
+
+LONGEST_NAME = 1000
+"""The most characters of a name, so that messages and tables that repeat it stay readable."""
 
 
 def layout(robot: str, base: str, links: Sequence[Link], frames: Sequence[Frame]) -> dict[str, Any]:
@@ -17,62 +21,73 @@ def layout(robot: str, base: str, links: Sequence[Link], frames: Sequence[Frame]
     for what, parts, kind in (("links", links, Link), ("frames", frames, Frame)):
         for i, part in enumerate(parts):
             if not isinstance(part, kind):
-                raise ModelError(f"{what}[{i}] of robot {robot!r} is {part!r}; expected a {kind.__name__}.")
+                raise ModelError(f"{what}[{i}] of robot {short(robot)} is {short(part)}; expected a {kind.__name__}.")
     _check_names(robot, base, links, frames)
     index = {link.name: i for i, link in enumerate(links)} | {base: -1}
     for link in links:
         if link.parent not in index:
-            raise unknown(f"link for the parent of {link.name!r}", link.parent, index)
+            raise unknown(f"link for the parent of {short(link.name)}", link.parent, index)
     for frame in frames:
         if frame.link not in index:
-            raise unknown(f"link for the frame {frame.name!r}", frame.link, index)
+            raise unknown(f"link for the frame {short(frame.name)}", frame.link, index)
     parents = tuple(index[link.parent] for link in links)
     tree = {"_link_index": index, "parents": parents, "order": _parents_first(robot, links, parents)}
     return tree | _coordinates(links)
 
 
 def _check_names(robot: str, base: str, links: Sequence[Link], frames: Sequence[Frame]) -> None:
-    if not isinstance(robot, str):
-        raise ModelError(f"the name of a robot is {robot!r}; expected text.")
+    _check_name("the name of a robot", robot)
     for what, names in (
         ("links or frames", [base, *(x.name for x in links), *(x.name for x in frames)]),
         ("joints", [x.joint.name for x in links]),
     ):
         seen: set[str] = set()
         for name in names:
-            if not isinstance(name, str) or not name:
-                raise ModelError(f"one of the {what} of robot {robot!r} is named {name!r}; a name is text and not empty.")
+            _check_name(f"the name of one of the {what} of robot {short(robot)}", name)
+            if not name:
+                raise ModelError(f"one of the {what} of robot {short(robot)} is named ''; a name is text and not empty.")
             if name in seen:
-                raise ModelError(f"robot {robot!r} has two {what} named {name!r}; names must differ.")
+                raise ModelError(f"robot {short(robot)} has two {what} named {short(name)}; names must differ.")
             seen.add(name)
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise ModelError(f"{what} is {short(name)}; expected text.")
+    if len(name) > LONGEST_NAME:
+        raise ModelError(f"{what} has {len(name)} characters: {short(name)}; at most {LONGEST_NAME} are allowed.")
+    if any("\ud800" <= c <= "\udfff" for c in name):
+        raise ModelError(f"{what} is {short(name)}, which has half a character (a lone surrogate); no file can hold it.")
 
 
 def _parents_first(robot: str, links: Sequence[Link], parents: Sequence[int]) -> tuple[int, ...]:
     """Link numbers, every parent before its children, otherwise in the order of description."""
-    order: list[int] = []
-    placed = {-1}
-    waiting = list(range(len(parents)))
-    while waiting:
-        if not any(parents[i] in placed for i in waiting):
-            cycle = [waiting[0]]
-            while parents[cycle[-1]] not in cycle:
-                cycle.append(parents[cycle[-1]])
-            cycle = cycle[cycle.index(parents[cycle[-1]]) :]
-            names = " → ".join(links[i].name for i in reversed([*cycle, cycle[0]]))
-            raise ModelError(f"the links of robot {robot!r} form a cycle: {names}. A robot is a tree that grows from its base.")
-        for i in waiting:  # one pass places whole chains that are described in order
-            if parents[i] in placed:
-                order.append(i)
-                placed.add(i)
-        waiting = [i for i in waiting if i not in placed]
-    return tuple(order)
+    # Passes through the list, each of which places what stands behind its parent: a link that stands before it waits for the next.
+    children: dict[int, list[int]] = {}
+    for i, parent in enumerate(parents):
+        children.setdefault(parent, []).append(i)
+    turn = {-1: 0}
+    stack = [-1]
+    while stack:
+        parent = stack.pop()
+        for i in children.get(parent, ()):
+            turn[i] = turn[parent] + (i < parent)
+            stack.append(i)
+    if len(turn) <= len(parents):
+        path = {next(i for i in range(len(parents)) if i not in turn): None}
+        while (parent := parents[next(reversed(path))]) not in path:
+            path[parent] = None
+        cycle = [*path][[*path].index(parent) :]
+        names = arrows([links[i].name for i in reversed([*cycle, cycle[0]])])
+        raise ModelError(f"the links of robot {short(robot)} form a cycle: {names}. A robot is a tree that grows from its base.")
+    return tuple(sorted(range(len(parents)), key=lambda i: (turn[i], i)))
 
 
 def _coordinates(links: Sequence[Link]) -> dict[str, Any]:
     """Slices of every joint in the coordinates of the tree and of the robot, and the maps of mimic joints."""
     kinds = tuple(KINDS[link.joint.kind] for link in links)
     names = {link.joint.name: i for i, link in enumerate(links)}
-    sources = {i: _mimic_source(links, names, i, link.joint.mimic) for i, link in enumerate(links) if link.joint.mimic is not None}
+    sources = _mimic_sources(links, names)
     tree_q, tree_v, own_q, own_v = [], [], [], []
     nq = nv = tree_nq = tree_nv = 0
     for i, kind in enumerate(kinds):
@@ -108,20 +123,28 @@ def _coordinates(links: Sequence[Link]) -> dict[str, Any]:
     }
 
 
-def _mimic_source(links: Sequence[Link], names: dict[str, int], i: int, mimic: Mimic) -> tuple[int, float, float]:
-    """The independent joint that joint i follows in the end, with the whole ratio and offset."""
-    ratio, offset, seen = mimic.ratio, mimic.offset, [links[i].joint.name]
-    while True:
-        if mimic.joint not in names:
-            raise unknown(f"joint for {seen[-1]!r} to mimic", mimic.joint, names)
-        if mimic.joint in seen:
-            raise ModelError(f"joints {' → '.join([*seen, mimic.joint])} mimic each other in a circle.")
-        source = links[names[mimic.joint]].joint
-        if source.mimic is None:
-            if len(source.screws) != 1:
-                what = f"joint {seen[-1]!r} mimics {source.name!r}, a {source.kind} joint"
-                raise ModelError(f"{what}; only a joint with one screw can be followed.")
-            return names[mimic.joint], ratio, offset
-        seen.append(source.name)
-        mimic = source.mimic
-        ratio, offset = ratio * mimic.ratio, offset + ratio * mimic.offset
+def _mimic_sources(links: Sequence[Link], names: dict[str, int]) -> dict[int, tuple[int, float, float]]:
+    """For every joint that mimics: the independent joint that it follows in the end, with the whole ratio and offset."""
+    found: dict[int, tuple[int, float, float]] = {}
+    for first in range(len(links)):
+        path: list[int] = []  # joints that follow each other, none of which is in `found` yet
+        here, on_path = first, set()
+        while (mimic := links[here].joint.mimic) is not None and here not in found:
+            if here in on_path:
+                circle = [links[i].joint.name for i in (*path[path.index(here) :], here)]
+                raise ModelError(f"joints {arrows(circle)} mimic each other in a circle.")
+            if mimic.joint not in names:
+                raise unknown(f"joint for {short(links[here].joint.name)} to mimic", mimic.joint, names)
+            path.append(here)
+            on_path.add(here)
+            here = names[mimic.joint]
+        if path and here not in found and len((source := links[here].joint).screws) != 1:
+            what = f"joint {short(links[path[-1]].joint.name)} mimics {short(source.name)}, a {source.kind} joint"
+            raise ModelError(f"{what}; only a joint with one screw can be followed.")
+        for i in reversed(path):
+            mimic = links[i].joint.mimic
+            assert mimic is not None
+            source_index, ratio, offset = found.get(here, (here, 1.0, 0.0))
+            found[i] = (source_index, mimic.ratio * ratio, mimic.offset + mimic.ratio * offset)
+            here = i
+    return {i: found[i] for i in range(len(links)) if i in found}

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_number
 from ..errors import ModelError, unknown
 from ..lie import inertia as _inertia
-from .joints import KINDS, home_screws, wrong_screws
+from ..words import cut, short
+from .joints import KINDS, exact_screws, home_screws, nearest_rotation, wrong_screws
 
 Vector = Sequence[float] | np.ndarray
 
@@ -19,8 +21,8 @@ def _frozen(x: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     """x as a read-only array of that shape, broadcast; an error names what it is."""
     try:
         array = np.array(np.broadcast_to(np.asarray(x, dtype=np.float64), shape))
-    except (ValueError, TypeError):
-        raise ModelError(f"{what} is {x!r}; expected numbers of shape {shape}.") from None
+    except (ValueError, TypeError, OverflowError):
+        raise ModelError(f"{what} is {short(x)}; expected numbers of shape {shape}.") from None
     array.flags.writeable = False
     return array
 
@@ -33,17 +35,27 @@ def _finite(x: np.ndarray, what: str) -> np.ndarray:
 
 def _vector(x: Any, what: str) -> np.ndarray:
     """x as three finite numbers; one number does not stand for three."""
-    if np.shape(x) != (3,):
-        raise ModelError(f"{what} is {x!r}; expected three numbers.")
+    if _axes(x) != 1 or len(x) != 3:
+        raise ModelError(f"{what} is {short(x)}; expected three numbers.")
     return _finite(_frozen(x, (3,), what), what)
+
+
+def _axes(x: Any) -> int:
+    """How many axes x has as an array; lists of uneven length, which are none, have two at least."""
+    try:
+        return np.ndim(x)
+    except ValueError:
+        return 2
 
 
 def _unit(axis: Any, what: str) -> np.ndarray:
     axis = _vector(axis, what)
-    length = np.linalg.norm(axis)
-    if length < 1e-12:
+    size = float(np.max(np.abs(axis)))
+    if size < 1e-12:
         raise ModelError(f"{what} is {axis.tolist()}; an axis must not be zero.")
-    return axis / length
+    if size > 1e150:  # whose square is too large for a number
+        axis = axis / size
+    return axis / np.linalg.norm(axis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +94,16 @@ class Joint:
     mimic: Mimic | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise unknown("kind of joint", self.kind, KINDS)
-        kind, label = KINDS[self.kind], f"joint {self.name!r}" if self.name else f"the {self.kind} joint"
+        if self.mimic is not None and not isinstance(self.mimic, Mimic):
+            raise ModelError(f"mimic is {short(self.mimic)}; expected a Mimic(joint, ratio, offset).")
+        kind, label = KINDS[self.kind], f"joint {short(self.name)}" if self.name else f"the {self.kind} joint"
         set_ = lambda key, value: object.__setattr__(self, key, value)  # noqa: E731
         set_("screws", _finite(_frozen(self.screws, (kind.nv, 6), f"{label}: screws"), f"{label}: screws"))
         if wrong := wrong_screws(self.kind, self.screws):
             raise ModelError(f"{label}: screws are {self.screws.tolist()}; of a {self.kind} joint {wrong}.")
+        set_("screws", _frozen(exact_screws(self.kind, self.screws), (kind.nv, 6), f"{label}: screws"))
         for key in ("armature", "damping", "friction"):
             value = _finite(_frozen(getattr(self, key), (kind.nv,), f"{label}: {key}"), f"{label}: {key}")
             if np.any(value < 0):
@@ -99,12 +114,17 @@ class Joint:
             if np.any(np.isnan(value)):
                 raise ModelError(f"{label}: {key} is {value.tolist()}; use ±inf where there is no limit.")
             set_(key, value)
+        if np.any(self.lower == np.inf) or np.any(self.upper == -np.inf):
+            span = f"{self.lower.tolist()} to {self.upper.tolist()}"
+            raise ModelError(
+                f"{label}: limits from {span} leave no position; use lower=-inf and upper=inf where there is no limit."
+            )
         if np.any(self.lower > self.upper):
             raise ModelError(f"{label}: lower limit {self.lower.tolist()} is above upper limit {self.upper.tolist()}.")
         if self.mimic is not None and kind.nv != 1:
-            raise ModelError(f"{label} is {self.kind} and cannot mimic {self.mimic.joint!r}: only a joint with one screw can.")
+            raise ModelError(f"{label} is {self.kind} and cannot mimic {short(self.mimic.joint)}: only a joint with one screw can.")
         if self.mimic is not None and not np.all(np.isfinite([self.mimic.ratio, self.mimic.offset])):
-            follows = f"{self.mimic.ratio} · {self.mimic.joint} + {self.mimic.offset}"
+            follows = f"{self.mimic.ratio} · {cut(str(self.mimic.joint))} + {self.mimic.offset}"
             raise ModelError(f"{label} mimics {follows}; numbers must be finite.")
 
     @staticmethod
@@ -130,7 +150,7 @@ class Joint:
     @staticmethod
     def helical(axis: Vector = (0.0, 0.0, 1.0), pitch: float = 0.0, point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Rotation about the axis with an advance of `pitch` metres per radian."""
-        geometry = {"axis": _unit(axis, "axis"), "pitch": float(pitch), "point": _vector(point, "point")}
+        geometry = {"axis": _unit(axis, "axis"), "pitch": float(a_number(pitch, "pitch")), "point": _vector(point, "point")}
         return Joint("helical", home_screws("helical", **geometry), **options)
 
     @staticmethod
@@ -188,7 +208,9 @@ class Link:
     parameters: np.ndarray = field(default_factory=lambda: np.zeros(10))
 
     def __post_init__(self) -> None:
-        label = f"link {self.name!r}"
+        label = f"link {short(self.name)}"
+        if not isinstance(self.joint, Joint):
+            raise ModelError(f"{label}: joint is {short(self.joint)}; expected a Joint.")
         if not self.joint.name:
             object.__setattr__(self, "joint", replace(self.joint, name=f"{self.name}_joint"))
         object.__setattr__(self, "placement", as_pose(self.placement, f"{label}: placement"))
@@ -212,8 +234,8 @@ class Link:
 
         An inertia that no rigid body can have (mass or a principal moment negative) is refused.
         """
-        label = f"link {name!r}"
-        if np.ndim(inertia) < 2:
+        label = f"link {short(name)}"
+        if _axes(inertia) < 2:
             inertia = np.diag(_frozen(inertia, (3,), f"{label}: inertia"))
         I = _frozen(inertia, (3, 3), f"{label}: inertia")  # noqa: E741
         check_solid(label, mass, com, I)
@@ -241,11 +263,17 @@ def check_solid(label: str, mass: Any, com: Any, inertia: Any) -> None:
 
 
 def as_pose(x: Any, what: str) -> np.ndarray:
-    """x as a read-only pose (4, 4), or an error that says what is wrong with it."""
+    """x as a read-only pose (4, 4), its rotation exact where few digits were given, or an error that says what is wrong with it."""
     pose = _finite(_frozen(x, (4, 4), what), what)
     R = pose[:3, :3]
-    if np.max(np.abs(R @ R.T - np.eye(3))) > 1e-6 or np.linalg.det(R) < 0 or np.any(pose[3] != [0, 0, 0, 1]):
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = np.max(np.abs(R @ R.T - np.eye(3)))
+    if not off <= 1e-6 or np.linalg.det(R) < 0 or np.any(pose[3] != [0, 0, 0, 1]):
         raise ModelError(f"{what} is {pose.tolist()}; expected a rotation, a position and the last row 0 0 0 1.")
+    if off > 1e-12:  # few digits were written
+        exact = pose.copy()
+        exact[:3, :3] = nearest_rotation(R)
+        pose = _frozen(exact, (4, 4), what)
     return pose
 
 
@@ -258,4 +286,4 @@ class Frame:
     pose: np.ndarray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pose", as_pose(self.pose, f"frame {self.name!r}: pose"))
+        object.__setattr__(self, "pose", as_pose(self.pose, f"frame {short(self.name)}: pose"))

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 from ..errors import CoadjointError, ReadError, UnknownNameError, unknown
+from ..files import as_path, read_bytes
+from ..words import cut, short
 from . import storage, xml
-from .files import read_bytes
 from .link import Joint, Link
 from .robot import Robot
 from .urdf import check_options, fresh, read_urdf
@@ -25,13 +26,16 @@ def load(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str 
     check_options(base, fixed_joints)
     if not isinstance(source, str | os.PathLike) or not os.fspath(source):
         raise CoadjointError(
-            f"{source!r} is no robot; expected the name of a bundled one, the path of a file, or the text of a URDF."
+            f"{short(source)} is not a robot; expected the name of a bundled one, the path of a file, or the text of a URDF."
         )
     if isinstance(source, str) and xml.is_text(source):
         if (tag := xml.root_tag(xml.stripped(source), "the text")) != "robot":
-            raise ReadError(f"the text: the root element is <{tag}>; expected the <robot> of a URDF, or a file's path for MJCF.")
+            raise ReadError(
+                f"the text: the root element is <{cut(tag)}>; expected the <robot> of a URDF, or a file's path for MJCF."
+            )
         return read_urdf(source, base, fixed_joints)
-    path, name = Path(source), os.fspath(source)
+    path = as_path(source)
+    name = cut(str(path), 300)
     suffix = path.suffix.lower()
     if suffix == ".json":
         robot = storage.read_json(path)
@@ -40,14 +44,15 @@ def load(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str 
         if tag == "robot":
             return read_urdf(path, base, fixed_joints)
         if tag != "mujoco":
-            raise ReadError(f"{name}: the root element is <{tag}>; expected <robot> (URDF) or <mujoco> (MJCF).")
+            raise ReadError(f"{name}: the root element is <{cut(tag)}>; expected <robot> (URDF) or <mujoco> (MJCF).")
         from .mjcf import read_mjcf
 
         return read_mjcf(path, base=base, fixed_joints=fixed_joints)
     elif suffix == ".xacro":
-        raise ReadError(f"{name}: macros must be expanded first: run `xacro {path.name} > {path.stem}` and load that.")
+        made = f"{path.stem.removesuffix('.urdf')}.urdf"
+        raise ReadError(f"{name}: macros must be expanded first: run `xacro {path.name} > {made}` and load that.")
     else:
-        robot = _bundled(name, path)
+        robot = _bundled(os.fspath(source), path)
     return _floating(robot) if base == "free" else robot
 
 
@@ -56,11 +61,12 @@ def _bundled(name: str, path: Path) -> Robot:
 
     if zoo.has(name):
         return zoo.make(name)
+    given, name = name, cut(name, 300)
     if os.path.isdir(path):
         raise ReadError(f"{name}: this is a directory; expected a file.")
     if os.path.exists(path):
         raise ReadError(f"{name}: the name of a robot's file ends in {', '.join(SUFFIXES)}; rename it so.")
-    if path.name != name or path.suffix:
+    if path.name != given or path.suffix:
         raise ReadError(f"{name}: there is no such file, and the name of a robot's file ends in {', '.join(SUFFIXES)}.")
     error = unknown("bundled robot", name, zoo.names())
     raise UnknownNameError(f"{error} Or give the path of a file that ends in {', '.join(SUFFIXES)}.")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from ..errors import ModelError, ReadError
-from .files import read_bytes
+from ..errors import CoadjointError, ReadError
+from ..files import as_path
+from ..words import cut
+from .mjcf_size import check_size
 from .robot import Robot
 from .urdf import check_options
-from .xml import root_tag
 
 
 def read_mjcf(path: str | os.PathLike[str], base: str = "fixed", fixed_joints: str = "merge") -> Robot:
@@ -18,19 +20,26 @@ def read_mjcf(path: str | os.PathLike[str], base: str = "fixed", fixed_joints: s
     raises a ReadError with MuJoCo's words. Needs the package `mujoco`.
     """
     from ..interop import mujoco as interop
-    from ..interop._common import engine
 
     check_options(base, fixed_joints)
-    mujoco = engine("mujoco")
-    name = os.fspath(path)
-    if (tag := root_tag(read_bytes(path), name)) != "mujoco":
-        raise ReadError(f"{name}: the root element is <{tag}>; expected <mujoco>.")
-    try:
-        model, said = interop.compiled(lambda: mujoco.MjModel.from_xml_path(name))
-    except ValueError as error:
-        raise ReadError(f"{name}: MuJoCo: {' '.join(str(error).split())}") from None
+    model, said = compile_file(path)
     try:
         robot = interop.from_mjmodel(model, base, fixed_joints)
-    except ModelError as error:
-        raise ReadError(f"{name}: {error}") from None
+    except CoadjointError as error:
+        raise ReadError(f"{cut(os.fspath(path), 300)}: {error}") from None
     return robot._remade(notes=(*robot.notes, *said)) if said else robot
+
+
+def compile_file(path: str | os.PathLike[str]) -> tuple[Any, list[str]]:
+    """The model that MuJoCo compiles from a file, and its warnings; a ReadError where the file is no MJCF, too large, or refused."""
+    from ..interop import mujoco as interop
+    from ..interop._common import engine
+
+    mujoco = engine("mujoco")
+    path = as_path(path)
+    label = cut(str(path), 300)
+    check_size(path)
+    try:
+        return interop.compiled(lambda: mujoco.MjModel.from_xml_path(str(path)))
+    except Exception as error:  # MuJoCo raises ValueError for what it understands, and anything for what it does not
+        raise ReadError(f"{label}: MuJoCo: {cut(' '.join(str(error).split()), 300)}") from None

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..errors import ModelError, ModelWarning
 from ..lie import inertia, quaternion, se3
+from . import xml
 from .edit import _merge
 from .joints import _axes_and_centre
 from .link import Joint, Link, as_pose
@@ -45,6 +46,7 @@ def to_mjcf(robot: Robot) -> str:
     upper) are left out, with a ModelWarning.
     """
     robot = _joined(robot.settled())
+    xml.check_names(robot.name, (robot.name or "-", *robot.frame_names, *robot.joint_names), "MJCF")
     _check(robot)
     root = ElementTree.Element("mujoco", model=robot.name)
     ElementTree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")

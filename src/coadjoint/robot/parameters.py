@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arguments import a_name
 from ..arrays import Array, asfloat, concat, like, matrix, namespace, stack
 from ..errors import CoadjointError, ModelError, ShapeError, unknown
 from ..lie import inertia, se3
@@ -48,7 +49,7 @@ class ParameterSet(NamedTuple):
 
 def parameter_set(robot: Robot, name: str) -> ParameterSet:
     """The set of that name; an error lists those there are."""
-    kind, _, frame = name.partition(":")
+    kind, _, frame = a_name(name, "the name of a set of parameters").partition(":")
     if kind not in SETS and kind not in FRAME_SETS:
         raise unknown("set of parameters", name, [*SETS, *(f"{x}:frame" for x in FRAME_SETS)])
     if kind in SETS and frame:
@@ -74,7 +75,7 @@ def with_parameters(robot: Robot, name: str, values: Array) -> Robot:
 
 def _remade(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
     """The robot with other numbers in its links, joints and frames, checked like those of any robot."""
-    get = lambda key: numbers.get(key, getattr(robot, key))  # noqa: E731
+    get = lambda key: numbers.get(key, getattr(robot, key))
     links = []
     for i, link in enumerate(robot.links):
         dofs = robot.tree_v_slices[i]

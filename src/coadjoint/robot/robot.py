@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import names, sequence
 from ..arrays import Array, like
 from ..errors import CoadjointError, ModelError, unknown
 from ..lie import se3
+from ..words import short
 from . import edit, text
 from .coordinates import Coordinates
 from .doubts import impossible_inertias, massless_joints
@@ -54,6 +56,7 @@ class Robot(Coordinates):
     frame_poses: Array
     _link_index: dict[str, int]
     _cache: dict[Any, Any]
+    _fast: dict[Any, Any]
     _replaced: bool
 
     def __init__(
@@ -65,9 +68,17 @@ class Robot(Coordinates):
         base: str = "base",
         notes: Iterable[str] = (),
     ) -> None:
-        links, frames = tuple(links), tuple(frames)
+        links, frames = tuple(sequence(links, "links")), tuple(sequence(frames, "frames"))
+        notes = (notes,) if isinstance(notes, str) else tuple(names(notes, "notes"))
         self.__dict__.update(
-            name=name, base=base, links=links, frames=frames, notes=tuple(notes), _cache={}, _fast={}, _replaced=False
+            name=name,
+            base=base,
+            links=links,
+            frames=frames,
+            notes=notes,
+            _cache={},
+            _fast={},
+            _replaced=False,
         )
         self.__dict__.update(layout(name, base, links, frames))
         self._gather_numbers(gravity)
@@ -76,10 +87,12 @@ class Robot(Coordinates):
         given = gravity
         try:
             gravity = np.asarray(given, dtype=np.float64)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             gravity = np.zeros(0)
         if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
-            raise ModelError(f"gravity is {given!r}; expected three numbers, the acceleration of free fall in the space frame.")
+            raise ModelError(
+                f"gravity is {short(given)}; expected three numbers, the acceleration of free fall in the space frame."
+            )
         joint = [link.joint for link in self.links]
         rows = lambda parts, *shape: np.concatenate([np.zeros((0, *shape)), *parts])  # noqa: E731
         numbers = {
@@ -127,7 +140,7 @@ class Robot(Coordinates):
         robot = Robot(name, links, gravity=gravity)
         if tip is None:
             return robot
-        last = se3.inverse(com_frames[-1]) if links else np.eye(4)
+        last = se3.inverse(np.asarray(com_frames[-1], dtype=float)) if links else np.eye(4)
         return robot.with_frame("tip", links[-1].name if links else "base", last @ as_pose(tip, "tip"))
 
     def with_link(self, link: Link) -> Robot:
@@ -156,8 +169,15 @@ class Robot(Coordinates):
         return edit.with_inertia(self.settled(), link, mass=mass, com=com, inertia=inertia)
 
     def with_inertial_parameters(self, parameters: Any) -> Robot:
-        """This robot with the ten parameters of every link replaced by the vector (10 n_links,)."""
-        return edit.with_inertial_parameters(self.settled(), parameters)
+        """This robot with the ten parameters of every link replaced by the vector (10 n_links,); as `with_parameters("inertial", …)`."""
+        return edit.with_inertial_parameters(self, parameters)
+
+    def with_payload(self, frame: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
+        """This robot with a body carried by the link of a frame: its centre of mass, and inertia about that, in the frame.
+
+        The link's own inertia grows by that of the body; `attach` adds a body as a link of its own.
+        """
+        return edit.with_payload(self.settled(), frame, mass=mass, com=com, inertia=inertia)
 
     def with_joint(self, joint: str, **options: Any) -> Robot:
         """This robot with other armature, damping, friction, lower, upper, velocity, effort or mimic of a joint."""
@@ -247,7 +267,7 @@ class Robot(Coordinates):
         """Link number (-1: the base) and pose in that link of a frame, a link or the base."""
         if isinstance(name, str) and name in self._link_index:
             return self._link_index[name], np.eye(4)
-        for k, frame in enumerate(self.frames):
+        for k, frame in enumerate(self.frames if isinstance(name, str) else ()):
             if frame.name == name:
                 return self._link_index[frame.link], self.frame_poses[k]
         raise unknown("frame", name, self.frame_names)
@@ -293,12 +313,22 @@ class Robot(Coordinates):
             self._cache["canonical"] = canonical(self)
         return self._cache["canonical"]
 
+    def canonical_arguments(self, arrays: dict[str, Array]) -> tuple[Robot, dict[str, Array]]:
+        """The robot in its canonical form, and arrays of arguments by name, wrenches as seen in its frames."""
+        form = self.canonical
+        if "wrenches" in arrays:
+            arrays = arrays | {"wrenches": se3.Ad_dual_act(form.frames, arrays["wrenches"])}
+        return form.robot, arrays
+
     def like(self, x: Array) -> Robot:
         """This robot with its numbers as arrays of the namespace, precision and device of x."""
         if isinstance(x, np.ndarray) and x.dtype != np.float32:
             return self
         if not self.has_plain_numbers:
-            return self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
+            other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
+            if "original" in self._cache:
+                other._cache["original"] = self._cache["original"]
+            return other
         kept = (
             type(x).__module__.partition(".")[0],
             x.dtype,
@@ -335,6 +365,9 @@ class Robot(Coordinates):
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
+
+    def __dask_tokenize__(self) -> str:
+        return self.fingerprint
 
     def __copy__(self) -> Robot:
         return self  # nothing of it can change

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from pathlib import Path
 
+from ..arguments import a_robot, takes
 from ..errors import CoadjointError, ModelWarning
-from ..files import check_output, replacing
+from ..files import as_path, check_output, replacing
+from ..words import cut
 from .mjcf_write import to_mjcf
 from .robot import Robot
 from .urdf_write import to_urdf, unsaid
@@ -15,6 +16,7 @@ from .urdf_write import to_urdf, unsaid
 FORMATS = (".json", ".urdf", ".xml")
 
 
+@takes(robot=a_robot)
 def save(robot: Robot, path: str | os.PathLike[str]) -> None:
     """Write the robot to a file, whole or not at all: .json without loss, or .urdf, or .xml (MJCF).
 
@@ -22,7 +24,7 @@ def save(robot: Robot, path: str | os.PathLike[str]) -> None:
     `coadjoint.load` reads the file again.
     """
     extension = check_format(path)
-    path = check_output(Path(path))
+    path = check_output(path)
     text = robot.to_json() + "\n"
     if extension == ".urdf":
         text = to_urdf(robot)
@@ -36,7 +38,9 @@ def save(robot: Robot, path: str | os.PathLike[str]) -> None:
 
 def check_format(path: str | os.PathLike[str]) -> str:
     """The extension of a robot's file, if it is one that can be written."""
-    extension = Path(path).suffix.lower()
+    extension = as_path(path).suffix.lower()
     if extension not in FORMATS:
-        raise CoadjointError(f"{os.fspath(path)}: robots are written as {', '.join(FORMATS)}, not as {extension or 'nothing'!r}.")
+        raise CoadjointError(
+            f"{cut(str(path), 300)}: robots are written as {', '.join(FORMATS)}, not as {extension or 'nothing'!r}."
+        )
     return extension

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import numbers, sequence
 from ..errors import ModelError, ShapeError
 from ..lie import inertia, se3
 from .link import Joint, Link, as_pose, check_solid
@@ -14,8 +15,8 @@ from .link import Joint, Link, as_pose, check_solid
 
 def links_of_screws(screws: Any, com_frames: Any, masses: Any, inertias: Any, parents: Sequence[int] | None) -> list[Link]:
     """The links of `Robot.from_screws`."""
-    screws, com_frames = np.asarray(screws, dtype=float), np.asarray(com_frames, dtype=float)
-    masses, inertias = np.asarray(masses, dtype=float), np.asarray(inertias, dtype=float)
+    given = (("screws", screws), ("com_frames", com_frames), ("masses", masses), ("inertias", inertias))
+    screws, com_frames, masses, inertias = (np.asarray(numbers(x, name), dtype=float) for name, x in given)
     n = len(screws) if screws.ndim else 0
     for what, x, shape in (
         ("screws", screws, (n, 6)),
@@ -25,7 +26,7 @@ def links_of_screws(screws: Any, com_frames: Any, masses: Any, inertias: Any, pa
     ):
         if x.shape != shape:
             raise ShapeError(f"{what} has shape {x.shape}; expected {shape} for {n} joints.")
-    parents = list(range(-1, n - 1)) if parents is None else list(parents)
+    parents = list(range(-1, n - 1)) if parents is None else sequence(parents, "parents")
     if len(parents) != n or not all(isinstance(p, int | np.integer) and -1 <= p < n for p in parents):
         raise ModelError(f"parents is {parents}; expected {n} link numbers from -1 (the base) to {n - 1}.")
     links = []

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import CoadjointError, ReadError, unknown
-from .files import read_text
+from ..files import read_text
+from ..words import cut, short
 from .joints import KINDS
 from .link import Frame, Joint, Link, Mimic
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 FORMAT = "coadjoint robot"
 VERSION = 1
+MOST_VALUES = 5_000_000
+"""How many values a text may have; a robot of ten thousand links has a fifth of that."""
 _JOINT_NUMBERS = {
     "armature": "nv",
     "damping": "nv",
@@ -73,14 +76,14 @@ class _Part:
 
     def __init__(self, value: Any, where: str) -> None:
         if not isinstance(value, dict):
-            raise ReadError(f"{where} is {_short(value)}; expected an object in braces.")
+            raise ReadError(f"{where} is {_written(value)}; expected an object in braces.")
         self.value, self.where = value, where
 
     def get(self, key: str, kind: type, called: str) -> Any:
         if key not in self.value:
             raise ReadError(f"{self.where}: the key {key!r} is missing.")
         if not isinstance(found := self.value[key], kind):
-            raise ReadError(f"{self.where}: {key!r} is {_short(found)}; expected {called}.")
+            raise ReadError(f"{self.where}: {key!r} is {_written(found)}; expected {called}.")
         return found
 
     def text(self, key: str) -> str:
@@ -98,11 +101,11 @@ class _Part:
         found = self.get(key, object, "")
         try:
             array = np.array(_floats(found), dtype=np.float64)
-        except (TypeError, ValueError, RecursionError):
+        except (TypeError, ValueError, OverflowError, RecursionError):
             array = None
         array = np.zeros(shape) if not math.prod(shape) and found == [] else array
         if array is None or array.shape != shape:
-            raise ReadError(f"{self.where}: {key!r} is {_short(found)}; expected numbers of shape {shape}.")
+            raise ReadError(f"{self.where}: {key!r} is {_written(found)}; expected numbers of shape {shape}.")
         return array
 
 
@@ -115,9 +118,12 @@ def _floats(x: Any) -> Any:
     return float(x)
 
 
-def _short(x: Any) -> str:
-    text = json.dumps(x)
-    return text if len(text) < 80 else f"{text[:60]}…"
+def _written(x: Any) -> str:
+    """A value as JSON has it, cut."""
+    try:
+        return cut(json.dumps(x, ensure_ascii=False))
+    except (ValueError, RecursionError):  # an integer of thousands of digits; lists in lists in lists
+        return short(x)
 
 
 def from_dict(data: Any, source: str = "the robot") -> Robot:
@@ -126,8 +132,8 @@ def from_dict(data: Any, source: str = "the robot") -> Robot:
 
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ReadError(f'{source}: not a robot; expected a JSON object with "format": "{FORMAT}".')
-    if data.get("version") != VERSION:
-        raise ReadError(f"{source}: version {data.get('version')!r} of the format; this library reads version {VERSION}.")
+    if isinstance(data.get("version"), bool) or data.get("version") != VERSION:
+        raise ReadError(f"{source}: version {_written(data.get('version'))} of the format; this library reads version {VERSION}.")
     whole = _Part(data, f"{source}: robot")
     at = whole.where
     try:
@@ -141,7 +147,9 @@ def from_dict(data: Any, source: str = "the robot") -> Robot:
             at = part.where
             frames.append(Frame(part.text("name"), part.text("link"), part.numbers("pose", 4, 4)))
         at = whole.where
-        notes = [str(x) for x in whole.get("notes", list, "a list of text")]
+        notes = whole.get("notes", list, "a list of text")
+        if odd := [x for x in notes if not isinstance(x, str)]:
+            raise ReadError(f"{at}: one of the 'notes' is {_written(odd[0])}; expected text.")
         return Robot(whole.text("name"), links, frames, whole.numbers("gravity", 3), whole.text("base"), notes)
     except ReadError:
         raise
@@ -163,10 +171,14 @@ def _joint(part: _Part) -> Joint:
 
 def from_json(text: str, source: str = "the text") -> Robot:
     """The robot in a JSON text."""
+    if text.count(",") + text.count("[") + text.count("{") > MOST_VALUES:
+        raise ReadError(f"{source}: not a robot; it has more than {MOST_VALUES} values.")
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         raise ReadError(f"{source}: line {error.lineno}: not JSON: {error.msg}.") from None
+    except ValueError:  # Python reads no integer of more than 4300 digits
+        raise ReadError(f"{source}: not a robot; it has an integer of thousands of digits.") from None
     except RecursionError:
         raise ReadError(f"{source}: not a robot; its lists are nested without end.") from None
     return from_dict(data, source)
@@ -174,4 +186,4 @@ def from_json(text: str, source: str = "the text") -> Robot:
 
 def read_json(path: str | Path) -> Robot:
     """The robot in a JSON file."""
-    return from_json(read_text(path), str(path))
+    return from_json(read_text(path), cut(str(path), 300))

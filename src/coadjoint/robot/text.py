@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..words import printable
+
 if TYPE_CHECKING:
     from .robot import Robot
+
+
+DEEPEST = 40
+"""Links deeper in the tree than this are not indented further, but have their depth before them."""
 
 
 def summary(robot: Robot) -> str:
@@ -47,12 +53,12 @@ def rows(robot: Robot) -> list[dict[str, str]]:
         follows = ""
         if joint.mimic is not None:
             sign, offset = "-" if joint.mimic.offset < 0 else "+", abs(joint.mimic.offset)
-            follows = f"= {joint.mimic.ratio:g}·{joint.mimic.joint}" + (f" {sign} {offset:g}" if offset else "")
+            follows = f"= {joint.mimic.ratio:g}·{printable(joint.mimic.joint)}" + (f" {sign} {offset:g}" if offset else "")
         result.append(
             {
-                "link": link.name,
-                "parent": link.parent,
-                "joint": joint.name,
+                "link": printable(link.name),
+                "parent": printable(link.parent),
+                "joint": printable(joint.name),
                 "kind": joint.kind,
                 "limits": follows or _limits(joint.lower, joint.upper),
                 "mass": f"{mass:.4g}" if plain else "?",
@@ -68,15 +74,17 @@ def tree(robot: Robot) -> str:
     for i, link in enumerate(robot.links):
         children.setdefault(link.parent, []).append(i)
     table = rows(robot)
-    lines = [summary(robot), robot.base]
-    stack = [(i, "") for i in reversed(children.get(robot.base, []))]
+    lines = [summary(robot), printable(robot.base)]
+    stack = [(i, "", 1) for i in reversed(children.get(robot.base, []))]
     while stack:
-        i, indent = stack.pop()
+        i, indent, depth = stack.pop()
         link, row = robot.links[i], table[i]
         last = children[link.parent][-1] == i
         notes = ", ".join(x for x in (row["kind"], row["limits"], f"{row['mass']} kg") if x)
-        lines.append(f"{indent}{'└' if last else '├'}─ {link.name}  ({link.joint.name}: {notes})")
-        stack.extend((k, indent + ("   " if last else "│  ")) for k in reversed(children.get(link.name, [])))
+        before = indent if depth <= DEEPEST else f"{indent}{depth}: "
+        lines.append(f"{before}{'└' if last else '├'}─ {row['link']}  ({row['joint']}: {notes})")
+        deeper = indent + ("   " if last else "│  ") if depth < DEEPEST else indent
+        stack.extend((k, deeper, depth + 1) for k in reversed(children.get(link.name, [])))
     return "\n".join(lines)
 
 

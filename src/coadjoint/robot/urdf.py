@@ -7,7 +7,6 @@ are passed over without a look, so that a mesh that is missing stops nothing.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import os
@@ -19,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError, ModelWarning, unknown
+from ..errors import CoadjointError, ModelError, ModelWarning, arrows, nearest, unknown
+from ..files import read_bytes
 from ..lie import inertia as _inertia
+from ..words import cut, short
 from . import xml
 from .doubts import impossible, impossible_inertias
-from .files import read_bytes
 from .link import Joint, Link, Mimic
 from .robot import Robot
 
@@ -59,15 +59,15 @@ def read_urdf(source: str | os.PathLike[str], base: str = "fixed", fixed_joints:
     if isinstance(source, str) and xml.is_text(source):
         root = xml.parse(xml.stripped(source), TEXT)
     else:
-        root = xml.parse(read_bytes(source), os.fspath(source))
+        root = xml.parse(read_bytes(source), cut(os.fspath(source), 300))
     return _robot(root, base == "free", fixed_joints == "merge")
 
 
 def check_options(base: str, fixed_joints: str) -> None:
     """Refuse what is neither of the choices."""
     for name, value, choices in (("base", base, ("fixed", "free")), ("fixed_joints", fixed_joints, ("merge", "keep"))):
-        if value not in choices:
-            raise CoadjointError(f"{name} is {value!r}; choose {choices[0]!r} or {choices[1]!r}.")
+        if not isinstance(value, str) or value not in choices:
+            raise CoadjointError(f"{name} is {short(value)}; choose {choices[0]!r} or {choices[1]!r}.")
 
 
 def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
@@ -78,7 +78,7 @@ def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
     name = root.attributes.get("name", "")
     if not name.strip():
         name = Path(root.source).stem if root.source != TEXT else "robot"
-        notes.append(f"the robot has no name and is called {name!r}.")
+        notes.append(f"the robot has no name and is called {short(name)}.")
     links, joints = _named(root, "link"), _named(root, "joint")
     if not links:
         if joints:
@@ -92,10 +92,16 @@ def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
     base = top
     if free:
         base = fresh("world", links)
-        parts.append(Link(top, base, Joint.free(name=fresh("root_joint", joints)), np.eye(4), parameters[top]))
+        try:
+            parts.append(Link(top, base, Joint.free(name=fresh("root_joint", joints)), np.eye(4), parameters[top]))
+        except ModelError as error:
+            raise links[top].error(str(error)) from None
     for child, joint in carriers.items():
-        placement = origin(joint.optional("origin"))
-        parts.append(Link(child, joint.one("parent").text("link"), _joint(joint, notes), placement, parameters[child]))
+        try:
+            placement = origin(joint.optional("origin"))
+            parts.append(Link(child, joint.only("parent").text("link"), _joint(joint, notes), placement, parameters[child]))
+        except ModelError as error:  # numbers each of which is one, but not what is computed from them
+            raise joint.error(str(error)) from None
     extra = root.optional("coadjoint")  # what `to_urdf` adds for gravity, which URDF has no word for
     gravity = GRAVITY if extra is None else extra.vector("gravity", GRAVITY)
     try:
@@ -103,9 +109,11 @@ def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
     except CoadjointError as error:  # all that is known to go wrong has been found before, with its line
         raise root.error(str(error)) from None
     robot = robot.merge_fixed() if merge else robot
-    for key in (key for key in links if key not in robot.link_names):  # links that were merged, and the base
+    serious = [*root.document.notes, *serious]
+    kept = set(robot.link_names)
+    for key in (key for key in links if key not in kept):  # links that were merged, and the base
         if found := impossible(parameters[key]):
-            text = f"line {links[key].line}: link {key!r}: {'; '.join(found)}."
+            text = f"line {links[key].line}: link {short(key)}: {'; '.join(found)}."
             (notes if key == base else serious).append(text)
     if told := [*serious, *impossible_inertias(robot)]:
         more = f" {len(told) - 1} more: see robot.warnings." if len(told) > 1 else ""
@@ -141,13 +149,13 @@ def _carriers(links: dict[str, xml.Element], joints: dict[str, xml.Element]) -> 
     carriers: dict[str, xml.Element] = {}
     for joint in joints.values():
         for end in ("parent", "child"):
-            element = joint.one(end)
+            element = joint.only(end)
             if element.text("link") not in links:
                 raise element.error(f"{joint}: {unknown('link', element.text('link'), links)}")
-        child = joint.one("child").text("link")
+        child = joint.only("child").text("link")
         if child in carriers:
             other = carriers[child]
-            raise joint.error(f"link {child!r} is already the child of {other} in line {other.line}; a robot is a tree.")
+            raise joint.error(f"link {short(child)} is already the child of {other} in line {other.line}; a robot is a tree.")
         carriers[child] = joint
     return carriers
 
@@ -157,7 +165,7 @@ def _root_link(links: dict[str, xml.Element], carriers: dict[str, xml.Element]) 
     roots = [name for name in links if name not in carriers]
     if len(roots) > 1:
         second = links[roots[1]]
-        others = ", ".join(repr(x) for x in roots[:5]) + (", …" if len(roots) > 5 else "")
+        others = ", ".join(short(x) for x in roots[:5]) + (", …" if len(roots) > 5 else "")
         raise second.error(f"no joint carries this link, but a robot has one root; {len(roots)} links are roots: {others}.")
     reached: set[str] = set(roots)
     for start in carriers:
@@ -166,40 +174,47 @@ def _root_link(links: dict[str, xml.Element], carriers: dict[str, xml.Element]) 
         while link not in reached:
             path.append(link)
             reached.add(link)
-            link = carriers[link].one("parent").text("link")
+            link = carriers[link].only("parent").text("link")
         if link in path:
             cycle = [*reversed(path[path.index(link) :]), path[-1]]
-            raise carriers[link].error(f"the links form a cycle: {' → '.join(cycle)}; a robot is a tree that grows from one root.")
+            raise carriers[link].error(f"the links form a cycle: {arrows(cycle)}; a robot is a tree that grows from one root.")
     return roots[0]
 
 
 def _check_mimics(joints: dict[str, xml.Element]) -> list[str]:
     """Refuse joints that cannot mimic each other; one that mimics a joint which does not exist (some published files have such)
     moves by itself, as other readers let it, and a sentence for each says so."""
-    followed: dict[str, str] = {}
-    orphans = []
+    followed: dict[str, xml.Element] = {}
+    orphans: list[str] = []
     for name, joint in joints.items():
         mimic = joint.optional("mimic")
         if mimic is None or joint.attributes.get("type") == "fixed":
             continue
         target = mimic.text("joint")
         if target not in joints:
-            near = difflib.get_close_matches(target, joints, n=1)
-            hint = f" (is it {near[0]!r}?)" if near else ""
-            label = f"line {mimic.line}: joint {name!r}"
-            orphans.append(f"{label} mimics {target!r}, which does not exist{hint}; it is read as moving by itself.")
-            joint.children.remove(mimic)
+            near = nearest(target, joints) if len(orphans) < 8 else ""  # a search through all joints for each would take long
+            hint = f" (is it {near!r}?)" if near else ""
+            label = f"line {mimic.line}: joint {short(name)}"
+            orphans.append(f"{label} mimics {short(target)}, which does not exist{hint}; it is read as moving by itself.")
+            joint.children = [child for child in joint.children if child.tag != "mimic"]
             continue
         for end, what in ((joint, "follow another"), (joints[target], "be followed")):
             if (kind := end.attributes.get("type")) not in ("revolute", "continuous", "prismatic"):
                 allowed = f"only revolute, continuous and prismatic joints can {what}"
-                raise mimic.error(f"{joint} mimics {target!r}, but {end} is {kind}; {allowed}.")
-        followed[name] = target
-        path = [name]
-        while path[-1] in followed:
-            path.append(followed[path[-1]])
-            if path[-1] == name:
-                raise mimic.error(f"joints mimic each other in a circle: {' → '.join(path)}.")
+                raise mimic.error(f"{joint} mimics {short(target)}, but {end} is {cut(str(kind))}; {allowed}.")
+        followed[name] = mimic
+    sound: set[str] = set()  # joints that follow one that moves by itself
+    for name in followed:
+        path: dict[str, None] = {}
+        while name in followed and name not in sound and name not in path:
+            path[name] = None
+            name = followed[name].text("joint")
+        if name in path:
+            circle, place = [*path][[*path].index(name) :], {x: k for k, x in enumerate(followed)}
+            last = max(range(len(circle)), key=lambda k: place[circle[k]])  # the one that closes it, in the order of the file
+            circle = circle[last:] + circle[:last]
+            raise followed[circle[0]].error(f"joints mimic each other in a circle: {arrows([*circle, circle[0]])}.")
+        sound |= path.keys()
     return orphans
 
 
@@ -228,13 +243,14 @@ def _inertial(link: xml.Element) -> np.ndarray:
         raise element.one("mass").error(f"{link}: the mass is {mass:g} kg; a mass must not be negative.")
     xx, xy, xz, yy, yz, zz = (element.one("inertia").number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     central = _inertia.from_body(mass, np.zeros(3), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-    return _inertia.transform(origin(element.optional("origin")), central)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused with the link
+        return _inertia.transform(origin(element.optional("origin")), central)
 
 
 def _joint(joint: xml.Element, notes: list[str]) -> Joint:
     kind, name = joint.text("type"), joint.text("name")
     if kind not in TYPES:
-        raise joint.error(f"unknown joint type {kind!r}; expected one of {', '.join(TYPES)}.")
+        raise joint.error(f"unknown joint type {short(kind)}; expected one of {', '.join(TYPES)}.")
     if kind == "fixed":
         return Joint.fixed(name=name)
     options: dict[str, Any] = _limits(joint, kind, notes)
@@ -250,12 +266,12 @@ def _joint(joint: xml.Element, notes: list[str]) -> Joint:
     element = joint.optional("axis")
     axis = (1.0, 0.0, 0.0) if element is None else element.vector("xyz")
     if element is not None and math.hypot(*axis) < 1e-12:
-        raise element.error(f'{joint}: xyz="{element.attributes["xyz"]}" has no direction; an axis must not be zero.')
+        raise element.error(f'{joint}: xyz="{cut(element.attributes["xyz"])}" has no direction; an axis must not be zero.')
     return TYPES[kind](axis, name=name, **options)
 
 
 def _limits(joint: xml.Element, kind: str, notes: list[str]) -> dict[str, Any]:
-    limit, label = joint.optional("limit"), f"line {joint.line}: joint {joint.attributes['name']!r}"
+    limit, label = joint.optional("limit"), f"line {joint.line}: joint {short(joint.attributes['name'])}"
     if limit is None:
         if kind in ("revolute", "prismatic"):
             notes.append(f"{label} is {kind} and has no <limit>; it is taken to be without limits.")

@@ -9,44 +9,62 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
 
-from ..errors import ReadError
+from ..errors import ModelError, ReadError
+from ..words import cut, short
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+MOST_ELEMENTS = 1_000_000
+"""How many elements a file may have; a robot of ten thousand links has a fifth of that."""
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INFINITY = re.compile(r"([+-]?)inf(inity)?", re.IGNORECASE)
 
 
-@dataclass(eq=False, repr=False)  # what is nested deeply must not recurse
+@dataclass(eq=False, repr=False)
+class Document:
+    """What the elements of a file share: the file's name, and what was noticed while it was read, each once."""
+
+    source: str
+    notes: dict[str, None] = field(default_factory=dict)
+    elements: int = 0
+
+
+@dataclass(eq=False, repr=False, slots=True)  # what is nested deeply must not recurse
 class Element:
     """One element: its tag, attributes, children, and the line and file it stands in."""
 
     tag: str
     attributes: dict[str, str]
-    source: str
+    document: Document
     line: int
     children: list[Element] = field(default_factory=list)
 
+    @property
+    def source(self) -> str:
+        return self.document.source
+
     def __str__(self) -> str:
         name = self.attributes.get("name")
-        return f"<{self.tag}>" if name is None else f'<{self.tag} name="{name}">'
+        return f"<{cut(self.tag)}>" if name is None else f'<{cut(self.tag)} name="{cut(name)}">'
 
     def error(self, message: str) -> ReadError:
         """An error that names the file, the line and this element."""
         return ReadError(f"{self.source}: line {self.line}: {self}: {message}")
 
-    def all(self, tag: str) -> Iterator[Element]:
+    def all(self, tag: str) -> list[Element]:
         """The children with that tag."""
-        return (child for child in self.children if child.tag == tag)
+        return [child for child in self.children if child.tag == tag]
 
     def optional(self, tag: str) -> Element | None:
-        """The child with that tag, or None; two of them are an error."""
-        found = list(self.all(tag))
+        """The child with that tag, or None; of several the first counts, as for other readers, and a note of the document says so."""
+        found = self.all(tag)
         if len(found) > 1:
-            raise found[1].error(f"{self} has a second <{tag}>, the first being in line {found[0].line}; expected one.")
+            place = f"line {found[1].line}: {self} has a second <{tag}>"
+            self.document.notes[f"{place}; the first counts, which is in line {found[0].line}."] = None
         return found[0] if found else None
 
     def one(self, tag: str) -> Element:
@@ -54,6 +72,13 @@ class Element:
         child = self.optional(tag)
         if child is None:
             raise self.error(f"<{tag}> is missing; expected one inside.")
+        return child
+
+    def only(self, tag: str) -> Element:
+        """The child with that tag, of which there must be one and no more."""
+        child, *more = self.all(tag) or [self.one(tag)]
+        if more:
+            raise more[0].error(f"{self} has a second <{tag}>, the first being in line {child.line}; expected one.")
         return child
 
     def text(self, key: str) -> str:
@@ -76,7 +101,9 @@ class Element:
             return default
         words = self.text(key).split()
         if len(words) != 3:
-            raise self.error(f'{key}="{self.attributes[key]}" has {len(words)} words; expected three numbers with spaces between.')
+            raise self.error(
+                f'{key}="{cut(self.attributes[key])}" has {len(words)} words; expected three numbers with spaces between.'
+            )
         x, y, z = (self._number(key, word, False) for word in words)
         return x, y, z
 
@@ -85,11 +112,28 @@ class Element:
             return -math.inf if match[1] == "-" else math.inf
         if not _NUMBER.fullmatch(word):
             hint = " Write decimals with a point." if _NUMBER.fullmatch(word.replace(",", ".", 1)) else ""
-            raise self.error(f'{key}="{self.attributes[key]}": "{word}" is not a number.{hint}')
+            raise self.error(f'{key}="{cut(self.attributes[key])}": "{cut(word)}" is not a number.{hint}')
         value = float(word)
         if not math.isfinite(value):
-            raise self.error(f'{key}="{self.attributes[key]}": "{word}" is too large for a number.')
+            raise self.error(f'{key}="{cut(self.attributes[key])}": "{cut(word)}" is too large for a number.')
         return value
+
+
+_FORBIDDEN = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+
+def check_names(robot: str, names: Iterable[str], format: str) -> None:
+    """Refuse to write names of blanks only, and with characters that no XML document can hold, escaped or not."""
+    for name in names:
+        if not name.strip():
+            raise ModelError(
+                f"robot {short(robot)}: the name {short(name)} is blank, which {format} cannot hold; write JSON instead."
+            )
+        if found := _FORBIDDEN.search(name):
+            raise ModelError(
+                f"robot {short(robot)}: the name {short(name)} has the character {found[0]!r}, which XML and so {format} cannot hold; "
+                "write the robot as JSON instead."
+            )
 
 
 def stripped(text: str) -> str:
@@ -106,9 +150,14 @@ def parse(data: bytes | str, source: str) -> Element:
     """The root element of an XML document; what is wrong with it is told with its line."""
     roots: list[Element] = []
     open_: list[Element] = []
+    document = Document(source)
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        element = Element(tag, attributes, source, parser.CurrentLineNumber)
+        document.elements += 1
+        if document.elements > MOST_ELEMENTS:
+            line = parser.CurrentLineNumber
+            raise ReadError(f"{source}: line {line}: the file has more than {MOST_ELEMENTS} elements; no robot is that large.")
+        element = Element(tag, attributes, document, parser.CurrentLineNumber)
         (open_[-1].children if open_ else roots).append(element)
         open_.append(element)
 
@@ -152,11 +201,20 @@ def _parser(source: str) -> Any:
     return parser
 
 
+def _without_comments(data: Any, start: Any = b"<!--", end: Any = b"-->", line: Any = b"\n") -> Any:
+    """The document with the lines of its comments, but not their text: many files have "--" in it, which XML forbids."""
+    parts, at = [], 0
+    while (first := data.find(start, at)) >= 0 and (last := data.find(end, first + len(start))) >= 0:
+        parts += [data[at:first], line * data.count(line, first, last)]
+        at = last + len(end)
+    return line[:0].join([*parts, data[at:]]) if parts else data
+
+
 def _feed(parser: Any, data: bytes | str, source: str, open_: list[Element]) -> None:
     if not data.strip():
         raise ReadError(f"{source}: the file is empty; expected XML.")
     try:
-        parser.Parse(data, True)
+        parser.Parse(_without_comments(data, "<!--", "-->", "\n") if isinstance(data, str) else _without_comments(data), True)
     except expat.ExpatError as error:
         inside = f" inside {open_[-1]} of line {open_[-1].line}, which is not closed" if open_ else ""
         raise ReadError(f"{source}: line {error.lineno}: not XML: {expat.ErrorString(error.code)}{inside}.") from None

@@ -91,7 +91,7 @@ def _robot(axes: Axes, result: Counterweights, q: np.ndarray) -> None:
     """The links as lines from joint to joint, seen where they spread most; discs for counterweights, as large as their mass."""
     robot = result.before
     T = forward_kinematics(robot, q)
-    place = lambda i, x: T[i][:3, :3] @ x + T[i][:3, 3]  # noqa: E731
+    place = lambda i, x: T[i][:3, :3] @ x + T[i][:3, 3]
     joints = [place(i, _axis_point(robot, i)) for i in range(robot.n_links)]
     points = [np.zeros(3), *joints]
     tips = [(robot.link_index(f.link), f.pose[:3, 3]) for f in robot.frames if f.link != robot.base]

@@ -16,6 +16,7 @@ from ..errors import CoadjointError
 from ..files import check_output, replacing
 from ..motion.states import States, force_units
 from ..robot.robot import Robot
+from ..words import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,6 +78,7 @@ def save(path: str | Path, figure: Figure, title: str, says: str, below: str = "
     """Write a figure to a file, which appears whole or not at all; as HTML with a sentence above and more HTML below."""
     extension = check_figure(path)
     check_output(path)
+    _make_printable(figure)
     with replacing(path) as part:
         if extension == ".html":
             part.write_text(_page(figure, title, says, below), encoding="utf-8")
@@ -84,6 +86,16 @@ def save(path: str | Path, figure: Figure, title: str, says: str, below: str = "
             metadata = {"Date": None} if extension == ".svg" else {"CreationDate": None} if extension == ".pdf" else None
             with style():
                 figure.savefig(part, format=extension[1:], dpi=160, metadata=metadata)
+
+
+def _make_printable(figure: Figure) -> None:
+    """Escape control characters, which names may have, in all texts of a figure: no SVG can hold them."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        lines = text.get_text().split("\n")
+        if not all(line.isprintable() for line in lines):
+            text.set_text("\n".join(printable(line) for line in lines))
 
 
 def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure:

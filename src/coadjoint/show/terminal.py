@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..words import printable
+
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
-    """Rows of text in columns two spaces apart, each aligned left (l) or right (r)."""
-    cells = [list(header), *(list(row) for row in rows)]
+    """Rows of text in columns two spaces apart, each aligned left (l) or right (r); control characters are escaped."""
+    cells = [[printable(text) for text in row] for row in (header, *rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
     pad = lambda text, k: text.ljust(widths[k]) if align[k] == "l" else text.rjust(widths[k])  # noqa: E731
     return "\n".join("  ".join(pad(text, k) for k, text in enumerate(row)).rstrip() for row in cells)

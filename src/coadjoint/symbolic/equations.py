@@ -9,12 +9,14 @@ written as they are computed, step by step, with names for what is used more tha
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..arguments import names, one_of, whole
 from ..arrays import Array
 from ..dynamics.christoffel import christoffel
 from ..dynamics.composite import mass_matrix
@@ -26,6 +28,7 @@ from ..kernel.graph import Graph
 from ..kernel.passes.evaluate import evaluate
 from ..kernel.trace.trace import trace
 from ..robot.robot import Robot
+from ..words import short
 from . import write
 from .arrange import arranged
 from .formula import Formula, Power, Product, Sum, Symbol, size, value, walk
@@ -106,11 +109,11 @@ class Equations:
 
     def text(self, digits: int = 5) -> str:
         """Lines for the terminal, numbers rounded to so many digits."""
-        return write.text(self, digits)
+        return write.text(self, _digits(digits))
 
     def latex(self, digits: int = 5) -> str:
         """An `aligned` environment for use within mathematics, numbers rounded to so many digits."""
-        return write.latex(self, digits)
+        return write.latex(self, _digits(digits))
 
     def c(self) -> str:
         """C99: a function for every quantity, numbers in full."""
@@ -136,6 +139,17 @@ class Equations:
         return f"$\\displaystyle {self.latex()}$"
 
 
+def _digits(digits: Any) -> int:
+    """How many digits to round to."""
+    if isinstance(digits, str | os.PathLike):
+        raise CoadjointError(
+            f"digits is {short(digits)}; expected a whole number. The equations are returned as text: Path({short(digits)}).write_text(…)."
+        )
+    if whole(digits, "digits") < 1:
+        raise CoadjointError(f"digits is {digits}; expected 1 or more.")
+    return int(digits)
+
+
 def equations(robot: Robot, what: Sequence[str] = ("M", "C", "g"), parameters: str = "numeric") -> Equations:
     """The closed form of a robot's mass matrix M, Coriolis matrix C, gravity g, energies U and T, Christoffel symbols gamma.
 
@@ -145,12 +159,11 @@ def equations(robot: Robot, what: Sequence[str] = ("M", "C", "g"), parameters: s
     """
     if not hasattr(robot, "links"):
         raise CoadjointError(f"the first argument is {type(robot).__name__}; expected a Robot, as from coadjoint.load('planar2r').")
-    wanted = [what] if isinstance(what, str) else list(what)
+    wanted = [what] if isinstance(what, str) else names(what, "what")
     for name in wanted:
         if name not in FUNCTIONS:
             raise unknown("quantity", name, FUNCTIONS)
-    if parameters not in ("numeric", "symbolic"):
-        raise CoadjointError(f"parameters is {parameters!r}; choose 'numeric' or 'symbolic'.")
+    one_of("numeric", "symbolic")(parameters, "parameters")
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     return _Writer(_Model(robot, parameters == "symbolic"), wanted).equations()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import CoadjointError
+from ..kernel.ops import OPS
 from .formula import Symbol
 
 _BITS = 8
@@ -206,13 +207,6 @@ def _cos(x: Any) -> Any:
     return Poly(x.ring, {key: e / 2, -key: e.conjugate() / 2} if key else {0: complex(e.real)})
 
 
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
-    "neg": lambda x: -x,
-    "sin": _sin,
-    "cos": _cos,
-}
+OPERATIONS: dict[str, Callable[..., Any]] = {name: OPS[name].number for name in ("add", "sub", "mul", "div", "neg")}
+OPERATIONS |= {"sin": _sin, "cos": _cos}
 """What the operations of a graph are on polynomials and numbers."""

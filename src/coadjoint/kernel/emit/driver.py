@@ -8,7 +8,7 @@ from ..runtime.abi import context
 from ..schedule.chunks import Plan
 from .llvm import Body, Lanes, Module
 
-STACK = 65536
+STACK = 16384
 """Most scratch memory taken from the stack, in bytes; more comes from the heap."""
 SCRATCH = 1 << 18
 """Most scratch memory used for several blocks: it should stay in the second cache."""

@@ -431,9 +431,9 @@ def atan2(body: Body, y: str, x: str) -> str:
     return body.select(unordered, body.const(float("nan")), value)
 
 
-def floor(body: Body, x: str, instruction: bool) -> str:
+def floor(body: Body, x: str) -> str:
     """The largest integer not above x, with an instruction where the processor has one."""
-    if instruction:
+    if body.has_rounding:
         return body.intrinsic("floor", x)
     v = body.lanes
     whole = 2.0**52 if v.dtype == "float64" else 2.0**23

@@ -74,6 +74,8 @@ class _Call:
             wanted = self.new(f"add i64 {batched}, {len(shape)}")
             self.check(f"icmp eq i64 {self.new(f'zext i32 {nd} to i64')}, {wanted}")
             mine = self.extent(data, stride, shape, last)
+            apart = self.new(f"icmp ne i64 {stride}, 0")  # one row for all states of a batch is the slow way's to refuse
+            self.check_bit(self.new(f"or i1 {apart}, {self.new(f'icmp eq i64 {last}, 0')}"))
             for low, high in ranges:
                 apart = self.new(
                     f"or i1 {self.new(f'icmp ule i64 {mine[1]}, {low}')}, {self.new(f'icmp ule i64 {high}, {mine[0]}')}"
@@ -101,7 +103,7 @@ class _Call:
         return body.function("define dso_local ptr @call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) nounwind")
 
     def keywords(self, n_in: int) -> tuple[str, str]:
-        """What `out` is, null if not given; and the largest batch that is not shared out, any if `threads` is 1."""
+        """What `out` is, null if not given; and the largest batch that is not shared out, and if `threads` is 1 the longest."""
         body = self.body
         given, most = body.local("ptr", 1, 8), body.local("i64", 1, 8)
         body.store("ptr", "null", given, 8)
@@ -128,7 +130,8 @@ class _Call:
             self.check(f"icmp eq ptr {name}, {body.load('ptr', context('threads'), 8)}")
             is_one = self.new(f"icmp eq ptr {value}, {body.load('ptr', context('one'), 8)}")
             self.check_bit(self.new(f"or i1 {is_one}, {is_none}"))
-            limit = self.new(f"select i1 {is_one}, i64 {(1 << 62)}, i64 {body.load('i64', context('most'), 8)}")
+            most_now, longest = (body.load("i64", context(field), 8) for field in ("most", "longest"))
+            limit = self.new(f"select i1 {is_one}, i64 {longest}, i64 {most_now}")
             body.store("i64", limit, most, 8)
             body.do(f"br label %{following}")
             body.label(following)

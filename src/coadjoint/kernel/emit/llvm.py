@@ -100,10 +100,10 @@ class Lanes:
 class Body:
     """The lines of one function, and a shorthand for each instruction on vectors of lanes."""
 
-    def __init__(self, module: Module, lanes: Lanes, fma: bool = True) -> None:
+    def __init__(self, module: Module, lanes: Lanes, fma: bool = True, rounding: bool = True) -> None:
         self.module = module
         self.lanes = lanes
-        self.has_fma = fma
+        self.has_fma, self.has_rounding = fma, rounding
         self.lines: list[str] = []
         self.locals: list[str] = []
         self.block = "entry"

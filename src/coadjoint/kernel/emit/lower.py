@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 
 from ..graph import Graph
+from ..ops import OPS, TRUTH, Emit
 from ..runtime.abi import define_context
 from ..runtime.target import Target
 from ..schedule.chunks import Chunk, Plan, Step, columns, operands, plan, plan_alone
@@ -23,11 +24,6 @@ from .llvm import Body, Lanes, Module
 
 AHEAD = 512
 """Bytes of all inputs of a state from which on they are fetched ahead."""
-
-_PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
-_INTRINSIC = {"sqrt": "sqrt", "abs": "fabs", "min": "minimum", "max": "maximum"}
-_RELATION = {"lt": "olt", "le": "ole", "eq": "oeq"}
-_TRUTH = {"lt", "le", "eq", "and", "or", "not"}
 
 
 def lower(graph: Graph, dtype: str, target: Target) -> tuple[Module, Plan]:
@@ -66,7 +62,7 @@ class _Chunk:
         self.lanes = lanes
         self.angles = angles or lanes
         """How many angles share a vector when their sines and cosines are computed: with one state, several."""
-        self.body = Body(module, lanes, target.fma)
+        self.body = Body(module, lanes, target.fma, target.rounding)
         self.values: dict[int, str] = {}
         self.width = lanes.count * lanes.size
         self.rows: dict[tuple[str, int], list[str]] = {}
@@ -168,7 +164,7 @@ class _Chunk:
         if far or k not in self.values:
             place = self._own(self.local[k]) if k in self.local else self._slot(self.plan.slots[k])
             value = self.body.load(self.lanes.type, place, self.width)
-            if self.graph.op[k] in _TRUTH:
+            if self.graph.op[k] in TRUTH:
                 value = self.body.compare("une", value, self.body.const(0.0))
             self.values[k] = value
         return self.values[k]
@@ -180,7 +176,7 @@ class _Chunk:
         slots = [*self.plan.feeds.get(k, ())]
         if k in self.chunk.keep:
             slots.append(self.chunk.keep[k])
-        if (slots or k in self.local) and self.graph.op[k] in _TRUTH:
+        if (slots or k in self.local) and self.graph.op[k] in TRUTH:
             value = self.body.select(value, self.body.const(1.0), self.body.const(0.0))
         for slot in slots:
             self.body.store(self.lanes.type, value, self._slot(slot), self.width)
@@ -202,32 +198,24 @@ class _Chunk:
                 else:
                     a = body.op("fneg", a)
             result = body.intrinsic("fma", a, b, c)
-        elif op in _PLAIN:
-            result = body.op(_PLAIN[op], *args)
-        elif op in _INTRINSIC:
-            result = body.intrinsic(_INTRINSIC[op], *args)
-        elif op in _RELATION:
-            result = body.compare(_RELATION[op], *args)
-        elif op in ("and", "or"):
-            result = body.new(f"{op} {self.lanes.bools} {', '.join(args)}")
-        elif op == "not":
-            ones = "<" + ", ".join(["i1 1"] * self.lanes.count) + ">"
-            result = body.new(f"xor {self.lanes.bools} {args[0]}, {ones}")
-        elif op == "where":
-            result = body.select(*args)
-        elif op == "floor":
-            result = elementary.floor(body, args[0], self.target.rounding)
-        else:
+        elif OPS[op].called:
             result = self._call(op, args)
+        else:
+            result = self._emit(op)(body, *args)
         self.made(k, result)
 
+    def _emit(self, op: str) -> Emit:
+        emit = OPS[op].llvm
+        assert emit is not None, op
+        return emit
+
     def _call(self, op: str, args: list[str]) -> str:
-        """exp, log and atan2 are long and rare: functions of their own."""
+        """A call of a function of its own: for operations that are long and rare."""
         v, name = self.lanes.type, f"@vector{self.lanes.count}_{op}"
         if name not in self.body.module.definitions:
-            inner = Body(self.body.module, self.lanes, self.target.fma)
+            inner = Body(self.body.module, self.lanes, self.target.fma, self.target.rounding)
             names = [f"%x{i}" for i in range(len(args))]
-            inner.do(f"ret {v} {getattr(elementary, op)(inner, *names)}")
+            inner.do(f"ret {v} {self._emit(op)(inner, *names)}")
             parameters = ", ".join(f"{v} {x}" for x in names)
             self.body.module.define(name, inner.function(f"define internal {v} {name}({parameters}) noinline nounwind"))
         return self.body.new(f"call {v} {name}({', '.join(f'{v} {x}' for x in args)})")

@@ -7,6 +7,7 @@ column is straight, and a loop takes four columns at a time through it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,7 @@ class Sparse:
         def of_L(i: int, j: int) -> str:
             return load(area, self.slot[i, j])
 
+        roots = [i for i in range(self.n) if not self.rows[i]]  # one of each component: NaN of a pivot reaches the root of its own
         below = [[k for k in range(i + 1, self.n) if i in self.rows[k]] for i in range(self.n)]
         for i in reversed(range(self.n)):
             acc = of_L(i, i)
@@ -84,6 +86,11 @@ class Sparse:
                         acc = minus(acc, of_L(k, i), of_L(k, j))
                 store(body.op("fmul", acc, root), area, self.slot[i, j])
 
+        poison = ""  # 0, or NaN if a pivot of any component was not positive
+        if len(roots) > 1:
+            products = [body.op("fmul", of_L(i, i), body.const(0.0)) for i in roots]
+            poison = functools.reduce(lambda x, y: body.op("fadd", x, y), products)
+
         def sweep(columns: Sequence[str], rows: Sequence[int], before: Sequence[Sequence[int]], after: bool) -> None:
             """x_i = (x_i - Σ L x) / L_ii, row after row, over the rows before each."""
             for i in rows:
@@ -93,7 +100,7 @@ class Sparse:
                     accs = [minus(acc, factor, load(x, k)) for acc, x in zip(accs, columns, strict=True)]
                 root = of_L(i, i)
                 for acc, x in zip(accs, columns, strict=True):
-                    store(body.op("fmul", acc, root), x, i)
+                    store(body.fma(acc, root, poison) if poison and after else body.op("fmul", acc, root), x, i)
 
         def forth(columns: Sequence[str], support: frozenset[int]) -> None:
             for i in range(self.n):

@@ -5,36 +5,12 @@ from __future__ import annotations
 import math
 
 from ..graph import Graph
-from ..trace.expr import TRUTH
+from ..ops import OPS, TRUTH
 from .names import identifier
 
-_FORMS = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "div": "{} / {}",
-    "neg": "-{}",
-    "sqrt": "sqrt({})",
-    "sin": "sin({})",
-    "cos": "cos({})",
-    "atan2": "atan2({}, {})",
-    "exp": "exp({})",
-    "log": "log({})",
-    "abs": "fabs({})",
-    "floor": "floor({})",
-    "min": "({0} < {1} || {0} != {0}) ? {0} : {1}",  # not fmin: NaN in, NaN out
-    "max": "({0} > {1} || {0} != {0}) ? {0} : {1}",
-    "lt": "{} < {}",
-    "le": "{} <= {}",
-    "eq": "{} == {}",
-    "and": "{} && {}",
-    "or": "{} || {}",
-    "not": "!{}",
-    "where": "{} ? {} : {}",
-}
-
 _SPD_SOLVE = """\
-/* x := A^-1 x for symmetric positive definite A (n by n), its lower triangle in a row by row, overwritten; x is n by m. */
+/* x := A^-1 x for symmetric positive definite A (n by n), its lower triangle in a row by row, overwritten; x is n by m.
+   All of x is NaN where A is not positive definite. */
 static void spd_solve(int n, int m, double *a, double *x)
 {
     for (int i = 0; i < n; i++) {
@@ -44,7 +20,7 @@ static void spd_solve(int n, int m, double *a, double *x)
             double sum = row[j];
             for (int k = 0; k < j; k++)
                 sum -= row[k] * other[k];
-            row[j] = i == j ? sqrt(sum) : sum / other[j];
+            row[j] = i > j ? sum / other[j] : sum > 0.0 ? sqrt(sum) : NAN;
         }
         for (int c = 0; c < m; c++) {
             double sum = x[i * m + c];
@@ -68,8 +44,8 @@ _KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register restrict
 return short signed sizeof static struct switch typedef union unsigned void volatile while
 """
-_KNOWN = "sqrt sin cos atan2 exp log fabs floor spd_solve main NAN INFINITY y0 y1 yn j0 j1 jn gamma"
-_RESERVED = frozenset((_KEYWORDS + _KNOWN).split())
+_KNOWN = "spd_solve main NAN INFINITY y0 y1 yn j0 j1 jn gamma"
+_RESERVED = frozenset((_KEYWORDS + _KNOWN).split()) | {op.c.partition("(")[0] for op in OPS.values()}
 
 
 def c(graph: Graph) -> str:
@@ -110,7 +86,7 @@ def c(graph: Graph) -> str:
             named[k] = f"{terms[0]}[{value}]"
         else:
             kind = "int" if op in TRUTH else "double"
-            lines.append(f"    const {kind} {variable} = {_FORMS[op].format(*terms)};")
+            lines.append(f"    const {kind} {variable} = {OPS[op].c.format(*terms)};")
     for x, nodes in zip(outputs, graph.outputs, strict=True):
         lines += [f"    {x}[{place}] = {named[k]};" for place, k in enumerate(nodes)]
     lines.append("}")

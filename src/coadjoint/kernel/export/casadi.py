@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph
+from ..ops import OPS
 from ..passes.evaluate import evaluate
 from .names import identifier, optional
 
@@ -42,27 +43,4 @@ def _two(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _operations(ca: Any) -> dict[str, Callable[..., Any]]:
-    return {
-        "add": lambda x, y: x + y,
-        "sub": lambda x, y: x - y,
-        "mul": lambda x, y: x * y,
-        "div": lambda x, y: x / y,
-        "neg": lambda x: -x,
-        "sqrt": ca.sqrt,
-        "sin": ca.sin,
-        "cos": ca.cos,
-        "atan2": ca.atan2,
-        "exp": ca.exp,
-        "log": ca.log,
-        "abs": ca.fabs,
-        "floor": ca.floor,
-        "min": ca.fmin,
-        "max": ca.fmax,
-        "lt": lambda x, y: x < y,
-        "le": lambda x, y: x <= y,
-        "eq": lambda x, y: x == y,
-        "and": ca.logic_and,
-        "or": ca.logic_or,
-        "not": ca.logic_not,
-        "where": ca.if_else,
-    }
+    return {name: op.casadi(ca) if op.casadi else op.number for name, op in OPS.items()}

@@ -9,13 +9,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from ..graph import Graph
-from ..trace.expr import TRUTH
+from ..ops import OPS, TRUTH
 from .names import places
 
 _SUM, _PRODUCT, _FUNCTION, _POWER, _ATOM = range(5)
 """How tightly a formula binds, from loosely to tightly."""
-
-_RELATIONS = {"lt": "<", "le": r"\le", "eq": "=", "and": r"\land", "or": r"\lor"}
 
 
 def latex(
@@ -57,7 +55,7 @@ class _Printer:
         turned = {graph.value[j][0] for op, (j, *_) in self._nodes() if op in ("sin", "cos") and graph.op[j] == "input"}
         clash = any(name in ("s", "c") for name in (*names.values(), *graph.input_names))
         self.short = short and len(turned) == 1 and not clash
-        self.turned = turned.pop() if self.short else -1
+        self.turned = turned.pop() if self.short else 0
         self.angle = names.get(graph.input_names[self.turned], graph.input_names[self.turned]) if self.short else ""
         self.uses = [0] * len(graph)
         for args in graph.args:
@@ -132,28 +130,15 @@ class _Printer:
             return self._product(k), _PRODUCT
         if op == "div":
             return rf"\frac{{{self._text(args[0])}}}{{{self._text(args[1])}}}", _POWER
-        if op in ("sin", "cos", "log"):
-            short = self._short(k)
-            name = r"\ln" if op == "log" else "\\" + op
-            return (short, _ATOM) if short else (f"{name} {self._at_least(args[0], _ATOM)}", _FUNCTION)
+        form = OPS[op].latex
         texts = [self._text(j) for j in args]
-        if op in _RELATIONS:
-            return f" {_RELATIONS[op]} ".join(
-                self._at_least(j, _PRODUCT) if op in ("and", "or") else self._text(j) for j in args
-            ), _SUM
-        if op == "where":
-            return rf"\begin{{cases}} {texts[1]} & \text{{if }} {texts[0]} \\ {texts[2]} & \text{{otherwise}} \end{{cases}}", _SUM
-        forms = {
-            "sqrt": r"\sqrt{%s}",
-            "exp": "e^{%s}",
-            "abs": r"\left|%s\right|",
-            "floor": r"\left\lfloor %s\right\rfloor",
-            "atan2": r"\operatorname{atan2}\left(%s, %s\right)",
-            "min": r"\min\left(%s, %s\right)",
-            "max": r"\max\left(%s, %s\right)",
-            "not": r"\lnot\left(%s\right)",
-        }
-        return forms[op] % tuple(texts), _POWER
+        if "{" in form:
+            return form.format(*texts), _SUM if op == "where" else _POWER
+        if len(args) == 2:
+            parts = [self._at_least(j, _PRODUCT) for j in args] if op in ("and", "or") else texts
+            return f" {form} ".join(parts), _SUM
+        short = self._short(k)
+        return (short, _ATOM) if short else (f"{form} {self._at_least(args[0], _ATOM)}", _FUNCTION)
 
     def _text(self, k: int) -> str:
         return self.formula[k][0]

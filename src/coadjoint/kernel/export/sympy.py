@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph
-from ..passes.evaluate import evaluate
+from ..ops import OPS
+from ..passes.evaluate import evaluate, ldl_solve
 from .names import optional, places
 
 
@@ -55,27 +56,5 @@ def _operations(sp: Any) -> dict[str, Callable[..., Any]]:
     def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: function(*[_number(sp, x) for x in args])
 
-    return {
-        "add": lifted(lambda x, y: x + y),
-        "sub": lifted(lambda x, y: x - y),
-        "mul": lifted(lambda x, y: x * y),
-        "div": lifted(lambda x, y: x / y),
-        "neg": lifted(lambda x: -x),
-        "sqrt": lifted(sp.sqrt),
-        "sin": lifted(sp.sin),
-        "cos": lifted(sp.cos),
-        "atan2": lifted(sp.atan2),
-        "exp": lifted(sp.exp),
-        "log": lifted(sp.log),
-        "abs": lifted(sp.Abs),
-        "floor": lifted(sp.floor),
-        "min": lifted(sp.Min),
-        "max": lifted(sp.Max),
-        "lt": lifted(sp.Lt),
-        "le": lifted(sp.Le),
-        "eq": lifted(sp.Eq),
-        "and": sp.And,
-        "or": sp.Or,
-        "not": sp.Not,
-        "where": lambda condition, x, y: sp.Piecewise((_number(sp, x), condition), (_number(sp, y), True)),
-    }
+    forms = {name: lifted(op.sympy(sp) if op.sympy else op.number) for name, op in OPS.items()}
+    return forms | {"spd_solve": ldl_solve}  # the formula, without a test of the pivots

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
-from ..trace.builder import Table
+from ..trace.builder import GraphBuilder
 from .polynomial import SUMS
 
 _LENGTH = 40
@@ -15,7 +15,7 @@ Pair = tuple[int, int, int]
 """Two summands a < b and the sign of the second relative to the first."""
 
 
-def shared_sums(table: Table, roots: Sequence[int], uses: list[int], find: Callable[[int], int]) -> dict[int, int]:
+def shared_sums(table: GraphBuilder, roots: Sequence[int], uses: list[int], find: Callable[[int], int]) -> dict[int, int]:
     """For each of the sums that shares part of itself with another, the node it becomes."""
     sums: dict[int, dict[int, int]] = {}
     where: dict[Pair, set[int]] = {}
@@ -62,7 +62,7 @@ def shared_sums(table: Table, roots: Sequence[int], uses: list[int], find: Calla
     return {root: _sum(table, sums[root]) for root in changed}
 
 
-def _terms(table: Table, root: int, uses: list[int], find: Callable[[int], int]) -> dict[int, int] | None:
+def _terms(table: GraphBuilder, root: int, uses: list[int], find: Callable[[int], int]) -> dict[int, int] | None:
     """The summands of a sum and their signs; None if one occurs twice."""
     terms: dict[int, int] = {}
     stack = [(root, 1, True)]
@@ -93,7 +93,7 @@ def _pairs(terms: dict[int, int]) -> list[Pair]:
     return [_pair(*x, *y) for n, x in enumerate(nodes) for y in nodes[:n]]
 
 
-def _sum(table: Table, terms: dict[int, int]) -> int:
+def _sum(table: GraphBuilder, terms: dict[int, int]) -> int:
     """The sum, one positive summand first where there is one."""
     order = sorted(terms, key=lambda k: (terms[k] < 0, k))
     first = order[0]

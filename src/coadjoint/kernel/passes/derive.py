@@ -9,7 +9,7 @@ infinite without harm; reverse ones may not, since 0·∞ is not a number: choos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -17,8 +17,9 @@ import numpy as np
 from ...arrays import Array
 from ...errors import TraceError
 from ..graph import Graph
+from ..ops import OPS
 from ..trace import functions
-from ..trace.builder import Table
+from ..trace.builder import GraphBuilder
 from ..trace.expr import Expr, Scalar, expr
 from ..trace.symbols import Symbols, symbols
 from ..trace.trace import trace, variables
@@ -90,7 +91,7 @@ def gradient(output: Array, inputs: Array) -> Symbols:
 def jacobian_of(fn: Callable[[Array], Array], x: Array, mode: Mode | None = None) -> tuple[Symbols, Symbols]:
     """fn(x) and its Jacobian at x, which may be any array of symbols and numbers."""
     x = symbols(x)
-    table = next((v.table for v in x.ravel().tolist() if isinstance(v, Expr)), None) or Table()
+    table = next((v.table for v in x.ravel().tolist() if isinstance(v, Expr)), None) or GraphBuilder()
     free = variables(table, -1 - len(table.op), x.shape)
     y = symbols(fn(free))
     return substitute(y, free, x), substitute(jacobian(y, free, mode), free, x)
@@ -140,7 +141,7 @@ def _same(x: Symbols, like: Symbols) -> list[Scalar]:
     return x.ravel().tolist()
 
 
-def _inputs(xs: Sequence[Any]) -> tuple[Table, list[int]]:
+def _inputs(xs: Sequence[Any]) -> tuple[GraphBuilder, list[int]]:
     """The table and the nodes of the symbols to differentiate by."""
     for x in xs:
         if not isinstance(x, Expr) or x.table.op[x.index] != "input":
@@ -154,7 +155,7 @@ def _inputs(xs: Sequence[Any]) -> tuple[Table, list[int]]:
 # Which nodes take part, and how many derivatives each mode makes
 
 
-def _active(table: Table, ys: Iterable[Any], nodes: Sequence[int]) -> list[int]:
+def _active(table: GraphBuilder, ys: Iterable[Any], nodes: Sequence[int]) -> list[int]:
     """The nodes between inputs and outputs, both included, in order."""
     roots = [y.index for y in ys if isinstance(y, Expr)]
     args = table.args
@@ -183,7 +184,7 @@ def _active(table: Table, ys: Iterable[Any], nodes: Sequence[int]) -> list[int]:
     return active
 
 
-def _cheaper(table: Table, ys: Sequence[Any], nodes: Sequence[int], active: Sequence[int]) -> Mode:
+def _cheaper(table: GraphBuilder, ys: Sequence[Any], nodes: Sequence[int], active: Sequence[int]) -> Mode:
     args = table.args
     columns: dict[int, int] = {k: 1 << c for c, k in enumerate(nodes)}
     forward = 0
@@ -209,59 +210,23 @@ def _cheaper(table: Table, ys: Sequence[Any], nodes: Sequence[int], active: Sequ
 # The rules
 
 
-def _partials(table: Table, k: int) -> list[tuple[int, Scalar]]:
-    """∂node/∂argument for each argument of a smooth operation."""
-    op, args = table.op[k], table.args[k]
-    node = Expr(table, k)
-    i = args[0]
-    x = expr(table, i)
-    if len(args) == 2:
-        j = args[1]
-        y = expr(table, j)
-    if op == "add":
-        return [(i, 1.0), (j, 1.0)]
-    if op == "sub":
-        return [(i, 1.0), (j, -1.0)]
-    if op == "neg":
-        return [(i, -1.0)]
-    if op == "mul":
-        return [(i, y), (j, x)]
-    if op == "div":
-        if not isinstance(y, Expr):
-            return [(i, 1.0 / y)]
-        inverse = 1.0 / y
-        return [(i, inverse), (j, -node * inverse)]
-    if op == "sqrt":
-        return [(i, 0.5 / node)]
-    if op == "sin":
-        return [(i, functions.cos(x))]
-    if op == "cos":
-        return [(i, -functions.sin(x))]
-    if op == "atan2":
-        inverse = 1.0 / (x * x + y * y)
-        return [(i, y * inverse), (j, -x * inverse)]
-    if op == "exp":
-        return [(i, node)]
-    if op == "log":
-        return [(i, 1.0 / x)]
-    if op == "abs":
-        return [(i, functions.sign(x))]
-    return []  # floor, comparisons
+def _partials(table: GraphBuilder, k: int, wanted: Container[int]) -> list[tuple[int, Scalar]]:
+    """∂node/∂argument for each of the wanted arguments of a smooth operation."""
+    args = table.args[k]
+    values = [expr(table, j) for j in args]
+    return [(j, by(Expr(table, k), *values)) for j, by in zip(args, OPS[table.op[k]].partials, strict=False) if j in wanted]
 
 
-def _choice(table: Table, k: int) -> tuple[Scalar, int, int] | None:
+def _choice(table: GraphBuilder, k: int) -> tuple[Scalar, int, int] | None:
     """(condition, node if true, node if false) of where, min and max."""
     op, args = table.op[k], table.args[k]
     if op == "where":
         return expr(table, args[0]), args[1], args[2]
-    if op == "min" or op == "max":
-        i, j = args
-        x, y = expr(table, i), expr(table, j)
-        return (functions.less_equal(x, y) if op == "min" else functions.less_equal(y, x)), i, j
-    return None
+    choice = OPS[op].choice if op in OPS else None
+    return (choice(*(expr(table, j) for j in args)), *args) if choice else None
 
 
-def _forward(table: Table, active: Sequence[int], seeds: dict[int, Row]) -> dict[int, Row]:
+def _forward(table: GraphBuilder, active: Sequence[int], seeds: dict[int, Row]) -> dict[int, Row]:
     """The derivatives of every active node by the numbered inputs."""
     rows: dict[int, Row] = dict(seeds)
     blocks: dict[int, dict[int, Row]] = {}
@@ -284,7 +249,7 @@ def _forward(table: Table, active: Sequence[int], seeds: dict[int, Row]) -> dict
             for c in {**yes, **no}:
                 row[c] = functions.where(condition, yes.get(c, 0.0), no.get(c, 0.0))
         else:
-            for i, partial in _partials(table, k) if any(rows.get(j) for j in table.args[k]) else ():
+            for i, partial in _partials(table, k, {j for j in table.args[k] if rows.get(j)}):
                 for c, x in rows.get(i, none).items():
                     term = partial * x
                     row[c] = row[c] + term if c in row else term
@@ -292,7 +257,7 @@ def _forward(table: Table, active: Sequence[int], seeds: dict[int, Row]) -> dict
     return rows
 
 
-def _reverse(table: Table, active: Sequence[int], seeds: Sequence[tuple[Any, Row]]) -> dict[int, Row]:
+def _reverse(table: GraphBuilder, active: Sequence[int], seeds: Sequence[tuple[Any, Row]]) -> dict[int, Row]:
     """The derivatives of the numbered outputs by every active node."""
     part_of = set(active)
     rows: dict[int, Row] = {}
@@ -328,10 +293,9 @@ def _reverse(table: Table, active: Sequence[int], seeds: Sequence[tuple[Any, Row
                 put(i, r, functions.where(condition, x, 0.0))
                 put(j, r, functions.where(condition, 0.0, x))
             continue
-        for i, partial in _partials(table, k):
-            if i in part_of:
-                for r, x in row.items():
-                    put(i, r, partial * x)
+        for i, partial in _partials(table, k, part_of):
+            for r, x in row.items():
+                put(i, r, partial * x)
     return rows
 
 
@@ -351,7 +315,7 @@ def _lower(i: int, j: int) -> int:
     return i * (i + 1) // 2 + j if i >= j else j * (j + 1) // 2 + i
 
 
-def _matrices(table: Table, k: int) -> tuple[int, int, list[Scalar], list[list[Scalar]]]:
+def _matrices(table: GraphBuilder, k: int) -> tuple[int, int, list[Scalar], list[list[Scalar]]]:
     """n, m, the lower triangle of A, and X."""
     kind, n, m = table.value[k]
     if kind != "spd_solve":
@@ -361,7 +325,7 @@ def _matrices(table: Table, k: int) -> tuple[int, int, list[Scalar], list[list[S
     return n, m, lower, X
 
 
-def _forward_block(table: Table, k: int, rows: dict[int, Row]) -> dict[int, Row]:
+def _forward_block(table: GraphBuilder, k: int, rows: dict[int, Row]) -> dict[int, Row]:
     n, m, lower, X = _matrices(table, k)
     args = table.args[k]
     none: Row = {}
@@ -382,7 +346,7 @@ def _forward_block(table: Table, k: int, rows: dict[int, Row]) -> dict[int, Row]
     return {i * m + j: {c: dX[i][s * m + j] for s, c in enumerate(columns)} for i in range(n) for j in range(m)}
 
 
-def _reverse_block(table: Table, k: int, parts: dict[int, Row], put: Callable[[int, int, Scalar], None]) -> None:
+def _reverse_block(table: GraphBuilder, k: int, parts: dict[int, Row], put: Callable[[int, int, Scalar], None]) -> None:
     n, m, lower, X = _matrices(table, k)
     args = table.args[k]
     outputs = sorted({r for row in parts.values() for r in row})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,33 +12,11 @@ import numpy as np
 from ...arrays import Array
 from ...errors import ShapeError
 from ..graph import Graph
+from ..ops import OPS
 from ..trace import functions
 from ..trace.symbols import Symbols, symbols
 
-NUMPY: dict[str, Callable[..., Array]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "neg": np.negative,
-    "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "atan2": np.arctan2,
-    "exp": np.exp,
-    "log": np.log,
-    "abs": np.abs,
-    "floor": np.floor,
-    "min": np.minimum,
-    "max": np.maximum,
-    "lt": np.less,
-    "le": np.less_equal,
-    "eq": np.equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "not": np.logical_not,
-    "where": np.where,
-}
+NUMPY: dict[str, Callable[..., Array]] = {name: op.numpy for name, op in OPS.items()}
 """What each operation is on NumPy arrays."""
 
 
@@ -44,7 +24,8 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
     """The outputs of a graph, always a tuple, for inputs with any batch axes in front of their shapes.
 
     Arrays of symbols give symbols: the graph is then traced anew into their trace. With `operations`, a function for each
-    operation of the graph, it runs on arrays of anything else, such as mpmath's numbers.
+    operation of the graph, it runs on arrays of anything else, such as mpmath's numbers; a function "spd_solve" among them is
+    called with the matrices of a block.
     """
     inputs = [x if isinstance(x, np.ndarray) else np.asarray(x) for x in arrays]
     if len(inputs) != len(graph.input_names):
@@ -53,7 +34,7 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
     for name, shape, x in zip(graph.input_names, graph.input_shapes, inputs, strict=True):
         if x.shape[x.ndim - len(shape) :] != shape or x.ndim < len(shape):
             raise ShapeError(f"{name} of {graph.name} must have shape (..., {', '.join(map(str, shape))}), not {x.shape}.")
-        flat.append(x.reshape(*x.shape[: x.ndim - len(shape)], -1).view(np.ndarray))
+        flat.append(x.reshape(*x.shape[: x.ndim - len(shape)], math.prod(shape)).view(np.ndarray))
     symbolic = any(isinstance(x, Symbols) for x in inputs)
     if operations is None:
         operations = functions.OPERATIONS if symbolic else NUMPY
@@ -66,7 +47,7 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
             elif op == "const":
                 values.append(value)
             elif op == "block":
-                values.append(_block(value, [values[k] for k in args], symbolic))
+                values.append(_block(value, [values[k] for k in args], symbolic, operations))
             elif op == "part":
                 values.append(values[args[0]][value])
             else:
@@ -90,7 +71,7 @@ def _joined(values: list[Any], shape: tuple[int, ...], flat: list[Array], symbol
     return np.stack(columns, axis=-1).reshape((*batch, *shape))
 
 
-def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool) -> list[Any]:
+def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool, operations: Mapping[str, Callable[..., Any]]) -> list[Any]:
     """The parts of a block in row-major order."""
     kind, n, m = value
     if kind != "spd_solve":
@@ -100,11 +81,21 @@ def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool) -> list
     B = [right[i * m : i * m + m] for i in range(n)]
     if symbolic:
         return [x for row in functions.spd_solve_block(A, B) for x in row]
-    return [x for row in _solve(A, B) for x in row]
+    if "spd_solve" in operations:
+        return [x for row in operations["spd_solve"](A, B) for x in row]
+    signs: list[Any] = []
+
+    def positive(d: Any) -> Any:
+        signs.append(operations["lt"](0.0, d))
+        return operations["where"](signs[-1], d, math.nan)
+
+    X = ldl_solve(A, B, positive)
+    definite = functools.reduce(operations["and"], signs)
+    return [operations["where"](definite, x, math.nan) for row in X for x in row]
 
 
-def _solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
-    """A⁻¹B by LDLᵀ on lists of arrays or numbers of any kind."""
+def ldl_solve(A: list[list[Any]], B: list[list[Any]], pivot: Callable[[Any], Any] = lambda d: d) -> list[list[Any]]:
+    """A⁻¹B by LDLᵀ on lists of arrays or numbers of any kind; every number of D goes through `pivot`."""
     n, m = len(A), len(B[0])
     L: list[list[Any]] = [[None] * n for _ in range(n)]
     D: list[Any] = []
@@ -120,7 +111,7 @@ def _solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
         d = A[i][i]
         for j in range(i):
             d = d - scaled[j] * L[i][j]
-        D.append(d)
+        D.append(pivot(d))
         for c in range(m):
             for j in range(i):
                 X[i][c] = X[i][c] - L[i][j] * X[j][c]

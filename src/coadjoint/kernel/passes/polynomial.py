@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..trace.builder import Table
+from ..trace.builder import GraphBuilder
 
 Monomial = tuple[int, ...]
 Polynomial = dict[Monomial, float]
@@ -20,9 +20,14 @@ _DEGREE = 5
 SUMS = frozenset(("add", "sub", "neg"))
 
 
-def polynomial(table: Table, root: int, uses: list[int], find: Callable[[int], int]) -> tuple[Polynomial, int]:
+def ordinary(c: float) -> bool:
+    """Whether sums and products of a few such constants stay far from overflow and underflow: other constants are atoms."""
+    return 1e-150 < abs(c) < 1e150
+
+
+def polynomial(table: GraphBuilder, root: int, uses: list[int], find: Callable[[int], int]) -> tuple[Polynomial, int]:
     """The sum at `root`, its summands used nowhere else looked through, and how many summands there were before like terms met."""
-    op, args, value = table.op, table.args, table.value
+    op, args = table.op, table.args
     terms: Polynomial = {}
     summands = 0
     stack = [(root, 1.0, True)]
@@ -39,20 +44,15 @@ def polynomial(table: Table, root: int, uses: list[int], find: Callable[[int], i
             k = find(args[k][0])
             sign = -sign
             kind = op[k]
-        if kind == "const":
-            monomial: Monomial = ()
-            coefficient = sign * value[k]
-        elif kind == "mul":
-            coefficient, monomial = _factors(table, k, find)
-            coefficient *= sign
-        else:
-            coefficient, monomial = sign, (k,)
-        accumulate(terms, monomial, coefficient)
+        coefficient, monomial = _factors(table, k, find) if kind == "mul" or kind == "const" else (1.0, (k,))
+        if not ordinary(coefficient):
+            coefficient, monomial = 1.0, (k,)
+        accumulate(terms, monomial, sign * coefficient)
         summands += 1
     return terms, summands
 
 
-def _factors(table: Table, k: int, find: Callable[[int], int]) -> tuple[float, Monomial]:
+def _factors(table: GraphBuilder, k: int, find: Callable[[int], int]) -> tuple[float, Monomial]:
     """The coefficient and the other factors of the product k."""
     op, args, value = table.op, table.args, table.value
     coefficient = 1.0
@@ -89,14 +89,17 @@ def accumulate(terms: Polynomial, monomial: Monomial, coefficient: float) -> Non
 
 
 def expand(terms: Polynomial, inner: dict[int, Polynomial], limit: int) -> Polynomial | None:
-    """The polynomial with the atoms of `inner` replaced by theirs; None if it has more than `limit` terms on the way."""
+    """The polynomial with the atoms of `inner` replaced by theirs.
+
+    None if it has more than `limit` terms on the way, or a coefficient that is not ordinary.
+    """
     result: Polynomial = {}
     for monomial, coefficient in terms.items():
         partial: list[tuple[Monomial, float]] = [((), coefficient)]
         for factor in monomial:
             if factor in inner:
                 partial = [(m + n, a * b) for m, a in partial for n, b in inner[factor].items()]
-                if len(partial) > limit:
+                if len(partial) > limit or not all(ordinary(a) for _, a in partial):
                     return None
             else:
                 partial = [((*m, factor), a) for m, a in partial]
@@ -140,7 +143,7 @@ def united(terms: Polynomial, angle: dict[int, int], unit: Callable[[int, int], 
 class Builder:
     """Makes the nodes of polynomials, common factors taken out greedily."""
 
-    table: Table
+    table: GraphBuilder
     uses: list[int]
     constants_first: bool
     atoms: bool
@@ -161,15 +164,15 @@ class Builder:
         numbers, atoms = self._counts(rest)
         while len(rest) > 1:
             number, atom = self._common(numbers, atoms)
-            if not number and atom < 0:
+            if number is None and atom is None:
                 break
             inner: Polynomial = {}
             for monomial, coefficient in list(rest.items()):
-                if number:
+                if number is not None:
                     if abs(coefficient) != number:
                         continue
                     inner[monomial] = 1.0 if coefficient > 0 else -1.0
-                elif atom in monomial:
+                elif atom is not None and atom in monomial:
                     place = monomial.index(atom)
                     inner[monomial[:place] + monomial[place + 1 :]] = coefficient
                 else:
@@ -180,7 +183,9 @@ class Builder:
                 for x in set(monomial) if atoms else ():
                     atoms[x] -= 1
             node, sign = self.build(inner)
-            parts.append(self._times(self.table.const(number) if number else atom, node, sign))
+            factor = self.table.const(number) if number is not None else atom
+            assert factor is not None
+            parts.append((self.table.mul(factor, node), sign))
         for monomial, coefficient in rest.items():
             parts.append((self._product(monomial, abs(coefficient)), 1 if coefficient > 0 else -1))
         return parts, constant
@@ -198,26 +203,17 @@ class Builder:
                     atoms[x] = atoms.get(x, 0) + 1
         return numbers, atoms
 
-    def _common(self, numbers: dict[float, int], atoms: dict[int, int]) -> tuple[float, int]:
-        """The constant or the atom to take out next; 0 and -1 if no two terms share one."""
+    def _common(self, numbers: dict[float, int], atoms: dict[int, int]) -> tuple[float | None, int | None]:
+        """The constant or the atom to take out next; neither if no two terms share one."""
         n = max(numbers.values(), default=0)
         m = max(atoms.values(), default=0)
         if n >= 2 and (self.constants_first or n >= m):
-            return next(number for number, count in numbers.items() if count == n), -1
+            return next(number for number, count in numbers.items() if count == n), None
         if m < 2:
-            return 0.0, -1
+            return None, None
         most = [x for x, count in atoms.items() if count == m]
         # Of atoms that occur equally often, what depends on an angle only stays whole.
-        return 0.0, next((x for x in most if x in self.angular), most[0])
-
-    def _times(self, factor: int, node: int, sign: int) -> tuple[int, int]:
-        if self.table.op[node] == "const":
-            value = self.table.value[node]
-            if self.table.op[factor] == "const":
-                return self.table.const(value * self.table.value[factor]), sign
-            if value == 1.0:
-                return factor, sign
-        return self.table.mul(factor, node), sign
+        return None, next((x for x in most if x in self.angular), most[0])
 
     def _product(self, monomial: Monomial, coefficient: float) -> int:
         """The node of a product; factors that are multiplied elsewhere already come first."""
@@ -241,15 +237,6 @@ class Builder:
         alone = [n for n, k in enumerate(factors) if k in angular or table.op[k] == "const"]
         return (alone[0], alone[1]) if len(alone) > 1 else (0, 1)
 
-    def _plus(self, x: int, y: int, same: bool) -> int:
-        table = self.table
-        if table.op[x] == table.op[y] == "const":
-            return table.const(table.value[x] + (table.value[y] if same else -table.value[y]))
-        if same:
-            k = table.add(x, y)
-            return k if k >= 0 else table.const(0.0)
-        return table.sub(x, y) if x != y else table.const(0.0)
-
     def _sum(self, parts: list[tuple[int, int]], constant: float) -> tuple[int, int]:
         """The nodes added in their order, up to a sign the first of them positive: the same for sums that are opposite."""
         table = self.table
@@ -258,9 +245,9 @@ class Builder:
             return table.const(abs(constant)), -1 if constant < 0 else 1
         total, overall = parts[0]
         for node, sign in parts[1:]:
-            total = self._plus(total, node, sign == overall)
+            total = table.add(total, node) if sign == overall else table.sub(total, node)
         if constant:
-            total = self._plus(total, table.const(abs(constant)), (constant > 0) == (overall > 0))
+            total = table.add(total, table.const(constant * overall))
         if table.op[total] == "neg":
             return table.args[total][0], -overall
         return total, overall

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..graph import Graph
-from ..trace.builder import Table
+from ..trace.builder import GraphBuilder
+from ..trace.functions import folded
 
 _SUMS = ("add", "sub")
 
@@ -28,8 +29,11 @@ def arranged(graph: Graph) -> Graph:
     )
 
 
-def _reassociated(graph: Graph) -> tuple[Table, list[int]]:
-    """The nodes with every sum taken in the order in which its terms can be known, and the new number of each old node."""
+def _reassociated(graph: Graph) -> tuple[GraphBuilder, dict[int, int]]:
+    """The nodes with every sum taken in the order in which its terms can be known.
+
+    And the new number of each old node, but for the partial sums that are gone.
+    """
     op, args = graph.op, graph.args
     uses = [0] * len(graph)
     for row in (*args, *graph.outputs):
@@ -40,33 +44,27 @@ def _reassociated(graph: Graph) -> tuple[Table, list[int]]:
         if kind in _SUMS:
             for j in args[k]:
                 inside[j] = op[j] in _SUMS and uses[j] == 1
-    table = Table()
-    number = [-1] * len(graph)
+    table = GraphBuilder()
+    number: dict[int, int] = {}
     depth: list[int] = []
     for k, kind in enumerate(op):
         if inside[k]:
             continue
         if kind in _SUMS:
             number[k] = _sum(table, depth, _terms(graph, k, inside, number))
-        elif kind == "const":
-            number[k] = table.const(graph.value[k])
-        elif kind == "mul":
-            number[k] = table.mul(number[args[k][0]], number[args[k][1]])
-        elif kind == "div":
-            number[k] = table.div(number[args[k][0]], number[args[k][1]])
         else:
-            number[k] = table.node(kind, tuple([number[j] for j in args[k]]), graph.value[k])
+            number[k] = folded(table, kind, tuple([number[j] for j in args[k]]), graph.value[k])
         _deepen(table, depth)
     return table, number
 
 
-def _deepen(table: Table, depth: list[int]) -> None:
+def _deepen(table: GraphBuilder, depth: list[int]) -> None:
     """The longest way from the inputs to each node, for the nodes that have none yet."""
     for k in range(len(depth), len(table.op)):
         depth.append(1 + max((depth[j] for j in table.args[k]), default=-1))
 
 
-def _terms(graph: Graph, root: int, inside: bytearray, number: list[int]) -> list[tuple[int, bool]]:
+def _terms(graph: Graph, root: int, inside: bytearray, number: dict[int, int]) -> list[tuple[int, bool]]:
     """The new numbers of the terms of a sum, and whether each is subtracted."""
     terms: list[tuple[int, bool]] = []
     stack = [(root, False)]
@@ -81,7 +79,7 @@ def _terms(graph: Graph, root: int, inside: bytearray, number: list[int]) -> lis
     return terms
 
 
-def _sum(table: Table, depth: list[int], terms: list[tuple[int, bool]]) -> int:
+def _sum(table: GraphBuilder, depth: list[int], terms: list[tuple[int, bool]]) -> int:
     """The terms added, those first that are known first, but for the first that is not subtracted, which begins."""
     terms.sort(key=lambda term: depth[term[0]])
     total, _ = terms.pop(next(n for n, (_, minus) in enumerate(terms) if not minus))
@@ -90,7 +88,7 @@ def _sum(table: Table, depth: list[int], terms: list[tuple[int, bool]]) -> int:
     return total
 
 
-def _by_need(table: Table, roots: list[int]) -> list[int]:
+def _by_need(table: GraphBuilder, roots: list[int]) -> list[int]:
     """The nodes that the roots need, each just before it is first needed, of two arguments the later one first."""
     seen = bytearray(len(table.op))
     order: list[int] = []

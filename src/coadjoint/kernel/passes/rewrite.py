@@ -6,18 +6,17 @@ the arguments of the roots are cut, the new nodes linked, the nodes that became 
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import Any
 
 from ..graph import Graph
-from ..trace import functions
-from ..trace.builder import Table
-from ..trace.expr import Expr, expr
+from ..ops import COST
+from ..trace.builder import GraphBuilder
+from ..trace.functions import folded
 from ..trace.trace import reachable
-from .polynomial import SUMS, Builder, Polynomial, polynomial, pythagoras, united
+from .order import Order, in_order
+from .polynomial import SUMS, Builder, Polynomial, ordinary, polynomial, pythagoras, united
 
 _WAYS = ((True, True), (True, False), (False, True))
 """How a polynomial is built: whether constants come out before atoms, and whether atoms come out."""
@@ -29,7 +28,6 @@ def cost(graph: Graph) -> float:
     return sum(_cost(graph.op, graph.args, uses, k) for k in range(len(graph)))
 
 
-_COSTS = {"input": 0.0, "const": 0.0, "part": 0.0, "div": 8.0, "sqrt": 8.0, "sin": 12.0, "cos": 12.0, "atan2": 40.0}
 _FUSED = 0.25
 
 
@@ -39,7 +37,7 @@ def _cost(op: Sequence[str], args: Sequence[tuple[int, ...]], uses: Sequence[int
         i, j = args[k]
         fused = (op[i] == "mul" and uses[i] == 1) or (op[j] == "mul" and uses[j] == 1)
         return _FUSED if fused else 1.0
-    return _COSTS.get(kind, 1.0)
+    return COST[kind]
 
 
 def _uses(args: Sequence[tuple[int, ...]], outputs: Iterable[int], size: int) -> list[int]:
@@ -63,11 +61,12 @@ class Rewrite:
         self.cut: set[int] = set()
         self.kept: set[int] = set()
         self.journal: list[tuple[int, int]] = []
+        self.order = Order(len(self.table.op))
         live = reachable(self.table.op, self.table.args, self.table.value, [k for row in self.outputs for k in row])[3]
         size = self.size = len(self.table.op)
         self.uses = [0] * size
         for k in range(size):
-            if live[k] >= 0:
+            if k in live:
                 for j in self.table.args[k]:
                     self.uses[j] += 1
         for row in self.outputs:
@@ -123,8 +122,12 @@ class Rewrite:
         if best > present - 1e-9:
             self._undo(0)
             return False
+        size = len(self.table.op)
         built = self._build(variant, *way)
-        self._link(roots, built)
+        if self._link(roots, built) is None or not all(self._precedes(new, k) for k, new in zip(roots, built, strict=True)):
+            self._undo(0)
+            self._forget(size)
+            return False
         self._drop_unused()
         for k, new in zip(roots, built, strict=True):
             if k != new:
@@ -132,14 +135,29 @@ class Rewrite:
                 self.uses[k] = 0
         return True
 
+    def replace(self, old: int, new: int) -> None:
+        """Let `new` stand for `old` if it does not depend on it."""
+        if self.find(new) != old and self.order.put_before(new, old, self.table.args, self.find):
+            self.same[old] = new
+
+    def _precedes(self, new: int, old: int) -> bool:
+        """Whether `new` can be computed before `old`: then it can stand for it."""
+        return new == old or self.order.put_before(new, old, self.table.args, self.find, self.cut)
+
+    def _forget(self, size: int) -> None:
+        """Take back the nodes that were made last."""
+        for k in range(size, len(self.table.op)):
+            self.order.label.pop(k, None)
+        self.table.forget(size)
+        del self.uses[size:]
+
     def _try(self, roots: list[int], terms: list[Polynomial], constants_first: bool, atoms: bool) -> float:
         """What the roots, whose arguments are cut, would cost if they were built so."""
         size, start = len(self.table.op), len(self.journal)
         built = self._build(terms, constants_first, atoms)
         cost = self._sum_of_costs(self._link(roots, built))
         self._undo(start)
-        self.table.forget(size)
-        del self.uses[size:]
+        self._forget(size)
         return cost
 
     def _variants(self, terms: list[Polynomial]) -> list[list[Polynomial]]:
@@ -239,7 +257,7 @@ class Rewrite:
                 i, j = table.args[k]
                 total += _FUSED if self._fuses(find(i)) or self._fuses(find(j)) else 1.0
             else:
-                total += _COSTS.get(kind, 1.0)
+                total += COST[kind]
         return total
 
     def _fuses(self, k: int) -> bool:
@@ -252,8 +270,8 @@ class Rewrite:
         table = self.table
         op, args, value = table.op, [tuple(map(self.find, row)) for row in table.args], table.value
         outputs = [[self.find(k) for k in row] for row in self.outputs]
-        order = _ordered(args, [k for row in outputs for k in row], self.size)
-        final = Table()
+        order = in_order(args, [k for row in outputs for k in row], self.size)
+        final = GraphBuilder()
         number: dict[int, int] = {}
         for k in order:
             number[k] = folded(final, op[k], tuple(number[j] for j in args[k]), value[k])
@@ -278,38 +296,7 @@ def _repeats(terms: Polynomial) -> bool:
     return len(set(sizes)) < len(sizes)
 
 
-def _ordered(args: Sequence[tuple[int, ...]], roots: Sequence[int], old: int) -> list[int]:
-    """The nodes that the roots need, each after its arguments, otherwise the first `old` in the order of their numbers."""
-    needed: set[int] = set()
-    stack = list(roots)
-    while stack:
-        k = stack.pop()
-        if k not in needed:
-            needed.add(k)
-            stack += args[k]
-    users: dict[int, list[int]] = {}
-    waiting: dict[int, int] = {}
-    for k in needed:
-        waiting[k] = len(args[k])
-        for j in args[k]:
-            users.setdefault(j, []).append(k)
-    # A new node has a high number but belongs where its last argument is.
-    place: dict[int, int] = {}
-    ready = [(k, k) for k in needed if not args[k]]
-    heapq.heapify(ready)
-    order: list[int] = []
-    while ready:
-        at, k = heapq.heappop(ready)
-        place[k] = at
-        order.append(k)
-        for user in users.get(k, ()):
-            waiting[user] -= 1
-            if not waiting[user]:
-                heapq.heappush(ready, (user if user < old else max(place[j] for j in args[user]), user))
-    return order
-
-
-def _reread(graph: Graph) -> tuple[Table, list[int]]:
+def _reread(graph: Graph) -> tuple[GraphBuilder, list[int]]:
     """The nodes of the graph folded into a new table, and the number of each there.
 
     Divisions by constants, and by what more than one is divided by, become multiplications by the reciprocal.
@@ -318,14 +305,14 @@ def _reread(graph: Graph) -> tuple[Table, list[int]]:
     for op, args in zip(graph.op, graph.args, strict=True):
         if op == "div":
             divisors[args[1]] = divisors.get(args[1], 0) + 1
-    table = Table()
+    table = GraphBuilder()
     number: list[int] = []
     for op, args, value in zip(graph.op, graph.args, graph.value, strict=True):
         new = tuple([number[j] for j in args])
         if op == "div":
-            divisor = expr(table, new[1])
-            if not isinstance(divisor, Expr):
-                if divisor and math.isfinite(1.0 / divisor):
+            if table.op[new[1]] == "const":
+                divisor = table.value[new[1]]
+                if ordinary(divisor):
                     op, new = "mul", (new[0], table.const(1.0 / divisor))
             elif divisors[args[1]] > 1:
                 op, new = "mul", (new[0], table.div(table.const(1.0), new[1]))
@@ -335,23 +322,13 @@ def _reread(graph: Graph) -> tuple[Table, list[int]]:
     return table, number
 
 
-def _one_constant(table: Table, i: int, j: int) -> tuple[int, int]:
+def _one_constant(table: GraphBuilder, i: int, j: int) -> tuple[int, int]:
     """The factors c₁ and c₂·x as c₁·c₂ and x."""
     if table.op[j] == "const":
         i, j = j, i
     if table.op[i] == "const" and table.op[j] == "mul":
         a, b = table.args[j]
         for c, x in ((a, b), (b, a)):
-            if table.op[c] == "const":
+            if table.op[c] == "const" and ordinary(table.value[i]) and ordinary(table.value[c]):
                 return table.const(table.value[i] * table.value[c]), x
     return i, j
-
-
-def folded(table: Table, op: str, args: tuple[int, ...], value: Any) -> int:
-    """The node op(args), folded as in a trace."""
-    if op == "const":
-        return table.const(value)
-    if op in functions.OPERATIONS:
-        result = functions.OPERATIONS[op](*[expr(table, k) for k in args])
-        return result.index if isinstance(result, Expr) else table.const(float(result))
-    return table.node(op, args, value)

@@ -8,7 +8,9 @@ computed once; and a symmetric block turned about an axis costs four multiplicat
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from ..graph import Graph
 from .common_sums import shared_sums
@@ -28,10 +30,10 @@ def simplify(graph: Graph) -> Graph:
     expand_sums(work)
     refactor_sums(work)
     for old, new in shared_sums(work.table, work.roots(), work.uses, work.find).items():
-        if work.find(new) != old:
-            work.same[old] = new
+        work.replace(old, new)
     result = work.graph()
-    return arranged(result) if cost(result) < cost(graph) else graph
+    best = next((g for g in (arranged(result), result) if cost(g) < cost(graph)), graph)
+    return best if best is graph else replace(best, traced=graph.traced or graph)
 
 
 def expand_sums(work: Rewrite) -> None:
@@ -40,7 +42,7 @@ def expand_sums(work: Rewrite) -> None:
     by_angle: dict[int, list[list[int]]] = {}
     alone: list[list[int]] = []
     for group, angle in zip(groups, angles, strict=True):
-        if angle >= 0:
+        if angle is not None:
             by_angle.setdefault(angle, []).append(group)
         else:
             alone.append(group)
@@ -68,17 +70,17 @@ def _expand(work: Rewrite, group: list[int], users: dict[int, list[int]]) -> boo
     return work.rebuild(roots, expanded)
 
 
-def _groups(work: Rewrite) -> tuple[list[list[int]], dict[int, list[int]], list[int]]:
-    """Sums that meet in others when multiplied out, in groups; the sums that use each; the angle that turns each group, or -1."""
+def _groups(work: Rewrite) -> tuple[list[list[int]], dict[int, list[int]], list[int | None]]:
+    """Sums that meet in others when multiplied out, in groups; the sums that use each; the angle that turns each group, if one does."""
     roots = work.roots()
     is_root = set(roots)
     terms = {k: work.polynomial(k) for k in roots}
     users: dict[int, list[int]] = {}
     for k, poly in terms.items():
         for monomial in poly:
-            for factor in monomial:
-                if factor in is_root:
-                    users.setdefault(factor, []).append(k)
+            for atom in monomial:
+                if atom in is_root:
+                    users.setdefault(atom, []).append(k)
     candidates = {k for k, at in users.items() if len(at) <= _OCCURRENCES and 2 <= len(terms[k]) <= _TERMS}
     trigonometric = {s: work.cosines[x] for x, s in work.sines.items() if x in work.cosines}
     leader: dict[int, int] = {}
@@ -92,14 +94,11 @@ def _groups(work: Rewrite) -> tuple[list[list[int]], dict[int, list[int]], list[
     met: set[int] = set()
     turned: dict[int, int] = {}
     for poly in terms.values():
-        first: dict[tuple[int, ...], int] = {}
+        first: dict[tuple[Any, ...], int | None] = {}
         for monomial in poly:
-            factor = max((f for f in monomial if f in candidates), default=-1)  # the last made, if there are several
-            if factor < 0:
-                key = _even(monomial, trigonometric)
-                if key in first and first[key] >= 0:
-                    met.add(first[key])
-                first.setdefault(key, -1)
+            factor = max((f for f in monomial if f in candidates), default=None)  # the last made, if there are several
+            if factor is None:
+                met.update(k for k in (first.setdefault(_even(monomial, trigonometric), None),) if k is not None)
                 continue
             place = monomial.index(factor)
             rest = monomial[:place] + monomial[place + 1 :]
@@ -107,23 +106,23 @@ def _groups(work: Rewrite) -> tuple[list[list[int]], dict[int, list[int]], list[
                 turned[factor] = work.angle[rest[0]]
             for inner in terms[factor]:
                 product = tuple(sorted(rest + inner))
-                keys = [_even(product, trigonometric)]
+                keys: list[tuple[Any, ...]] = [_even(product, trigonometric)]
                 for x, y in pairwise(product):
                     if x == y and x in work.angle:
-                        keys.append((-1 - work.angle[x],))  # squares of sine and cosine meet whatever they multiply
+                        keys.append(("square", work.angle[x]))  # squares of sine and cosine meet whatever they multiply
                 for key in keys:
                     other = first.setdefault(key, factor)
                     if other == factor:
                         continue
                     met.add(factor)
-                    if other >= 0:
+                    if other is not None:
                         met.add(other)
                         a, b = lead(factor), lead(other)
                         leader[max(a, b)] = min(a, b)
     groups: dict[int, list[int]] = {}
     for k in sorted(met):
         groups.setdefault(lead(k), []).append(k)
-    return list(groups.values()), users, [max(turned.get(k, -1) for k in group) for group in groups.values()]
+    return list(groups.values()), users, [max((turned[k] for k in group if k in turned), default=None) for group in groups.values()]
 
 
 def refactor_sums(work: Rewrite) -> None:

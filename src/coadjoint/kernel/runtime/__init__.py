@@ -1,1 +1,6 @@
-"""Machine code at run time: made, cached, loaded, called, shared among threads."""
+"""Machine code in use: loading it, keeping it on disk, calling it, sharing its work among threads."""
+
+import time as _time
+
+STARTED = _time.time()
+"""When this library was imported: files of it that changed later are not what runs here."""

@@ -32,6 +32,7 @@ FIELDS = (
     "one",  # the one object that is a small 1
     "tuple_items",  # where in a tuple its first item stands
     "most",  # the largest batch that is not shared out to threads
+    "longest",  # the largest batch that runs without a look at whether it was interrupted
 )
 
 

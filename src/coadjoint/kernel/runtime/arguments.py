@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, broadcast_batch
+from ...arrays import Array, broadcast_batch, refuse_lazy
 from ...errors import CoadjointError, ShapeError
 
 Shape = tuple[int, ...]
@@ -28,14 +29,17 @@ def check_inputs(names: Sequence[str], core_shapes: Sequence[Shape], arrays: Seq
 
 
 def real_array(name: str, x: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """x as an array of the kernel's type; CoadjointError where it has no real numbers."""
+    """x as an array of the kernel's type, nan where it is masked; CoadjointError where it has no real numbers."""
+    refuse_lazy(x, name)
     try:
-        array = np.asarray(x)
+        array = np.asanyarray(x)
     except ValueError as error:  # lists of uneven length
         raise ShapeError(f"{name} is not an array of numbers: {error}") from None
     if array.dtype.kind not in "fiub":
         raise CoadjointError(f"{name} has dtype {array.dtype}; expected real numbers.")
-    return array.astype(dtype, copy=False)
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(dtype), np.nan)
+    return np.asarray(array, dtype)
 
 
 def as_rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int] | None:
@@ -78,8 +82,36 @@ def rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int]:
     return found
 
 
-def check_out(name: str, out: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    """`out`, if results can be written there."""
+def check_threads(threads: Any) -> int | None:
+    """How many threads are asked for, or None for as many as the work is worth."""
+    if threads is None:
+        return None
+    try:
+        number = operator.index(threads)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise CoadjointError(f"threads is {threads!r}; expected a whole number, 1 or more.")
+    return number
+
+
+def check_outs(function: str, out: Any, shapes: Sequence[Shape], dtype: Any) -> list[np.ndarray]:
+    """The arrays of `out`, one for each result; errors for those that results of these shapes cannot be written to."""
+    if len(shapes) == 1:
+        outs, names = [out], ["out"]
+    else:
+        if not isinstance(out, tuple | list) or len(out) != len(shapes):
+            raise CoadjointError(f"out must be a tuple of {len(shapes)} arrays: {function} has as many results.")
+        outs, names = list(out), [f"out[{k}]" for k in range(len(shapes))]
+    for k, (x, shape) in enumerate(zip(outs, shapes, strict=True)):
+        _check_out(names[k], x, shape, dtype)
+        for other in range(k):
+            if _overlap(outs[other], x):
+                raise CoadjointError(f"{names[other]} and {names[k]} share memory; results would overwrite each other.")
+    return outs
+
+
+def _check_out(name: str, out: Any, shape: Shape, dtype: Any) -> None:
     if not isinstance(out, np.ndarray):
         raise CoadjointError(f"{name} is a {type(out).__name__}; expected a NumPy array to write to.")
     if out.shape != shape:
@@ -88,4 +120,12 @@ def check_out(name: str, out: Any, shape: Shape, dtype: np.dtype[Any]) -> np.nda
         raise CoadjointError(f"{name} has dtype {out.dtype}; the result has dtype {dtype}.")
     if not out.flags.writeable:
         raise CoadjointError(f"{name} is read-only.")
-    return out
+    if any(n > 1 and stride == 0 for n, stride in zip(out.shape, out.strides, strict=True)):
+        raise CoadjointError(f"{name} has the same memory for several entries; results would overwrite each other.")
+
+
+def _overlap(x: np.ndarray, y: np.ndarray) -> bool:
+    try:
+        return np.shares_memory(x, y, max_work=10_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True

@@ -16,7 +16,7 @@ NEW_ARRAY = 93
 """Place of PyArray_New in NumPy's table of C functions."""
 
 
-def fill_context(address: int, dtype: str, most: int) -> list[Any]:
+def fill_context(address: int, dtype: str, most: int, longest: int) -> list[Any]:
     """Write the table of addresses into loaded code; what must stay alive with it."""
     table = (ctypes.c_int64 * len(FIELDS)).from_address(address)
     out, threads, one = sys.intern("out"), sys.intern("threads"), 1
@@ -36,6 +36,7 @@ def fill_context(address: int, dtype: str, most: int) -> list[Any]:
             "one": id(one),
             "tuple_items": _tuple_items(),
             "most": most,
+            "longest": longest,
         }
     for place, field in enumerate(FIELDS):
         table[place] = numbers[field]
@@ -64,14 +65,18 @@ class _MethodDef(ctypes.Structure):
     ]
 
 
-def builtin(address: int, owner: Any, name: str, doc: str) -> tuple[Any, Any]:
-    """(a built-in function at this address whose `self` is owner, what owner must keep alive for it)."""
+_definitions: dict[tuple[int, str, str], _MethodDef] = {}
+"""They stay for ever. Python reads a function's definition once more after all that the function refers to is gone."""
+
+
+def builtin(address: int, owner: Any, name: str, doc: str) -> Any:
+    """A built-in function at this address whose `self` is owner, which keeps the code alive."""
     fastcall_keywords = 0x0080 | 0x0002
-    definition = _MethodDef(name.encode(), address, fastcall_keywords, doc.encode())
+    definition = _definitions.setdefault((address, name, doc), _MethodDef(name.encode(), address, fastcall_keywords, doc.encode()))
     make = ctypes.pythonapi.PyCFunction_NewEx
     prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     function = prototype(ctypes.cast(make, ctypes.c_void_p).value or 0)
-    return function(ctypes.addressof(definition), owner, None), definition
+    return function(ctypes.addressof(definition), owner, None)
 
 
 @functools.cache

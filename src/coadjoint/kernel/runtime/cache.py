@@ -1,31 +1,40 @@
 """Compiled kernels on disk.
 
-A file's name is its key; its content begins with a digest, keyed by the name, over all that follows. A damaged, truncated
-or foreign file fails it and is built anew, never run. The directory must be the user's own and closed to writing by
-others. Files appear whole or not at all (a temporary file, renamed), so any number of processes may share the directory;
-two that build the same kernel write the same file twice. Whatever goes wrong here only costs the caching.
+A file's name is its key; its content begins with a digest over the name and all that follows, keyed by a secret of this user that is
+kept elsewhere. A damaged, truncated or foreign file, or one that somebody else put there, fails it and is built anew, never run. Files
+appear whole or not at all (a temporary file, renamed), so any number of processes may share the directory; two that build the same
+kernel write the same file twice. Whatever goes wrong here only costs the caching.
 
-The environment variable COADJOINT_CACHE is the directory, or `off`.
+The environment variable COADJOINT_CACHE is the directory, an absolute path, or `off`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import hmac
 import json
 import os
-import stat
+import re
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from .folder import Folder, Refused, open_folder
+
 LIMIT = 512 * 2**20
 """Bytes; beyond them the kernels that were not used for longest go."""
-HEAD = b"coadjoint kernel 1\n"
+LARGEST = 128 * 2**20
+"""Bytes of one kernel's file."""
+HEAD = b"coadjoint kernel 2\n"
 SUFFIX = ".kernel"
 STALE = 3600.0
 """Seconds after which a temporary file belongs to nobody."""
+SECRET = "cache-secret"
+SECRET_BYTES = 32
+
+_KERNEL, _TEMPORARY = re.compile(r"[0-9a-f]{64}\.kernel"), re.compile(r"\.[0-9a-f]{24}\.tmp")
+"""Names that are ours; nothing else in the directory is touched."""
 
 
 def place() -> tuple[Path | None, str]:
@@ -33,126 +42,147 @@ def place() -> tuple[Path | None, str]:
     chosen = os.environ.get("COADJOINT_CACHE", "").strip()
     if chosen.lower() in ("off", "0", "no", "none", "false"):
         return None, "switched off by the environment variable COADJOINT_CACHE"
-    if chosen:
-        return Path(chosen).expanduser(), ""
     try:
-        home = Path.home()
+        if chosen:
+            path = _home() / chosen[2:] if chosen[:2] in ("~", "~/", "~\\") else Path(chosen).expanduser()
+            if not path.is_absolute():
+                return None, f"the environment variable COADJOINT_CACHE is {chosen!r}; expected an absolute path, or off"
+            return path, ""
+        return _standard("XDG_CACHE_HOME", ".cache", "Library/Caches", "LOCALAPPDATA", "AppData/Local", "Cache"), ""
     except RuntimeError:
-        return None, "there is no home directory; the environment variable COADJOINT_CACHE can name another"
+        return None, f"there is no home directory{f' for {chosen!r}' if chosen else ''}; COADJOINT_CACHE can name another place"
+
+
+def _home() -> Path:
+    """The user's home, without links: where it is was not decided by whoever put files there."""
+    return Path(os.path.realpath(Path.home()))
+
+
+def _standard(variable: str, linux: str, macos: str, windows_variable: str, windows: str, windows_end: str) -> Path:
+    """The platform's standard folder of a kind, and ours in it."""
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "coadjoint"
-        return base / "Cache", ""
+        return Path(os.environ.get(windows_variable) or _home() / windows) / "coadjoint" / windows_end
     if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "coadjoint", ""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return base / "coadjoint", ""
+        return _home() / macos / "coadjoint"
+    named = Path(os.environ.get(variable, ""))
+    return (named if named.is_absolute() else _home() / linux) / "coadjoint"  # relative ones are invalid: XDG's own rule
 
 
-def _ready(make: bool = False) -> tuple[Path | None, str]:
+def _secret(make: bool) -> bytes:
+    """The secret of this user, made once; Refused if there is none."""
+    try:
+        where = _standard("XDG_STATE_HOME", ".local/state", "Library/Application Support", "APPDATA", "AppData/Roaming", "State")
+    except RuntimeError:
+        raise Refused(
+            "there is no home directory for the secret that protects the cache; XDG_STATE_HOME can name a place"
+        ) from None
+    with open_folder(where, make) as folder:
+        with contextlib.suppress(FileNotFoundError):
+            return _read_secret(folder)
+        if not make:
+            raise Refused(f"{where} holds no secret yet")
+        temporary = _temporary_name()
+        folder.write_new(temporary, os.urandom(SECRET_BYTES))
+        try:
+            with contextlib.suppress(FileExistsError):  # another process was first
+                folder.link(temporary, SECRET)
+        finally:
+            folder.remove(temporary)
+        return _read_secret(folder)
+
+
+def _read_secret(folder: Folder) -> bytes:
+    secret, _ = folder.read(SECRET, SECRET_BYTES, private=0o077)
+    if len(secret) != SECRET_BYTES:
+        raise Refused(f"{folder.path}/{SECRET} is damaged: remove it")
+    return secret
+
+
+def _open(make: bool = False) -> Folder:
     """The directory if it may be trusted; made if asked for."""
     path, reason = place()
     if path is None:
-        return None, reason
-    try:
-        if make:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.stat()
-    except OSError as error:
-        return None, f"{path}: {error.strerror or error}"
-    if not stat.S_ISDIR(found.st_mode):
-        return None, f"{path} is not a directory"
-    if os.name == "posix":
-        if found.st_uid != os.geteuid():
-            return None, f"{path} belongs to another user"
-        if found.st_mode & 0o022:
-            return None, f"{path} can be written by others: `chmod 700 {path}`"
-    return path, ""
+        raise Refused(reason)
+    return open_folder(path, make)
 
 
-def _digest(key: str, body: bytes) -> bytes:
-    return hashlib.blake2b(body, key=key.encode()[:64], digest_size=32).digest()
+def _digest(secret: bytes, key: str, body: bytes) -> bytes:
+    return hmac.digest(secret, f"{key}\0".encode() + body, "sha256")
+
+
+def _temporary_name() -> str:
+    return f".{os.urandom(12).hex()}.tmp"
 
 
 def load(key: str) -> tuple[dict[str, Any], bytes] | None:
     """(description, code) of a kernel, or None."""
-    directory, _ = _ready()
-    if directory is None:
-        return None
-    path = directory / (key + SUFFIX)
     try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
-            found = os.fstat(file.fileno())
-            if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & 0o022):
-                return None
-            content = file.read()
-    except OSError:
+        with _open() as folder:
+            content, _ = folder.read(key + SUFFIX, LARGEST)
+        secret = _secret(make=False)
+    except (OSError, Refused):
         return None
     start = len(HEAD) + 32
     body = content[start:]
-    if content[: len(HEAD)] != HEAD or content[len(HEAD) : start] != _digest(key, body):
+    if content[: len(HEAD)] != HEAD or not hmac.compare_digest(content[len(HEAD) : start], _digest(secret, key, body)):
         return None
     length = int.from_bytes(body[:8], "little")
-    with contextlib.suppress(OSError):
-        os.utime(path)  # used now
     return json.loads(body[8 : 8 + length]), body[8 + length :]
 
 
 def store(key: str, description: dict[str, Any], code: bytes) -> bool:
     """Keep a kernel; whether that was possible."""
-    directory, _ = _ready(make=True)
-    if directory is None:
-        return False
     text = json.dumps(description).encode()
     body = len(text).to_bytes(8, "little") + text + code
-    temporary = directory / f".{os.urandom(12).hex()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    try:
-        with open(os.open(temporary, flags, 0o600), "wb") as file:
-            file.write(HEAD + _digest(key, body) + body)
-        os.replace(temporary, directory / (key + SUFFIX))
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+    if len(body) > LARGEST // 2:
         return False
-    _prune(directory)
+    temporary = _temporary_name()
+    try:
+        with _open(make=True) as folder:
+            content = HEAD + _digest(_secret(make=True), key, body) + body
+            folder.write_new(temporary, content)
+            try:
+                folder.rename(temporary, key + SUFFIX)
+            except BaseException:
+                folder.remove(temporary)
+                raise
+            _prune(folder)
+    except (OSError, Refused):
+        return False
     return True
 
 
-def _files(directory: Path, suffix: str) -> list[tuple[float, int, str]]:
-    """(last use, bytes, path) of each file."""
-    result = []
-    with contextlib.suppress(OSError), os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.name.endswith(suffix):
-                with contextlib.suppress(OSError):
-                    found = entry.stat(follow_symlinks=False)
-                    result.append((found.st_mtime, found.st_size, entry.path))
-    return result
+def _files(folder: Folder, name: re.Pattern[str]) -> list[tuple[float, int, str]]:
+    """(last use, bytes, name) of each of our files of a kind."""
+    return [(found.st_mtime, found.st_size, file) for file, found in folder.files() if name.fullmatch(file)]
 
 
-def _prune(directory: Path) -> None:
+def _prune(folder: Folder) -> None:
     """Remove what was not used for longest until the limit is kept, and what killed processes left."""
-    files = sorted(_files(directory, SUFFIX))
+    files = sorted(_files(folder, _KERNEL))
     total = sum(size for _, size, _ in files)
-    for _, size, path in files[:-1]:
+    for _, size, name in files[:-1]:
         if total <= LIMIT:
             break
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+        folder.remove(name)
         total -= size
     now = time.time()
-    for used, _, path in _files(directory, ".tmp"):
+    for used, _, name in _files(folder, _TEMPORARY):
         if now - used > STALE:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+            folder.remove(name)
 
 
 def info() -> dict[str, Any]:
     """Where the cache is, how many kernels and bytes it holds, its limit, and why it is not in use, if so."""
     path, reason = place()
+    files: list[tuple[float, int, str]] = []
     if path is not None and path.exists():
-        _, reason = _ready()
-    files = [] if path is None else _files(path, SUFFIX)
+        try:
+            with _open() as folder:
+                files = _files(folder, _KERNEL)
+            _secret(make=True)
+        except (OSError, Refused) as error:
+            reason = str(error)
     return {
         "path": None if path is None else str(path),
         "kernels": len(files),
@@ -164,13 +194,10 @@ def info() -> dict[str, Any]:
 
 def clear() -> int:
     """Remove all kernels; how many there were."""
-    directory, _ = _ready()
-    if directory is None:
+    try:
+        with _open() as folder:
+            for _, _, name in _files(folder, _TEMPORARY):
+                folder.remove(name)
+            return sum(folder.remove(name) for _, _, name in _files(folder, _KERNEL))
+    except (OSError, Refused):
         return 0
-    removed = 0
-    for suffix in (SUFFIX, ".tmp"):
-        for _, _, path in _files(directory, suffix):
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-                removed += suffix == SUFFIX
-    return removed

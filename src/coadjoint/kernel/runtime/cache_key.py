@@ -1,16 +1,19 @@
-"""What a cached kernel depends on besides its graph: this library's code generator, LLVM, and the processor."""
+"""What a cached kernel depends on besides its graph: the content of this library's code, LLVM, and the processor."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import platform
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..graph import Graph
+from . import STARTED
 
 
 @functools.cache
@@ -18,20 +21,48 @@ def surroundings() -> str:
     """A digest of all that decides which code a graph becomes here."""
     import llvmlite
 
-    import coadjoint
-
-    digest = hashlib.blake2b(digest_size=16)
-    parts = [coadjoint.__version__, llvmlite.__version__, np.__version__, platform.python_version(), *_processor()]
+    digest = hashlib.sha256()  # which processors compute themselves
+    parts = [llvmlite.__version__, np.__version__, platform.python_version(), *_processor()]
     for part in parts:
         digest.update(part.encode() + b"\0")
-    for path in _sources():
-        digest.update(path.read_bytes() + b"\0")
+    for name, content in _sources():
+        digest.update(f"{name} {len(content)}\0".encode())
+        digest.update(content)
     return digest.hexdigest()
 
 
-def _sources() -> list[Path]:
-    """All of this package: what a graph becomes is decided in most of its files."""
-    return sorted(Path(__file__).parents[1].rglob("*.py"))
+def _sources() -> Iterator[tuple[str, bytes]]:
+    """(name, content) of every file of this library that holds code: which function a name stands for is decided in all of them."""
+    root = str(Path(__file__).parents[2])
+    try:
+        yield from _files(root) if os.path.isdir(root) else _modules([root], __name__.partition(".")[0])
+    except (ImportError, OSError, AttributeError):  # nothing that can be read: kernels of this process are its own
+        yield "unknown", os.urandom(16)
+
+
+def _files(folder: str) -> Iterator[tuple[str, bytes]]:
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name.endswith((".py", ".pyc")):
+            with open(entry.path, "rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_ctime > STARTED:  # not what was imported: this process keeps to itself
+                    yield "changed", os.urandom(16)
+                yield entry.name, file.read()
+        elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+            yield entry.name, b""
+            yield from _files(entry.path)
+
+
+def _modules(paths: list[str], package: str) -> Iterator[tuple[str, bytes]]:
+    """The same for a library in an archive."""
+    import pkgutil
+
+    for found in sorted(pkgutil.iter_modules(paths, package + "."), key=lambda x: x.name):
+        loader: Any = found.module_finder.find_spec(found.name, None).loader  # type: ignore[union-attr]
+        yield found.name, loader.get_data(loader.get_filename(found.name))
+        if found.ispkg:
+            yield from _modules([os.path.join(path, found.name.rpartition(".")[2]) for path in paths], found.name)
 
 
 def _processor() -> list[str]:

@@ -91,13 +91,25 @@ class Loaded:
     """An image in memory, unmapped with this object."""
 
     def __init__(self, image: Image) -> None:
-        self._memory = mmap.mmap(-1, len(image.memory), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._memory[:] = image.memory
-        self._view = ctypes.c_char.from_buffer(self._memory)
-        base = ctypes.addressof(self._view)
-        protect = ctypes.CDLL(None, use_errno=True).mprotect
-        protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-        if protect(base, image.writable, mmap.PROT_READ | mmap.PROT_EXEC):
-            number = ctypes.get_errno()
-            raise OSError(number, "memory cannot be made executable")
-        self.addresses = {name: base + place for name, place in image.symbols.items()}
+        # Functions of libc that keep Python's lock. An `mmap` object gives it away when it is freed: a sub-interpreter that is
+        # torn down at exit never gets it back, and the process hangs.
+        libc = ctypes.PyDLL(None, use_errno=True)
+        libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t)
+        libc.mmap.restype = ctypes.c_void_p
+        self._unmap = libc.munmap
+        self._unmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+        libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        self._size = len(image.memory)
+        readable, private = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._base = libc.mmap(None, self._size, readable, private, -1, 0)
+        if self._base == ctypes.c_void_p(-1).value:
+            self._base = None
+            raise MemoryError("no memory for machine code")
+        ctypes.memmove(self._base, image.memory, self._size)
+        if libc.mprotect(self._base, image.writable, mmap.PROT_READ | mmap.PROT_EXEC):
+            raise OSError(ctypes.get_errno(), "memory cannot be made executable")
+        self.addresses = {name: self._base + place for name, place in image.symbols.items()}
+
+    def __del__(self) -> None:
+        if getattr(self, "_base", None) is not None:
+            self._unmap(self._base, self._size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,12 @@ def compile_ir(text: str, target: Target) -> bytes:
     """Object code of a module. LLVM's passes over the IR are left out: they gain nothing on such code."""
     with LLVM_LOCK:
         return _emit(text, target)
+
+
+@atexit.register
+def _at_exit() -> None:
+    # LLVM destroys its globals when the process ends: no other thread may be inside it by then, nor enter it.
+    LLVM_LOCK.acquire()
 
 
 def _emit(text: str, target: Target) -> bytes:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..emit.sparse_solve import Sparse
 from ..graph import Graph
+from ..ops import COST
 from .dense_layout import Full, layout
 from .list_schedule import sequence
 
@@ -29,7 +30,6 @@ ANGLE = 4
 """How many operations may be brought forward to have an angle earlier, such as the sum of a coordinate and an offset."""
 WIDE = 64
 """Columns from which on an output is written by a loop, block after block of lanes, so that memory sees even streams."""
-WEIGHT = {"trig": 30, "exp": 40, "log": 40, "atan2": 60, "div": 4, "sqrt": 4}
 
 
 @dataclass
@@ -104,26 +104,17 @@ def _live(graph: Graph) -> list[bool]:
 def _fuse(graph: Graph, live: Sequence[bool]) -> dict[int, int]:
     """Which sum absorbs which product. A product goes where all its uses can absorb it; a sum absorbs one product."""
     op, args = graph.op, graph.args
-    users: dict[int, list[int]] = {k: [] for k in range(len(graph)) if live[k] and op[k] == "mul"}
+    returned = {k for output in graph.outputs for k in output}
+    users: dict[int, list[int]] = {k: [] for k in range(len(graph)) if live[k] and op[k] == "mul" and k not in returned}
     for k in range(len(graph)):
         if live[k]:
             for a in args[k]:
                 if a in users:
                     users[a].append(k)
-    for output in graph.outputs:
-        for k in output:
-            if k in users:
-                users[k].append(-1)
     fused: dict[int, int] = {}
 
     def can(sum_: int, product: int) -> bool:
-        return (
-            sum_ >= 0
-            and op[sum_] in ("add", "sub")
-            and sum_ not in fused
-            and args[sum_][0] != args[sum_][1]
-            and product in args[sum_]
-        )
+        return op[sum_] in ("add", "sub") and sum_ not in fused and args[sum_][0] != args[sum_][1] and product in args[sum_]
 
     # Products with few choices first: those with several uses, where the other operand does not want the same sum.
     for product, uses in users.items():
@@ -170,7 +161,7 @@ def _steps(graph: Graph, live: Sequence[bool], fused: dict[int, int]) -> list[St
     def emit(k: int) -> None:
         made = tuple(parts.get(k, ())) if op[k] == "block" else (k,)
         uses = tuple(dict.fromkeys(a for a in operands(graph, fused, k) if op[a] != "const"))
-        steps.append(Step("block" if op[k] == "block" else "node", k, made, uses, WEIGHT.get(op[k], 1)))
+        steps.append(Step("block" if op[k] == "block" else "node", k, made, uses, COST[op[k]]))
         for n in (k, *made):
             ready[n] = True
 
@@ -207,7 +198,9 @@ def _steps(graph: Graph, live: Sequence[bool], fused: dict[int, int]) -> list[St
                             emit(n)
                         group.append(angle)
             made = tuple(n for angle in group for n in trig[angle])
-            steps.append(Step("trig", group, made, tuple(a for a in group if op[a] != "const"), WEIGHT["trig"] * len(group)))
+            steps.append(
+                Step("trig", group, made, tuple(a for a in group if op[a] != "const"), (COST["sin"] + COST["cos"]) * len(group))
+            )
             for n in made:
                 ready[n] = True
         else:
@@ -262,6 +255,7 @@ def _load_steps(graph: Graph, steps: list[Step], widths: Sequence[int]) -> list[
 def _store_steps(graph: Graph, steps: list[Step], widths: Sequence[int], wide: int | None = WIDE) -> list[Step]:
     """Stores of output columns, each as soon as all its values are there; wide outputs whole, at the end."""
     made_at = {k: place for place, step in enumerate(steps) for k in step.defs}
+    first_of_all: list[Step] = []
     at: dict[int, list[Step]] = {}
     last: list[Step] = []
     for array, output in enumerate(graph.outputs):
@@ -271,9 +265,10 @@ def _store_steps(graph: Graph, steps: list[Step], widths: Sequence[int], wide: i
             continue
         for first, width in columns(len(output), widths):
             uses = tuple(dict.fromkeys(k for k in output[first : first + width] if graph.op[k] != "const"))
-            place = max((made_at[k] for k in uses), default=-1)
-            at.setdefault(place, []).append(Step("store", (array, first, width), (), uses, 4 * width))
-    result = list(at.get(-1, ()))
+            place = max((made_at[k] for k in uses), default=None)
+            stores = first_of_all if place is None else at.setdefault(place, [])
+            stores.append(Step("store", (array, first, width), (), uses, 4 * width))
+    result = first_of_all
     for place, step in enumerate(steps):
         result.append(step)
         result.extend(at.get(place, ()))
@@ -322,13 +317,14 @@ def _cut_run(steps: list[Step]) -> list[list[Step]]:
     chunks: list[list[Step]] = []
     first = 0
     while first < len(steps):
-        weight, best, place = 0, -1, first
+        best: int | None = None
+        weight, place = 0, first
         while place < len(steps) and weight + steps[place].weight <= CHUNK[1]:
             weight += steps[place].weight
-            if weight >= CHUNK[0] and (best < 0 or crossing[place] <= crossing[best]):
+            if weight >= CHUNK[0] and (best is None or crossing[place] <= crossing[best]):
                 best = place
             place += 1
-        if place == len(steps) or best < 0:
+        if place == len(steps) or best is None:
             best = max(place - 1, first)
         chunks.append(steps[first : best + 1])
         first = best + 1

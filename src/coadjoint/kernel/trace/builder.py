@@ -1,21 +1,23 @@
-"""The nodes of one trace, each made once.
+"""The nodes of one trace, each made once (hash-consing), constants folded.
 
-Signs are pulled outwards, (-a)·b = -(a·b), until a sum swallows them, a + (-b) = a - b, so that what differs by a sign only is
-computed once; and b - a is -(a - b) where a - b is there.
+Every method takes any nodes and returns a node: a sum that cancels is the constant 0, a product with 0 the constant 0. As
+everywhere in computer algebra x is taken to be finite in 0·x and x - x, and not 0 in x / x. Signs are pulled outwards,
+(-a)·b = -(a·b), until a sum takes them in, a + (-b) = a - b, so that what differs by a sign only is computed once; and b - a is
+-(a - b) where a - b is there.
 """
 
 from __future__ import annotations
 
-from math import nan
+import math
 from typing import Any
 
-_COMMUTATIVE = frozenset(("add", "mul", "min", "max", "eq", "and", "or"))
+from ..ops import COMMUTATIVE, quotient
 
 
-class Table:
+class GraphBuilder:
     """The nodes of one trace in the order they were made: node k is `op[k]` on `args[k]`, as in `Graph`.
 
-    Every `Expr` knows its table, so traces in several threads do not see each other.
+    Every `Expr` knows its builder, so traces in several threads do not see each other.
     """
 
     __slots__ = ("_consts", "_differences", "_found", "_products", "_quotients", "_sums", "args", "op", "value")
@@ -42,7 +44,7 @@ class Table:
         """The node of a constant."""
         k = self._consts.get(c)
         if k is None:
-            c = nan if c != c else c or 0.0
+            c = math.nan if c != c else c or 0.0
             k = self._consts.get(c)
         if k is None:
             k = self._consts[c] = self._append("const", (), c)
@@ -50,7 +52,7 @@ class Table:
 
     def node(self, op: str, args: tuple[int, ...], value: Any = None) -> int:
         """The node op(args), found again if it is there; nothing is folded."""
-        if op in _COMMUTATIVE and args[0] > args[1]:
+        if op in COMMUTATIVE and args[0] > args[1]:
             args = (args[1], args[0])
         key = (op, args, value)
         k = self._found.get(key)
@@ -60,12 +62,37 @@ class Table:
 
     def neg(self, i: int) -> int:
         """-i"""
-        if self.op[i] == "neg":
+        op = self.op[i]
+        if op == "neg":
             return self.args[i][0]
+        if op == "const":
+            return self.const(-self.value[i])
         return self.node("neg", (i,))
 
     def mul(self, i: int, j: int) -> int:
-        """i·j, not both of them constant, neither of them 0 or ±1"""
+        """i·j"""
+        op = self.op
+        if op[i] == "const":
+            return self.scale(self.value[i], j)
+        if op[j] == "const":
+            return self.scale(self.value[j], i)
+        return self._multiply(i, j)
+
+    def scale(self, c: float, i: int) -> int:
+        """c·i"""
+        if self.op[i] == "const":
+            return self.const(c * self.value[i])
+        if c == 0.0:
+            return self.const(0.0)
+        if c == 1.0:
+            return i
+        if c == -1.0:
+            return self.neg(i)
+        if c < 0.0:
+            return self.neg(self._multiply(self.const(-c), i))
+        return self._multiply(self.const(c), i)
+
+    def _multiply(self, i: int, j: int) -> int:
         op = self.op
         negative = False
         if op[i] == "neg":
@@ -100,18 +127,27 @@ class Table:
                 del self._found[op, args, value]
 
     def add(self, i: int, j: int) -> int:
-        """i + j; -1 if that is 0, which is not a node"""
+        """i + j"""
         op = self.op
+        if op[i] == "const":
+            i, j = j, i
+        if op[j] == "const":
+            c = self.value[j]
+            if op[i] == "const":
+                return self.const(self.value[i] + c)
+            if c == 0.0:
+                return i
+            if c < 0.0:
+                return self.sub(i, self.const(-c))
         if op[i] == "neg":
             i = self.args[i][0]
             if op[j] == "neg":
                 return self.neg(self.add(i, self.args[j][0]))
-            return self._subtract(j, i) if i != j else -1
+            return self._subtract(j, i)
         if op[j] == "neg":
-            j = self.args[j][0]
-            return self._subtract(i, j) if i != j else -1
+            return self._subtract(i, self.args[j][0])
         if i == j:
-            return self.mul(self.const(2.0), i)
+            return self._multiply(self.const(2.0), i)
         key = (i, j) if i < j else (j, i)
         k = self._sums.get(key)
         if k is None:
@@ -122,14 +158,31 @@ class Table:
         return k
 
     def sub(self, i: int, j: int) -> int:
-        """i - j, i not the same as j"""
-        if self.op[j] == "neg":
+        """i - j"""
+        op = self.op
+        if op[j] == "const":
+            c = self.value[j]
+            if op[i] == "const":
+                return self.const(self.value[i] - c)
+            if c == 0.0:
+                return i
+            if c < 0.0:
+                return self.add(i, self.const(-c))
+        elif op[i] == "const":
+            c = self.value[i]
+            if c == 0.0:
+                return self.neg(j)
+            if c < 0.0:
+                return self.neg(self.add(j, self.const(-c)))
+        if op[j] == "neg":
             return self.add(i, self.args[j][0])
-        if self.op[i] == "neg":
+        if op[i] == "neg":
             return self.neg(self.add(self.args[i][0], j))
         return self._subtract(i, j)
 
     def _subtract(self, i: int, j: int) -> int:
+        if i == j:
+            return self.const(0.0)
         key = (i, j)
         k = self._differences.get(key)
         if k is None:
@@ -140,12 +193,29 @@ class Table:
         return k
 
     def div(self, i: int, j: int) -> int:
-        """i / j, not both of them constant"""
+        """i / j"""
+        op = self.op
+        if op[j] == "const":
+            c = self.value[j]
+            if op[i] == "const":
+                return self.const(quotient(self.value[i], c))
+            if abs(math.frexp(c)[0]) == 0.5 and math.isfinite(1.0 / c):  # a power of two: 1/c is exact
+                return self.scale(1.0 / c, i)
+            if c < 0.0:
+                return self.neg(self.div(i, self.const(-c)))
+        elif i == j:
+            return self.const(1.0)
+        elif op[i] == "const":
+            c = self.value[i]
+            if c == 0.0:
+                return i
+            if c < 0.0:
+                return self.neg(self.div(self.const(-c), j))
         negative = False
-        if self.op[i] == "neg":
+        if op[i] == "neg":
             i = self.args[i][0]
             negative = True
-        if self.op[j] == "neg":
+        if op[j] == "neg":
             j = self.args[j][0]
             negative = not negative
         k = self._quotients.get((i, j))

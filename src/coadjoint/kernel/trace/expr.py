@@ -6,20 +6,16 @@ Constants stay plain floats and fold as they come: a node never has only constan
 
 from __future__ import annotations
 
-import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from ...errors import TraceError
-from .builder import Table
+from ..ops import OPS, TRUTH
+from .builder import GraphBuilder
 
 Scalar = Any
 """An `Expr` or a plain number."""
-
-TRUTH = frozenset(("lt", "le", "eq", "and", "or", "not"))
-"""Operations whose result is a truth value."""
 
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
 
@@ -35,7 +31,7 @@ class Expr:
     size = 1
     dtype = np.dtype(object)
 
-    def __init__(self, table: Table, index: int) -> None:
+    def __init__(self, table: GraphBuilder, index: int) -> None:
         self.table = table
         self.index = index
 
@@ -54,13 +50,7 @@ class Expr:
                 return other if other is NotImplemented else self * other
         if other == 0.0:
             return 0.0
-        if other == 1.0:
-            return self
-        if other == -1.0:
-            return Expr(table, table.neg(self.index))
-        if other < 0.0:
-            return Expr(table, table.neg(table.mul(self.index, table.const(-other))))
-        return Expr(table, table.mul(self.index, table.const(other)))
+        return self if other == 1.0 else Expr(table, table.scale(other, self.index))
 
     __rmul__ = __mul__
 
@@ -70,16 +60,12 @@ class Expr:
             if other.table is not table:
                 raise _foreign()
             k = table.add(self.index, other.index)
-            return Expr(table, k) if k >= 0 else 0.0
+            return Expr(table, k) if table.op[k] != "const" else table.value[k]
         if type(other) is not float:
             other = operand(other)
             if type(other) is not float:
                 return other if other is NotImplemented else self + other
-        if other == 0.0:
-            return self
-        if other < 0.0:
-            return Expr(table, table.sub(self.index, table.const(-other)))
-        return Expr(table, table.add(self.index, table.const(other)))
+        return self if other == 0.0 else Expr(table, table.add(self.index, table.const(other)))
 
     __radd__ = __add__
 
@@ -101,12 +87,7 @@ class Expr:
         other = operand(other)
         if type(other) is not float:
             return other if other is NotImplemented else other - self
-        table = self.table
-        if other == 0.0:
-            return Expr(table, table.neg(self.index))
-        if other < 0.0:
-            return Expr(table, table.neg(table.add(self.index, table.const(-other))))
-        return Expr(table, table.sub(table.const(other), self.index))
+        return Expr(self.table, self.table.sub(self.table.const(other), self.index))
 
     def __truediv__(self, other: Any) -> Scalar:
         other = operand(other)
@@ -117,10 +98,6 @@ class Expr:
             return 1.0 if other.index == self.index else Expr(table, table.div(self.index, other.index))
         if type(other) is not float:
             return other
-        if abs(math.frexp(other)[0]) == 0.5 and math.isfinite(1.0 / other):  # a power of two: 1/c is exact
-            return self * (1.0 / other)
-        if other < 0.0:
-            return -(self / -other)
         return Expr(table, table.div(self.index, table.const(other)))
 
     def __rtruediv__(self, other: Any) -> Scalar:
@@ -129,8 +106,6 @@ class Expr:
             return other if other is NotImplemented else other / self
         if other == 0.0:
             return 0.0
-        if other < 0.0:
-            return -(-other / self)
         return Expr(self.table, self.table.div(self.table.const(other), self.index))
 
     def __neg__(self) -> Expr:
@@ -299,7 +274,7 @@ def scalar(x: Any) -> Scalar:
     return x
 
 
-def node_of(table: Table, x: Scalar) -> int:
+def node_of(table: GraphBuilder, x: Scalar) -> int:
     """The node of an Expr or a float."""
     if type(x) is float:
         return table.const(x)
@@ -308,7 +283,7 @@ def node_of(table: Table, x: Scalar) -> int:
     return int(x.index)
 
 
-def expr(table: Table, index: int) -> Scalar:
+def expr(table: GraphBuilder, index: int) -> Scalar:
     """Node `index` as what stands in arrays: a float if it is a constant."""
     op = table.op[index]
     if op == "const":
@@ -327,7 +302,7 @@ def _compare(op: str, x: Scalar, y: Any, swapped: bool = False) -> Any:
         x, y = y, x
     if type(x) is float:
         if type(y) is float:
-            return bool(getattr(operator, op)(x, y))
+            return bool(OPS[op].number(x, y))
         table = y.table
     else:
         table = x.table
@@ -403,4 +378,6 @@ def where(condition: Any, x: Scalar, y: Scalar) -> Scalar:
     if table.op[i] == "not":
         i, x, y = table.args[i][0], y, x
     j, k = node_of(table, x), node_of(table, y)
+    if table.op[j] == "where" and table.args[j][2] == k:  # where(c, where(d, x, y), y): one choice by both
+        return where(logical_and(Truth(table, i), Truth(table, table.args[j][0])), expr(table, table.args[j][1]), y)
     return x if j == k else Expr(table, table.node("where", (i, j, k)))

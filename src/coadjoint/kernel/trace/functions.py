@@ -12,32 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import solve_spd
 from ...errors import TraceError
-from .expr import Expr, Scalar, equal, less, less_equal, logical_and, logical_not, logical_or, node_of, scalar, where
+from ..ops import OPS, quotient
+from .builder import GraphBuilder
+from .expr import Expr, Scalar, equal, expr, less, less_equal, logical_and, logical_not, logical_or, node_of, scalar, where
 
 __all__ = ["equal", "less", "less_equal", "logical_and", "logical_not", "logical_or", "where"]
-
-
-def _number(function: Callable[[float], float], overflow: float = math.nan) -> Callable[[float], float]:
-    """The function of `math` with what NumPy gives where `math` raises."""
-
-    def safe(x: float) -> float:
-        try:
-            return function(x)
-        except ValueError:
-            return overflow if x == 0.0 else math.nan
-        except OverflowError:
-            return overflow
-
-    return safe
-
-
-_sin, _cos, _sqrt = _number(math.sin), _number(math.cos), _number(math.sqrt)
-_exp, _log = _number(math.exp, math.inf), _number(math.log, -math.inf)
-
-
-def _unary(op: str, x: Expr) -> Expr:
-    return Expr(x.table, x.table.node(op, (x.index,)))
 
 
 def _negated(x: Expr) -> Expr | None:
@@ -46,97 +27,45 @@ def _negated(x: Expr) -> Expr | None:
     return Expr(table, table.args[x.index][0]) if table.op[x.index] == "neg" else None
 
 
-def sin(x: Scalar) -> Scalar:
-    """The sine; an odd function."""
-    x = scalar(x)
-    if type(x) is float:
-        return _sin(x)
-    opposite = _negated(x)
-    return _unary("sin", x) if opposite is None else -_unary("sin", opposite)
+def _unary(name: str) -> Callable[[Scalar], Scalar]:
+    op = OPS[name]
+
+    def function(x: Scalar) -> Scalar:
+        x = scalar(x)
+        if type(x) is float:
+            return op.number(x)
+        opposite = _negated(x) if op.parity else None
+        y = x if opposite is None else opposite
+        result = Expr(y.table, y.table.node(name, (y.index,)))
+        return -result if opposite is not None and op.parity == "odd" else result
+
+    function.__doc__ = f"numpy.{op.numpy.__name__} of a number or symbol."
+    return function
 
 
-def cos(x: Scalar) -> Scalar:
-    """The cosine; an even function."""
-    x = scalar(x)
-    if type(x) is float:
-        return _cos(x)
-    opposite = _negated(x)
-    return _unary("cos", x if opposite is None else opposite)
+def _binary(name: str) -> Callable[[Scalar, Scalar], Scalar]:
+    op = OPS[name]
+
+    def function(x: Scalar, y: Scalar) -> Scalar:
+        x, y = scalar(x), scalar(y)
+        if type(x) is float and type(y) is float:
+            return op.number(x, y)
+        table = (y if type(x) is float else x).table
+        i, j = node_of(table, x), node_of(table, y)
+        return x if i == j and op.choice else Expr(table, table.node(name, (i, j)))
+
+    function.__doc__ = f"numpy.{op.numpy.__name__} of numbers and symbols."
+    return function
 
 
-def exp(x: Scalar) -> Scalar:
-    """eˣ"""
-    x = scalar(x)
-    return _exp(x) if type(x) is float else _unary("exp", x)
-
-
-def log(x: Scalar) -> Scalar:
-    """The natural logarithm."""
-    x = scalar(x)
-    return _log(x) if type(x) is float else _unary("log", x)
-
-
-def sqrt(x: Scalar) -> Scalar:
-    """The square root."""
-    x = scalar(x)
-    return _sqrt(x) if type(x) is float else _unary("sqrt", x)
-
-
-def floor(x: Scalar) -> Scalar:
-    """The largest integer ≤ x."""
-    x = scalar(x)
-    if type(x) is float:
-        return float(math.floor(x)) if math.isfinite(x) else x
-    return _unary("floor", x)
-
-
-def absolute(x: Scalar) -> Scalar:
-    """|x|"""
-    x = scalar(x)
-    if type(x) is float:
-        return abs(x)
-    opposite = _negated(x)
-    return _unary("abs", x if opposite is None else opposite)
-
-
-def atan2(y: Scalar, x: Scalar) -> Scalar:
-    """The angle of the vector (x, y)."""
-    y, x = scalar(y), scalar(x)
-    if type(x) is float and type(y) is float:
-        return math.atan2(y, x)
-    table = (y if type(x) is float else x).table
-    return Expr(table, table.node("atan2", (node_of(table, y), node_of(table, x))))
-
-
-def _extremum(op: str, x: Scalar, y: Scalar) -> Scalar:
-    x, y = scalar(x), scalar(y)
-    if type(x) is float and type(y) is float:
-        if math.isnan(x) or math.isnan(y):
-            return math.nan
-        return min(x, y) if op == "min" else max(x, y)
-    table = (y if type(x) is float else x).table
-    i, j = node_of(table, x), node_of(table, y)
-    return x if i == j else Expr(table, table.node(op, (i, j)))
-
-
-def minimum(x: Scalar, y: Scalar) -> Scalar:
-    """The lesser of the two."""
-    return _extremum("min", x, y)
-
-
-def maximum(x: Scalar, y: Scalar) -> Scalar:
-    """The greater of the two."""
-    return _extremum("max", x, y)
+sin, cos, exp, log, sqrt, floor, absolute = (_unary(name) for name in ("sin", "cos", "exp", "log", "sqrt", "floor", "abs"))
+atan2, minimum, maximum = (_binary(name) for name in ("atan2", "min", "max"))
 
 
 def divide(x: Scalar, y: Scalar) -> Scalar:
     """x / y; of numbers as NumPy has it, x / 0 = ±inf."""
     x, y = scalar(x), scalar(y)
-    if type(y) is float and y == 0.0:
-        if type(x) is float:
-            return math.copysign(math.inf, x) * math.copysign(1.0, y) if x and not math.isnan(x) else math.nan
-        return Expr(x.table, x.table.div(x.index, x.table.const(y)))
-    return x / y
+    return quotient(x, y) if type(x) is float and type(y) is float else x / y
 
 
 def _number_power(x: float, exponent: float) -> float:
@@ -220,22 +149,12 @@ def ceil(x: Scalar) -> Scalar:
     return -floor(-x)
 
 
-OPERATIONS: dict[str, Callable[..., Scalar]] = {
+_SPECIAL: dict[str, Callable[..., Scalar]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
     "div": divide,
     "neg": operator.neg,
-    "sqrt": sqrt,
-    "sin": sin,
-    "cos": cos,
-    "atan2": atan2,
-    "exp": exp,
-    "log": log,
-    "abs": absolute,
-    "floor": floor,
-    "min": minimum,
-    "max": maximum,
     "lt": less,
     "le": less_equal,
     "eq": equal,
@@ -244,16 +163,27 @@ OPERATIONS: dict[str, Callable[..., Scalar]] = {
     "not": logical_not,
     "where": where,
 }
+OPERATIONS = {name: _SPECIAL.get(name) or (_unary if op.arity == 1 else _binary)(name) for name, op in OPS.items()}
 """What each operation of a graph is on numbers and symbols."""
 
 
+def folded(table: GraphBuilder, op: str, args: tuple[int, ...], value: Any) -> int:
+    """The node op(args), folded as in a trace."""
+    if op == "const":
+        return table.const(value)
+    if op in OPERATIONS:
+        result = OPERATIONS[op](*[expr(table, k) for k in args])
+        return result.index if isinstance(result, Expr) else table.const(float(result))
+    return table.node(op, args, value)
+
+
 def spd_solve_block(A: Any, B: Any) -> list[list[Scalar]]:
-    """A⁻¹B by the block "spd_solve" of nested lists A (n, n) and B (n, m)."""
+    """A⁻¹B by the block "spd_solve" of nested lists A (n, n) and B (n, m); NaN where A is not positive definite."""
     n, m = len(B), len(B[0])
     arguments = [scalar(A[i][j]) for i in range(n) for j in range(i + 1)] + [scalar(x) for row in B for x in row]
     table = next((x.table for x in arguments if type(x) is Expr), None)
     if table is None:
-        solution = np.linalg.solve(np.array(A, dtype=float), np.array(B, dtype=float))
+        solution = solve_spd(np.array(A, dtype=float), np.array(B, dtype=float))
         return [[float(x) for x in row] for row in solution]
     block = table.node("block", tuple(node_of(table, x) for x in arguments), ("spd_solve", n, m))
     return [[Expr(table, table.node("part", (block,), i * m + j)) for j in range(m)] for i in range(n)]

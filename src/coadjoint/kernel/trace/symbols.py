@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import TraceError
+from ..ops import OPS
 from . import functions
 from .expr import Expr
 
@@ -108,50 +109,35 @@ def _boxed(x: Any) -> np.ndarray:
 
 
 _abs = np.frompyfunc(functions.absolute, 1, 1)
-_less = np.frompyfunc(functions.less, 2, 1)
-_less_equal = np.frompyfunc(functions.less_equal, 2, 1)
 _and = np.frompyfunc(functions.logical_and, 2, 1)
 _or = np.frompyfunc(functions.logical_or, 2, 1)
 _not = np.frompyfunc(functions.logical_not, 1, 1)
 _where = np.frompyfunc(functions.where, 3, 1)
-_divide = np.frompyfunc(functions.divide, 2, 1)
 
 # What NumPy's own loops over objects do rightly with the operators of Python.
 _NATIVE = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.matmul, np.conjugate, np.vecdot}
 _UFUNCS: dict[Any, Any] = {
-    np.true_divide: _divide,
+    op.numpy: np.frompyfunc(functions.OPERATIONS[name], op.arity, 1)
+    for name, op in OPS.items()
+    if isinstance(op.numpy, np.ufunc) and op.numpy not in _NATIVE
+}
+_UFUNCS |= {
     np.power: np.frompyfunc(functions.power, 2, 1),
     np.square: np.frompyfunc(lambda x: x * x, 1, 1),
     np.reciprocal: np.frompyfunc(lambda x: functions.divide(1.0, x), 1, 1),
     np.floor_divide: np.frompyfunc(functions.floor_divide, 2, 1),
     np.remainder: np.frompyfunc(functions.remainder, 2, 1),
-    np.sin: np.frompyfunc(functions.sin, 1, 1),
-    np.cos: np.frompyfunc(functions.cos, 1, 1),
     np.tan: np.frompyfunc(functions.tan, 1, 1),
     np.arcsin: np.frompyfunc(functions.asin, 1, 1),
     np.arccos: np.frompyfunc(functions.acos, 1, 1),
     np.arctan: np.frompyfunc(functions.atan, 1, 1),
-    np.arctan2: np.frompyfunc(functions.atan2, 2, 1),
     np.hypot: np.frompyfunc(functions.hypot, 2, 1),
-    np.exp: np.frompyfunc(functions.exp, 1, 1),
-    np.log: np.frompyfunc(functions.log, 1, 1),
-    np.sqrt: np.frompyfunc(functions.sqrt, 1, 1),
-    np.absolute: _abs,
     np.fabs: _abs,
-    np.floor: np.frompyfunc(functions.floor, 1, 1),
     np.ceil: np.frompyfunc(functions.ceil, 1, 1),
     np.sign: np.frompyfunc(functions.sign, 1, 1),
-    np.minimum: np.frompyfunc(functions.minimum, 2, 1),
-    np.maximum: np.frompyfunc(functions.maximum, 2, 1),
-    np.less: _less,
-    np.less_equal: _less_equal,
     np.greater: np.frompyfunc(lambda x, y: functions.less(y, x), 2, 1),
     np.greater_equal: np.frompyfunc(lambda x, y: functions.less_equal(y, x), 2, 1),
-    np.equal: np.frompyfunc(functions.equal, 2, 1),
     np.not_equal: np.frompyfunc(lambda x, y: functions.logical_not(functions.equal(x, y)), 2, 1),
-    np.logical_and: _and,
-    np.logical_or: _or,
-    np.logical_not: _not,
     np.bitwise_and: _and,
     np.bitwise_or: _or,
     np.invert: _not,
@@ -173,6 +159,7 @@ def _elementwise(ufunc: np.ufunc) -> Callable[..., Array]:
 add, subtract, multiply, negative = (_elementwise(f) for f in (np.add, np.subtract, np.multiply, np.negative))
 divide, square, reciprocal = (_elementwise(f) for f in (np.true_divide, np.square, np.reciprocal))
 power = pow = _elementwise(np.power)
+floor_divide, remainder = _elementwise(np.floor_divide), _elementwise(np.remainder)
 sin, cos, tan = (_elementwise(f) for f in (np.sin, np.cos, np.tan))
 asin, acos, atan, atan2 = (_elementwise(f) for f in (np.arcsin, np.arccos, np.arctan, np.arctan2))
 arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
@@ -185,6 +172,7 @@ less, less_equal, greater, greater_equal, equal, not_equal = (
 )
 logical_and, logical_or, logical_not = (_elementwise(f) for f in (np.logical_and, np.logical_or, np.logical_not))
 matmul = _elementwise(np.matmul)
+globals().update({op.array: _elementwise(op.numpy) for op in OPS.values() if op.numpy in _UFUNCS and op.array not in globals()})
 
 
 def where(condition: Array, x: Array, y: Array) -> Symbols:
@@ -329,8 +317,8 @@ def einsum(subscripts: str, *operands: Array) -> Symbols:
 _FUNCTIONS.update({np.einsum: einsum, np.cross: cross, np.clip: clip})
 
 
-def solve_spd(a: Array, b: Array) -> Symbols:
-    """A⁻¹B for symmetric positive definite A (..., n, n) and B (..., n, m).
+def solve_spd(a: Array, b: Array, assume_definite: bool = False) -> Symbols:
+    """A⁻¹B for symmetric positive definite A (..., n, n) and B (..., n, m); NaN where A is not, unless that is assumed.
 
     Up to a size the factorisation is written out, its structural zeros gone; beyond it is a block of loops.
     """
@@ -341,7 +329,14 @@ def solve_spd(a: Array, b: Array) -> Symbols:
     x = np.empty((*batch, n, m), dtype=object)
     for k in np.ndindex(*batch):
         A, B = a[k].tolist(), b[k].tolist()
-        solution = (_unrolled_solve if n <= _UNROLLED else functions.spd_solve_block)(A, B) if n * m else []
+        if not n * m:
+            solution = []
+        elif n > _UNROLLED:
+            solution = functions.spd_solve_block(A, B)
+        else:
+            solution, definite = _unrolled_solve(A, B)
+            if not assume_definite:
+                solution = [[functions.where(definite, y, nan) for y in row] for row in solution]
         x[k] = np.array([[None] * m] * n, dtype=object)
         for i, row in enumerate(solution):
             x[k][i][:] = row
@@ -351,15 +346,17 @@ def solve_spd(a: Array, b: Array) -> Symbols:
 _UNROLLED = 12
 
 
-def _unrolled_solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
-    """A⁻¹B by A = LᵀDL, L unit lower triangular.
+def _unrolled_solve(A: list[list[Any]], B: list[list[Any]]) -> tuple[list[list[Any]], Any]:
+    """A⁻¹B by A = LᵀDL, L unit lower triangular, and whether A is positive definite: all of D is positive.
 
     From the last row to the first, as Featherstone does it: where children are numbered after their parents, the zeros of
     a branched mass matrix stay zeros in L.
     """
     n, m = len(A), len(B[0])
     A = [list(row[: i + 1]) for i, row in enumerate(A)]
+    definite: Any = True
     for k in reversed(range(n)):
+        definite = functions.logical_and(definite, functions.less(0.0, A[k][k]))
         factors = [functions.divide(x, A[k][k]) for x in A[k][:k]]
         for i in range(k):
             for j in range(i + 1):
@@ -374,4 +371,4 @@ def _unrolled_solve(A: list[list[Any]], B: list[list[Any]]) -> list[list[Any]]:
             X[k][c] = functions.divide(X[k][c], A[k][k])  # divided, so that x / x is 1; one reciprocal serves all once simplified
             for i in range(k):
                 X[k][c] = X[k][c] - A[k][i] * X[i][c]
-    return X
+    return X, definite

@@ -11,7 +11,7 @@ import numpy as np
 from ...arrays import Array
 from ...errors import TraceError
 from ..graph import Graph
-from .builder import Table
+from .builder import GraphBuilder
 from .expr import Expr, Truth, where
 from .symbols import Symbols, symbols
 
@@ -23,13 +23,17 @@ def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: s
     (`if x > 0`) raises a TraceError: what is not known while tracing is written with `where`.
     """
     name = name or str(getattr(fn, "__name__", "function"))
-    table = Table()
+    table = GraphBuilder()
     inputs = [variables(table, k, shape) for k, shape in enumerate(shapes.values())]
     try:
         with np.errstate(all="ignore"):  # inf and nan are numbers like any other here
             returned = fn(*inputs)
     except ValueError as error:
         if isinstance(error.__cause__, TraceError):  # NumPy hides it where it fills an array
+            raise error.__cause__ from None
+        raise
+    except SystemError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # NumPy went on after it
             raise error.__cause__ from None
         raise
     outputs = [_output(x, name) for x in (returned if isinstance(returned, (tuple, list)) else (returned,))]
@@ -47,7 +51,7 @@ def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: s
     )
 
 
-def variables(table: Table, argument: int, shape: Sequence[int]) -> Symbols:
+def variables(table: GraphBuilder, argument: int, shape: Sequence[int]) -> Symbols:
     """Argument number `argument` of a traced function: an array of new input nodes."""
     array = np.empty(math.prod(shape), dtype=object)
     array[:] = [Expr(table, table.node("input", (), (argument, k))) for k in range(array.size)]
@@ -60,7 +64,7 @@ def _output(x: Any, name: str) -> Array:
     return symbols(x).view(np.ndarray)
 
 
-def _node(table: Table, x: Any) -> int:
+def _node(table: GraphBuilder, x: Any) -> int:
     """The node of an element of an output."""
     if isinstance(x, Truth):
         x = where(x, 1.0, 0.0)
@@ -76,18 +80,17 @@ def _node(table: Table, x: Any) -> int:
 
 def reachable(
     op: Sequence[str], args: Sequence[tuple[int, ...]], value: Sequence[Any], roots: Sequence[int]
-) -> tuple[list[str], list[tuple[int, ...]], list[Any], list[int]]:
-    """The nodes that the roots need, in the same order, and the new number of each old node (-1: gone)."""
-    number = [-1] * len(op)
+) -> tuple[list[str], list[tuple[int, ...]], list[Any], dict[int, int]]:
+    """The nodes that the roots need, in the same order, and the new number of each of them by the old."""
+    needed = bytearray(len(op))
     for k in roots:
-        number[k] = 0
-    for k in range(max(roots, default=-1), -1, -1):
-        if number[k] == 0:
+        needed[k] = 1
+    for k in reversed(range(len(op))):
+        if needed[k]:
             for j in args[k]:
-                number[j] = 0
-    kept = [k for k, needed in enumerate(number) if needed == 0]
-    for new, k in enumerate(kept):
-        number[k] = new
+                needed[j] = 1
+    kept = [k for k, wanted in enumerate(needed) if wanted]
+    number = {k: new for new, k in enumerate(kept)}
     return (
         [op[k] for k in kept],
         [tuple([number[j] for j in args[k]]) for k in kept],

@@ -1,0 +1,210 @@
+"""Mutation testing: change the source in one small place, and see whether the tests notice.
+
+    python -m fuzz.mutation lie dynamics --sample 200 --out mutants.jsonl
+
+Every mutant is made in a copy of `src`, and the tests of its module run on it as written, without machine code. One that no test
+fails for has survived: either it computes the same (it is equivalent), or a law is missing. Results are appended to the file as they
+come; started again with the same file, the run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import json
+import os
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import hypothesis  # noqa: F401  these once, for all children
+import mpmath  # noqa: F401
+import numpy  # noqa: F401
+import pytest
+import scipy.integrate  # noqa: F401
+import scipy.linalg  # noqa: F401
+import scipy.optimize  # noqa: F401
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "coadjoint"
+SKIPPED = "not jax and not torch and not casadi and not native and not mpmath"
+TESTS: dict[str, str] = {
+    "lie/so3.py": "so3 se3",
+    "lie/se3.py": "se3",
+    "lie/quaternion.py": "quaternion quaternion_length",
+    "lie/screw.py": "screw",
+    "lie/inertia.py": "inertia dynamics",
+    "lie/_series.py": "so3 se3 quaternion",
+    "lie/_arguments.py": "so3 se3",
+    "dynamics/articulated.py": "dynamics singular",
+    "dynamics/blocks.py": "derivatives christoffel",
+    "dynamics/christoffel.py": "christoffel curvature",
+    "dynamics/composite.py": "dynamics",
+    "dynamics/coriolis.py": "dynamics christoffel",
+    "dynamics/derivatives.py": "derivatives triangles",
+    "dynamics/energy.py": "dynamics regressor",
+    "dynamics/factorisation.py": "misprints_closed_form exponentials dynamics",
+    "dynamics/freedoms.py": "christoffel second_derivatives",
+    "dynamics/kool.py": "kool",
+    "dynamics/lagrangian.py": "lagrangian",
+    "dynamics/momentum.py": "dynamics",
+    "dynamics/moving.py": "derivatives christoffel",
+    "dynamics/newton_euler.py": "dynamics",
+    "dynamics/regressor.py": "regressor",
+    "dynamics/second_derivatives.py": "second_derivatives",
+    "dynamics/singular.py": "singular dynamics errors",
+}
+"""The test files (without `test_`) whose business each module is, those first that find most."""
+
+DROPPED = ("transpose", "mirror", "conjugate", "normalize")
+"""Functions of one array that a mutant leaves out."""
+SWAPPED = ("cross", "ad_act", "ad_dual_act", "multiply")
+"""Functions of two arrays whose order matters."""
+OTHERS: dict[type, type] = {
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
+
+
+def variants(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """What may stand in the place of a node: a name for the change, and the new node."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+        yield "sign of a term", ast.BinOp(node.left, other, node.right)
+        yield "term dropped", node.left
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        other = ast.Div() if isinstance(node.op, ast.Mult) else ast.Mult()
+        yield "factor inverted", ast.BinOp(node.left, other, node.right)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
+        yield "sign" if isinstance(node.op, ast.USub) else "not", node.operand
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield "constant", ast.Constant(node.value + 1 if isinstance(node.value, int) or not node.value else node.value * 1.5)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield "truth", ast.Constant(not node.value)
+    elif isinstance(node, ast.Compare) and type(node.ops[0]) in OTHERS:
+        yield "comparison", ast.Compare(node.left, [OTHERS[type(node.ops[0])](), *node.ops[1:]], node.comparators)
+    elif isinstance(node, ast.BoolOp):
+        yield "and/or", ast.BoolOp(ast.And() if isinstance(node.op, ast.Or) else ast.Or(), node.values)
+    elif isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in DROPPED and len(node.args) == 1:
+            yield f"{name} dropped", node.args[0]
+        elif name in SWAPPED and len(node.args) == 2:
+            yield f"{name} swapped", ast.Call(node.func, node.args[::-1], node.keywords)
+
+
+def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
+    """Where the nodes of a module hang: parent, field, index. Not annotations, decorators, what is raised, and text."""
+    for field, value in ast.iter_fields(tree):
+        if field in ("annotation", "returns", "decorator_list") or isinstance(tree, ast.Raise | ast.JoinedStr):
+            continue
+        for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(node, ast.AST):
+                yield tree, field, index
+                yield from places(node)
+
+
+def mutants(path: Path) -> Iterator[tuple[str, str]]:
+    """Every mutant of a file: a description that is the same in every run, and its text."""
+    tree = ast.parse(path.read_text())
+    for count, (parent, field, index) in enumerate(list(places(tree))):
+        held = getattr(parent, field)
+        node = held if index is None else held[index]
+        for name, new in variants(node):
+            new = ast.copy_location(copy.deepcopy(new), node)
+            if index is None:
+                setattr(parent, field, new)
+            else:
+                held[index] = new
+            text = ast.unparse(ast.fix_missing_locations(tree))
+            setattr(parent, field, held) if index is None else held.__setitem__(index, node)
+            line = getattr(node, "lineno", 0)
+            yield f"{path.relative_to(PACKAGE)}:{line} #{count} {name}: {ast.unparse(node)}  ->  {ast.unparse(new)}", text
+
+
+def survives(source: Path, tests: list[str], limit: int) -> tuple[str, float]:
+    """Whether the tests notice: "killed", "timed out" or "survived", and the seconds it took; in a child, which has all but us imported."""
+    files = [str(ROOT / "tests" / f"test_{name}.py") for name in tests]
+    start = time.monotonic()
+    child = os.fork()
+    if not child:
+        _run(source, files, limit)
+    _, status = os.waitpid(child, 0)
+    seconds = time.monotonic() - start
+    if os.WIFSIGNALED(status):
+        return "timed out", seconds
+    return ("killed", "survived")[os.WEXITSTATUS(status) == 0], seconds
+
+
+def _run(source: Path, files: list[str], limit: int) -> NoReturn:
+    """Run test files on the package in `source`, for so many seconds of the processor; does not return."""
+    code = 3
+    try:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        os.environ |= {"COADJOINT_NATIVE": "0", "HYPOTHESIS_STORAGE_DIRECTORY": str(source / "hypothesis")}
+        os.chdir(ROOT)
+        sys.path[:0] = [str(source), str(ROOT / "tests")]
+        sys.dont_write_bytecode = True
+        quiet = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        code = int(pytest.main([*quiet, "-k", SKIPPED, "-m", "not native", *files]))
+    finally:
+        os._exit(code)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("parts", nargs="+", help="folders or files of src/coadjoint, as `lie` or `dynamics/energy.py`")
+    parser.add_argument("--sample", type=int, help="how many mutants, drawn at random; all if left out")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=int, default=60, help="seconds of the processor for one mutant")
+    parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
+    args = parser.parse_args()
+    names = [name for name in TESTS if any(name == part or name.startswith(part.rstrip("/") + "/") for part in args.parts)]
+    chosen = [(name, *mutant) for name in names for mutant in mutants(PACKAGE / name)]
+    random.Random(args.seed).shuffle(chosen)
+    known = {}
+    if args.out.exists():
+        known = {row["mutant"]: row for row in map(json.loads, args.out.read_text().splitlines())}
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "src"
+        if "coadjoint" in sys.modules:
+            raise SystemExit("coadjoint is imported already; mutants would not be.")
+        shutil.copytree(PACKAGE, source / "coadjoint", ignore=shutil.ignore_patterns("__pycache__"))
+        sound: set[str] = set()
+        for name, mutant, text in chosen[: args.sample]:
+            if mutant in known:
+                continue
+            if TESTS[name] not in sound:
+                if survives(source, TESTS[name].split(), args.limit)[0] != "survived":
+                    raise SystemExit(
+                        f"the tests of {name}, {TESTS[name]}, fail without any change, or take more than {args.limit} s."
+                    )
+                sound.add(TESTS[name])
+            place = source / "coadjoint" / name
+            place.write_text(text)
+            outcome, seconds = survives(source, TESTS[name].split(), args.limit)
+            shutil.copyfile(PACKAGE / name, place)
+            known[mutant] = {"mutant": mutant, "outcome": outcome, "seconds": round(seconds, 1)}
+            with args.out.open("a") as file:
+                file.write(json.dumps(known[mutant], ensure_ascii=False) + "\n")
+            print(f"{outcome:9s} {seconds:5.1f} s  {mutant}", flush=True)
+    tally = Counter(known[mutant]["outcome"] for _, mutant, _ in chosen[: args.sample] if mutant in known)
+    print(f"{sum(tally.values())} of {len(chosen)} mutants: {dict(tally)}")
+
+
+if __name__ == "__main__":
+    main()

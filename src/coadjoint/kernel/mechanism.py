@@ -1,0 +1,43 @@
+"""What execution asks of a robot."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ..arrays import Array
+
+
+class Mechanism(Protocol):
+    """A mechanism whose functions can be compiled; `Robot` is one.
+
+    Sizes that core shapes name (`nq`, `n_links`, …) are attributes as well.
+    """
+
+    _fast: dict[Any, Any]
+    """What was compiled for it: by source and arguments, and by the source alone for calls with nothing unusual."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def nv(self) -> int:
+        """How many velocities it has."""
+        ...
+
+    @property
+    def has_plain_numbers(self) -> bool:
+        """Whether its numbers are constants, so that code can be made for them."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that it is."""
+        ...
+
+    def like(self, x: Array) -> Any:
+        """The same with its numbers as arrays of the kind of x."""
+        ...
+
+    def canonical_arguments(self, arrays: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        """The same mechanism in frames that make computing cheap, and the arguments of a function as seen in them."""
+        ...

@@ -1,0 +1,403 @@
+"""The operations of a graph: everything that is known of each, in one place.
+
+To add an operation is to add an entry to OPS. Tracing, folding, evaluation, differentiation, the simplifier's and the scheduler's
+costs, machine code, and the exports to C, LaTeX, SymPy and CasADi all read it here.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .emit.llvm import Body
+
+Emit = Callable[..., str]
+"""f(body, *values): the name of the result, its instructions written to the body."""
+Partial = Callable[..., Any]
+"""f(node, *arguments): ∂node/∂argument on symbols."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Op:
+    """An operation on scalars."""
+
+    arity: int
+    number: Callable[..., Any]
+    """Of Python's floats, infinities and NaN as in NumPy: what folds constants."""
+    numpy: Any
+    """Of NumPy's arrays: a ufunc, or np.where."""
+    array: str
+    """Its name in array libraries."""
+    cost: int = 1
+    """Instructions, about: what the simplifier saves and the scheduler cuts by."""
+    commutative: bool = False
+    truth: bool = False
+    """Whether the result is a truth value; it may only feed and, or, not and where."""
+    parity: Literal["odd", "even"] | None = None
+    """f(-x) = -f(x), or f(x)."""
+    partials: tuple[Partial, ...] = ()
+    """∂/∂argument for each argument; empty for what is constant piece by piece."""
+    choice: Callable[[Any, Any], Any] | None = None
+    """For min and max: the condition under which the result is the first argument."""
+    llvm: Emit | None = None
+    """None for sin and cos, which are computed together, several angles at a time."""
+    called: bool = False
+    """Whether machine code is long enough to be a function of its own."""
+    c: str
+    latex: str = ""
+    r"""A form with {}; or a function's name, `\sin`, or a relation's sign. Sums, products and quotients have forms of their own."""
+    sympy: Callable[[Any], Callable[..., Any]] | None = None
+    """From the module to the function; without one `number` serves."""
+    casadi: Callable[[Any], Callable[..., Any]] | None = None
+
+
+def _safe(function: Callable[[float], float], overflow: float = math.nan) -> Callable[[float], float]:
+    """A function of `math` with what NumPy gives where `math` raises."""
+
+    def safe(x: float) -> float:
+        try:
+            return function(x)
+        except ValueError:
+            return overflow if x == 0.0 else math.nan
+        except OverflowError:
+            return overflow
+
+    return safe
+
+
+def quotient(x: Any, y: Any) -> Any:
+    """x / y as NumPy has it: ±inf or NaN for y = 0."""
+    if type(y) is float and y == 0.0 and type(x) is float:
+        return math.copysign(math.inf, x) * math.copysign(1.0, y) if x and not math.isnan(x) else math.nan
+    return x / y
+
+
+def _floor(x: float) -> float:
+    return float(math.floor(x)) if math.isfinite(x) else x
+
+
+def _extremum(choose: Callable[[float, float], float]) -> Callable[[float, float], float]:
+    return lambda x, y: math.nan if math.isnan(x) or math.isnan(y) else choose(x, y)
+
+
+# Machine code
+
+
+def _instruction(name: str) -> Emit:
+    return lambda body, *values: body.op(name, *values)
+
+
+def _intrinsic(name: str) -> Emit:
+    return lambda body, *values: body.intrinsic(name, *values)
+
+
+def _comparison(relation: str) -> Emit:
+    return lambda body, x, y: body.compare(relation, x, y)
+
+
+def _bitwise(name: str) -> Emit:
+    return lambda body, x, y: body.new(f"{name} {body.lanes.bools} {x}, {y}")
+
+
+def _not(body: Body, x: str) -> str:
+    ones = "<" + ", ".join(["i1 1"] * body.lanes.count) + ">"
+    return body.new(f"xor {body.lanes.bools} {x}, {ones}")
+
+
+def _elementary(name: str) -> Emit:
+    def emit(body: Body, *values: str) -> str:
+        from .emit import elementary
+
+        return str(getattr(elementary, name)(body, *values))
+
+    return emit
+
+
+def _on_symbols(name: str) -> Callable[..., Any]:
+    """An elementary function of symbols."""
+
+    def function(*args: Any) -> Any:
+        from .trace import functions
+
+        return getattr(functions, name)(*args)
+
+    return function
+
+
+_sin, _cos, _sign, _less_equal = (_on_symbols(name) for name in ("sin", "cos", "sign", "less_equal"))
+
+
+OPS: dict[str, Op] = {
+    "add": Op(
+        arity=2,
+        number=operator.add,
+        numpy=np.add,
+        array="add",
+        commutative=True,
+        partials=(lambda n, x, y: 1.0, lambda n, x, y: 1.0),
+        llvm=_instruction("fadd"),
+        c="{} + {}",
+    ),
+    "sub": Op(
+        arity=2,
+        number=operator.sub,
+        numpy=np.subtract,
+        array="subtract",
+        partials=(lambda n, x, y: 1.0, lambda n, x, y: -1.0),
+        llvm=_instruction("fsub"),
+        c="{} - {}",
+    ),
+    "mul": Op(
+        arity=2,
+        number=operator.mul,
+        numpy=np.multiply,
+        array="multiply",
+        commutative=True,
+        partials=(lambda n, x, y: y, lambda n, x, y: x),
+        llvm=_instruction("fmul"),
+        c="{} * {}",
+    ),
+    "div": Op(
+        arity=2,
+        number=quotient,
+        numpy=np.divide,
+        array="divide",
+        cost=4,
+        partials=(lambda n, x, y: 1.0 / y, lambda n, x, y: -n * (1.0 / y)),
+        llvm=_instruction("fdiv"),
+        c="{} / {}",
+    ),
+    "neg": Op(
+        arity=1,
+        number=operator.neg,
+        numpy=np.negative,
+        array="negative",
+        partials=(lambda n, x: -1.0,),
+        llvm=_instruction("fneg"),
+        c="-{}",
+    ),
+    "sqrt": Op(
+        arity=1,
+        number=_safe(math.sqrt),
+        numpy=np.sqrt,
+        array="sqrt",
+        cost=4,
+        partials=(lambda n, x: 0.5 / n,),
+        llvm=_intrinsic("sqrt"),
+        c="sqrt({})",
+        latex=r"\sqrt{{{}}}",
+        sympy=lambda sp: sp.sqrt,
+        casadi=lambda ca: ca.sqrt,
+    ),
+    "sin": Op(
+        arity=1,
+        number=_safe(math.sin),
+        numpy=np.sin,
+        array="sin",
+        cost=15,
+        parity="odd",
+        partials=(lambda n, x: _cos(x),),
+        c="sin({})",
+        latex=r"\sin",
+        sympy=lambda sp: sp.sin,
+        casadi=lambda ca: ca.sin,
+    ),
+    "cos": Op(
+        arity=1,
+        number=_safe(math.cos),
+        numpy=np.cos,
+        array="cos",
+        cost=15,
+        parity="even",
+        partials=(lambda n, x: -_sin(x),),
+        c="cos({})",
+        latex=r"\cos",
+        sympy=lambda sp: sp.cos,
+        casadi=lambda ca: ca.cos,
+    ),
+    "atan2": Op(
+        arity=2,
+        number=math.atan2,
+        numpy=np.arctan2,
+        array="atan2",
+        cost=60,
+        partials=(lambda n, y, x: x * (1.0 / (y * y + x * x)), lambda n, y, x: -y * (1.0 / (y * y + x * x))),
+        llvm=_elementary("atan2"),
+        called=True,
+        c="atan2({}, {})",
+        latex=r"\operatorname{{atan2}}\left({}, {}\right)",
+        sympy=lambda sp: sp.atan2,
+        casadi=lambda ca: ca.atan2,
+    ),
+    "exp": Op(
+        arity=1,
+        number=_safe(math.exp, math.inf),
+        numpy=np.exp,
+        array="exp",
+        cost=40,
+        partials=(lambda n, x: n,),
+        llvm=_elementary("exp"),
+        called=True,
+        c="exp({})",
+        latex="e^{{{}}}",
+        sympy=lambda sp: sp.exp,
+        casadi=lambda ca: ca.exp,
+    ),
+    "log": Op(
+        arity=1,
+        number=_safe(math.log, -math.inf),
+        numpy=np.log,
+        array="log",
+        cost=40,
+        partials=(lambda n, x: 1.0 / x,),
+        llvm=_elementary("log"),
+        called=True,
+        c="log({})",
+        latex=r"\ln",
+        sympy=lambda sp: sp.log,
+        casadi=lambda ca: ca.log,
+    ),
+    "abs": Op(
+        arity=1,
+        number=abs,
+        numpy=np.absolute,
+        array="abs",
+        parity="even",
+        partials=(lambda n, x: _sign(x),),
+        llvm=_intrinsic("fabs"),
+        c="fabs({})",
+        latex=r"\left|{}\right|",
+        sympy=lambda sp: sp.Abs,
+        casadi=lambda ca: ca.fabs,
+    ),
+    "floor": Op(
+        arity=1,
+        number=_floor,
+        numpy=np.floor,
+        array="floor",
+        llvm=_elementary("floor"),
+        c="floor({})",
+        latex=r"\left\lfloor {}\right\rfloor",
+        sympy=lambda sp: sp.floor,
+        casadi=lambda ca: ca.floor,
+    ),
+    "min": Op(
+        arity=2,
+        number=_extremum(min),
+        numpy=np.minimum,
+        array="minimum",
+        commutative=True,
+        choice=lambda x, y: _less_equal(x, y),
+        llvm=_intrinsic("minimum"),
+        c="({0} < {1} || {0} != {0}) ? {0} : {1}",  # not fmin: NaN in, NaN out
+        latex=r"\min\left({}, {}\right)",
+        sympy=lambda sp: sp.Min,
+        casadi=lambda ca: ca.fmin,
+    ),
+    "max": Op(
+        arity=2,
+        number=_extremum(max),
+        numpy=np.maximum,
+        array="maximum",
+        commutative=True,
+        choice=lambda x, y: _less_equal(y, x),
+        llvm=_intrinsic("maximum"),
+        c="({0} > {1} || {0} != {0}) ? {0} : {1}",
+        latex=r"\max\left({}, {}\right)",
+        sympy=lambda sp: sp.Max,
+        casadi=lambda ca: ca.fmax,
+    ),
+    "lt": Op(
+        arity=2,
+        number=operator.lt,
+        numpy=np.less,
+        array="less",
+        truth=True,
+        llvm=_comparison("olt"),
+        c="{} < {}",
+        latex="<",
+        sympy=lambda sp: sp.Lt,
+    ),
+    "le": Op(
+        arity=2,
+        number=operator.le,
+        numpy=np.less_equal,
+        array="less_equal",
+        truth=True,
+        llvm=_comparison("ole"),
+        c="{} <= {}",
+        latex=r"\le",
+        sympy=lambda sp: sp.Le,
+    ),
+    "eq": Op(
+        arity=2,
+        number=operator.eq,
+        numpy=np.equal,
+        array="equal",
+        truth=True,
+        commutative=True,
+        llvm=_comparison("oeq"),
+        c="{} == {}",
+        latex="=",
+        sympy=lambda sp: sp.Eq,
+    ),
+    "and": Op(
+        arity=2,
+        number=lambda x, y: x and y,
+        numpy=np.logical_and,
+        array="logical_and",
+        truth=True,
+        commutative=True,
+        llvm=_bitwise("and"),
+        c="{} && {}",
+        latex=r"\land",
+        sympy=lambda sp: sp.And,
+        casadi=lambda ca: ca.logic_and,
+    ),
+    "or": Op(
+        arity=2,
+        number=lambda x, y: x or y,
+        numpy=np.logical_or,
+        array="logical_or",
+        truth=True,
+        commutative=True,
+        llvm=_bitwise("or"),
+        c="{} || {}",
+        latex=r"\lor",
+        sympy=lambda sp: sp.Or,
+        casadi=lambda ca: ca.logic_or,
+    ),
+    "not": Op(
+        arity=1,
+        number=operator.not_,
+        numpy=np.logical_not,
+        array="logical_not",
+        truth=True,
+        llvm=_not,
+        c="!{}",
+        latex=r"\lnot\left({}\right)",
+        sympy=lambda sp: sp.Not,
+        casadi=lambda ca: ca.logic_not,
+    ),
+    "where": Op(  # condition, value if true, value if false
+        arity=3,
+        number=lambda condition, x, y: x if condition else y,
+        numpy=np.where,
+        array="where",
+        llvm=lambda body, condition, x, y: body.select(condition, x, y),
+        c="{} ? {} : {}",
+        latex=r"\begin{{cases}} {1} & \text{{if }} {0} \\ {2} & \text{{otherwise}} \end{{cases}}",
+        sympy=lambda sp: lambda condition, x, y: sp.Piecewise((x, condition), (y, True)),
+        casadi=lambda ca: ca.if_else,
+    ),
+}
+
+TRUTH = frozenset(name for name, op in OPS.items() if op.truth)
+COMMUTATIVE = frozenset(name for name, op in OPS.items() if op.commutative)
+COST = {"input": 0, "const": 0, "part": 0, "block": 1} | {name: op.cost for name, op in OPS.items()}

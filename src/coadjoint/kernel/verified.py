@@ -1,0 +1,74 @@
+"""COADJOINT_VERIFY=full: every call of a kernel beside the plain evaluation of its graph."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import KernelWarning
+from . import selftest
+from .graph import Graph
+from .runtime.function import CompiledFunction, Kernel, Recipe
+
+CHUNK = 64
+"""States that are evaluated at once."""
+
+
+class VerifiedFunction(CompiledFunction):
+    """A compiled function whose results are compared, and replaced by those of the graph where they are wrong."""
+
+    def __init__(
+        self, kernel: Kernel, graph: Graph, otherwise: Callable[..., Any] | None = None, recipe: Recipe | None = None
+    ) -> None:
+        super().__init__(kernel, otherwise, recipe)
+        self.graph = graph
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        """This object: no call may pass it by."""
+        return self
+
+    def compute(self, *arrays: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
+        """Run the kernel on copies of the inputs, compare, return."""
+        s = self.signature
+        given = [np.array(x) for x in s.bind(arrays, named)]
+        result = super().compute(*given, out=out, threads=threads)
+        results = list(result) if len(s.output_shapes) != 1 else [result]
+        batch = np.broadcast_shapes(*(x.shape[: x.ndim - len(core)] for x, core in zip(given, s.input_shapes, strict=True)))
+        flat = [np.broadcast_to(x, (*batch, *core)).reshape(-1, *core) for x, core in zip(given, s.input_shapes, strict=True)]
+        found = [x.reshape(-1, *core) for x, core in zip(results, s.output_shapes, strict=True)]
+        for start in range(0, len(found[0]) if found else 0, CHUNK):
+            some = slice(start, start + CHUNK)
+            self._compare([x[some] for x in flat], [x[some] for x in found])
+        for x, y in zip(results, found, strict=True):
+            x[...] = y.reshape(x.shape)
+        return result
+
+    def _compare(self, inputs: list[np.ndarray], results: list[np.ndarray]) -> None:
+        trial = selftest.attempt(self.graph.traced or self.graph, inputs, self.signature.dtype)
+        what = trial.described(results)
+        if what:
+            warn(self.graph, self.signature.dtype, what)
+            for x, y in zip(results, trial.expected, strict=True):
+                x[...] = y
+
+    def repeat(self, inputs: list[np.ndarray], outputs: list[np.ndarray], steps: int, threads: Any = None) -> None:
+        """Step after step, each compared."""
+        for step in range(steps):
+            result = self.compute(*(x[:, step] for x in inputs), threads=threads)
+            for x, y in zip(outputs, result if isinstance(result, tuple) else (result,), strict=True):
+                x[:, step] = y
+
+
+def warn(graph: Graph, dtype: str, what: str) -> None:
+    """Say that a kernel is wrong, and where its graph is."""
+    path = selftest.save(graph, dtype, what)
+    warnings.warn(
+        f"the compiled kernel of {graph.name} does not compute what its source does: {what}. It is not used; results come from the "
+        f"source. This is an error in coadjoint: please report it with the file {path}.",
+        KernelWarning,
+        stacklevel=2,
+    )

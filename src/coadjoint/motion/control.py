@@ -1,0 +1,43 @@
+"""What drives a robot: functions control(robot, q, v, t), and objects with force(q, v, t)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..errors import CoadjointError, ShapeError
+from ..recent import Traced, traced
+from ..robot.family import Family
+from ..robot.robot import Robot
+
+Control = Callable[[Robot, Any, Any, Any], Any]
+"""The joint forces τ (nv,) from the robot, q, v and the time t."""
+
+
+def as_function(control: Any) -> Control:
+    """The function of a control, which is one already, or an object with a method force(q, v, t)."""
+    force = getattr(control, "force", None)
+    if callable(force):
+        return lambda robot, q, v, t: force(q, v, t)
+    if callable(control):
+        return control
+    raise CoadjointError(
+        f"control is {type(control).__name__}; expected a function control(robot, q, v, t), or an object with force(q, v, t)."
+    )
+
+
+def traced_control(family: Family, control: Control) -> Traced:
+    """τ (nv,) of q, v, t (1,) and the numbers, if any, that differ from robot to robot; what the control reads besides is that of now."""
+    robot = family.robot
+
+    def run(q: Array, v: Array, t: Array, *numbers: Array) -> Array:
+        tau = control(family.member(*numbers) if numbers else robot, q, v, t[..., 0])
+        if np.shape(tau) != (robot.nv,):
+            raise ShapeError(f"control gave an array of shape {np.shape(tau)}; expected {robot.nv} joint forces, ({robot.nv},).")
+        return tau
+
+    shapes = {"q": (robot.nq,), "v": (robot.nv,), "t": (1,)} | ({"numbers": (family.size,)} if family else {})
+    return traced(run, shapes, "control")

@@ -1,0 +1,100 @@
+"""Users' functions, traced anew whenever they are used, and a bounded store for what is made of them.
+
+A function of a user reads variables that may change between two calls: gains, targets, attributes of an object. So nothing is kept by
+the function itself. It is traced each time, which takes less than a millisecond for most, and what is costly (simplified graphs,
+machine code) is kept by the content of that trace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .arrays import Array, namespace, stack
+
+KEPT = 128
+"""How many compiled functions and graphs made of users' functions a robot keeps; the longest unused goes first."""
+
+
+class Recent:
+    """The last things that were made, by key."""
+
+    def __init__(self, size: int = KEPT) -> None:
+        self.size = size
+        self._made: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made for this key, or else make() now. Two threads may both make it; neither waits for the other."""
+        found = self._made.pop(key, None)
+        if found is None:
+            found = make()
+        self._made[key] = found  # the last used stands last
+        while len(self._made) > self.size:
+            with contextlib.suppress(RuntimeError, StopIteration):  # another thread was quicker
+                self._made.pop(next(iter(self._made)), None)
+        return found
+
+
+def recent(robot: Any, key: Any, make: Callable[[], Any]) -> Any:
+    """What was made for a robot under this key, which says all that decides it."""
+    return robot._cache.setdefault("recent", Recent()).get(key, make)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A user's function as it was when it was traced: equal to another that computes the same in the same order."""
+
+    digest: str
+    graph: Any = field(compare=False, repr=False)
+    """Not simplified: that is for what is made of it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first result."""
+        return self.graph.output_shapes[0]
+
+    def __call__(self, *arrays: Array) -> Array:
+        """The first result, for arrays of every kind with batch axes in front."""
+        return evaluated(self.graph, *arrays)
+
+
+def traced(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: str) -> Traced:
+    """fn of arrays of these shapes, with all that it reads besides as it is now."""
+    from .kernel.runtime.cache_key import of_graph
+    from .kernel.trace.trace import trace
+
+    graph = trace(fn, shapes, name)
+    return Traced(of_graph(graph), graph)
+
+
+def evaluated(graph: Any, *arrays: Array) -> Array:
+    """The first output of a graph for arrays of any kind with batch axes in front."""
+    import numpy as np
+
+    from .kernel.ops import OPS
+    from .kernel.passes.evaluate import evaluate
+
+    xp = namespace(*arrays)
+    if xp is np or xp.__name__.endswith("symbols"):
+        return evaluate(graph, *arrays)[0]
+    columns = []
+    for x in arrays:
+        parts = np.empty(x.shape[-1], dtype=object)
+        for k in range(len(parts)):
+            parts[k] = x[..., k]
+        columns.append(parts)
+    operations = {name: _lifted(getattr(xp, op.array), arrays[0]) for name, op in OPS.items()}
+    (found,) = evaluate(graph, *columns, operations=operations)
+    flat = stack([x + 0.0 * arrays[0][..., 0] for x in found.ravel().tolist()])
+    return flat.reshape((*flat.shape[:-1], *found.shape))
+
+
+def _lifted(operation: Callable[..., Array], reference: Array) -> Callable[..., Array]:
+    """An operation of an array library that also takes plain numbers."""
+    zero = 0.0 * reference[..., 0]
+    return lambda *args: operation(*(x + zero if isinstance(x, float) else x for x in args))

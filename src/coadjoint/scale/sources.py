@@ -1,0 +1,187 @@
+"""Where the states of a stream come from: files too large for memory, read some rows at a time.
+
+A source is any object with
+
+    rows                  how many states there are
+    identity              text that tells its numbers from those of any other source
+    read(start, stop)     these states as {"q": (n, nq), "v": (n, nv), …}, in any process that received the source by pickle; the
+                          arrays are not used after the next call by the same thread, which may write to them again
+
+`open_source` gives one for Parquet, Zarr and NumPy files. The identity of a file is its size, time of change and first bytes, not all
+that is in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import MissingPackageError, ReadError
+from ..robot.robot import Robot
+
+HEAD = 1 << 16
+"""Bytes at the beginning of a file that count for its identity."""
+
+
+class Source(Protocol):
+    """States by their rows; see the module."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def identity(self) -> str: ...
+
+    def read(self, start: int, stop: int) -> dict[str, np.ndarray]: ...
+
+
+def open_source(path: str | Path, robot: Robot, needs: Sequence[str]) -> Source:
+    """The states in a file: .parquet with columns q1 … or q.JOINT …, .zarr with arrays q, v, …, or .npy with all side by side."""
+    path = Path(path)
+    if not path.exists():
+        raise ReadError(f"{path}: there is no such file.")
+    kinds: dict[str, Any] = {".parquet": ParquetSource, ".zarr": ZarrSource, ".npy": NpySource}
+    if path.suffix.lower() not in kinds:
+        raise ReadError(f"{path}: states of a stream stand in {', '.join(kinds)}, not in {path.suffix or 'nothing'!r}.")
+    return kinds[path.suffix.lower()](path.resolve(), robot, tuple(needs))
+
+
+def widths(robot: Robot, needs: Sequence[str]) -> dict[str, int]:
+    """How many numbers each quantity has."""
+    return {what: robot.nq if what == "q" else robot.nv for what in needs}
+
+
+def file_identity(path: Path) -> str:
+    """Size, time of change and first bytes of a file, or of all files in a folder."""
+    digest = hashlib.sha256()
+    files = sorted(x for x in path.rglob("*") if x.is_file()) if path.is_dir() else [path]
+    for file in files:
+        known = os.stat(file)
+        name = file.relative_to(path).as_posix() if path.is_dir() else ""
+        digest.update(f"{name}|{known.st_size}|{known.st_mtime_ns}|".encode())
+        if len(files) == 1 or file.name == "zarr.json":
+            with open(file, "rb") as opened:
+                digest.update(opened.read(HEAD))
+    return digest.hexdigest()
+
+
+class NpySource:
+    """One array (N, nq + nv + …) of a .npy file: q, v and a or tau side by side."""
+
+    def __init__(self, path: Path, robot: Robot, needs: tuple[str, ...]) -> None:
+        self.path, self.widths = path, widths(robot, needs)
+        array = self._array()
+        wanted = sum(self.widths.values())
+        if array.ndim != 2 or array.shape[1] != wanted or array.dtype.kind not in "fiu":
+            sides = " + ".join(f"{n} {what}" for what, n in self.widths.items())
+            raise ReadError(
+                f"{path}: the array has shape {array.shape} and dtype {array.dtype}; expected numbers of shape (N, {wanted}) for robot "
+                f"{robot.name!r}: {sides}."
+            )
+        self.rows, self.identity = len(array), file_identity(path)
+
+    def _array(self) -> np.ndarray:
+        try:
+            return np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise ReadError(f"{self.path}: not an array of numbers that numpy.save has written: {error}") from None
+
+    def read(self, start: int, stop: int) -> dict[str, np.ndarray]:
+        part = np.array(self._array()[start:stop], dtype=np.float64)
+        ends = np.cumsum(list(self.widths.values()))[:-1]
+        return dict(zip(self.widths, map(np.ascontiguousarray, np.split(part, ends, axis=1)), strict=True))
+
+
+class ZarrSource:
+    """Arrays q (N, nq), v (N, nv), … of a Zarr group."""
+
+    def __init__(self, path: Path, robot: Robot, needs: tuple[str, ...]) -> None:
+        self.path, self.widths = path, widths(robot, needs)
+        group = self._group()
+        lengths = {}
+        for what, n in self.widths.items():
+            if what not in group:
+                raise ReadError(
+                    f"{path}: there is no array {what!r}, (N, {n}); the group has {', '.join(sorted(group)) or 'none'}."
+                )
+            shape = group[what].shape
+            if len(shape) != 2 or shape[1] != n or group[what].dtype.kind not in "fiu":
+                raise ReadError(f"{path}: {what!r} has shape {shape}; expected numbers of shape (N, {n}) for robot {robot.name!r}.")
+            lengths[what] = shape[0]
+        if len(set(lengths.values())) > 1:
+            raise ReadError(f"{path}: the arrays are of different lengths: {', '.join(f'{k} {n}' for k, n in lengths.items())}.")
+        self.rows, self.identity = next(iter(lengths.values())), file_identity(path)
+
+    def _group(self) -> Any:
+        zarr = import_zarr()
+        try:
+            return zarr.open_group(str(self.path), mode="r")
+        except Exception as error:
+            raise ReadError(f"{self.path}: not a Zarr group: {' '.join(str(error).split()) or type(error).__name__}") from None
+
+    def read(self, start: int, stop: int) -> dict[str, np.ndarray]:
+        group = self._group()
+        return {what: np.asarray(group[what][start:stop], dtype=np.float64) for what in self.widths}
+
+
+class ParquetSource:
+    """Columns of a Parquet file, named as in any table of states; a row group must fit into memory."""
+
+    def __init__(self, path: Path, robot: Robot, needs: tuple[str, ...]) -> None:
+        from ..motion.readers import Parquet
+        from ..motion.tables import _missing, check_format
+
+        check_format(path)
+        reader = Parquet(path)
+        found = {what: reader.find(robot, what) for what in needs}
+        if missing := [what for what, columns in found.items() if columns is None]:
+            raise ReadError(f"{path}: {_missing(robot, missing).split(' With a time')[0]} {reader.has()}")
+        self.path = path
+        self.columns = {what: [reader.header[k] for k in columns or ()] for what, columns in found.items()}
+        with self._file() as file:
+            sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+        self.rows, self.identity = int(self.starts[-1]), file_identity(path)
+        self._last: tuple[tuple[int, int], dict[str, np.ndarray]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last": None}
+
+    def _file(self) -> Any:
+        import pyarrow.parquet
+
+        return pyarrow.parquet.ParquetFile(self.path)
+
+    def read(self, start: int, stop: int) -> dict[str, np.ndarray]:
+        first = int(np.searchsorted(self.starts, start, side="right")) - 1
+        last = int(np.searchsorted(self.starts, stop, side="left"))
+        if self._last is None or self._last[0] != (first, last):  # neighbouring chunks are often of the same row groups
+            self._last = (first, last), self._groups(first, last)
+        offset = int(self.starts[first])
+        return {what: x[start - offset : stop - offset] for what, x in self._last[1].items()}
+
+    def _groups(self, first: int, last: int) -> dict[str, np.ndarray]:
+        names = [name for columns in self.columns.values() for name in columns]
+        try:
+            with self._file() as file:
+                table = file.read_row_groups(list(range(first, last)), columns=names)
+            return {
+                what: np.stack([table[name].to_numpy().astype(np.float64) for name in columns], axis=1)
+                for what, columns in self.columns.items()
+            }
+        except Exception as error:
+            raise ReadError(f"{self.path}: the file is damaged: {' '.join(str(error).split()) or type(error).__name__}") from None
+
+
+def import_zarr() -> Any:
+    """The package zarr, or an error with the command that installs it."""
+    try:
+        import zarr
+    except ImportError:
+        raise MissingPackageError('Zarr is not installed; install it with: pip install "coadjoint[zarr]"') from None
+    return zarr

@@ -1,0 +1,242 @@
+"""A function of a robot on more states than memory holds: chunk after chunk from a source to a Zarr group, here or on a cluster.
+
+The memory needed is that of a few chunks. Whatever dies, the same call goes on where it stopped (`store.py`); results do not depend on
+who computed which chunk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from ..errors import CoadjointError, MissingPackageError
+from ..robot.robot import Robot
+from .sources import Source, import_zarr, open_source
+from .store import chunks, is_done, missing_chunks, open_store, write_chunk
+from .task import Task, check_robot, fields, library_digest, name_of
+
+CHUNK_BYTES = 1 << 25
+"""Size of a chunk's inputs and results together, unless the caller chooses."""
+AHEAD = 2
+"""Tasks for each thread of a cluster that are submitted at once: one to run, one to wait."""
+TASK_SECONDS = 0.25
+"""Processor time of a task of a cluster: as many chunks as fit, so that what a task itself costs stays small."""
+MOST = 64
+"""Chunks of a task at most."""
+RETRIES = 100
+"""How often a chunk is tried again whose workers died."""
+
+
+def stream(
+    fn: Callable[..., Any],
+    robot: Robot,
+    source: str | Path | Source,
+    out: str | Path,
+    *,
+    names: tuple[str, ...] | None = None,
+    chunk: int | None = None,
+    reduce: Callable[..., np.ndarray] | None = None,
+    scheduler: Any = None,
+    report: Callable[[float], None] | None = None,
+    **options: Any,
+) -> Any:
+    """The Zarr group `out` with fn(robot, **states, **options) of all states, computing only what is not there yet.
+
+    source: a file (.parquet, .zarr, .npy) or an object as `sources.py` describes. The group has an array for each result, called `names`
+    or after the function. reduce, such as numpy.sum: keep only reduce(result, axis=0) of every chunk. scheduler: the address of a Dask
+    scheduler or a distributed.Client, whose workers must see the files under the same names; without it this process computes. report
+    is called with the part that is done, from 0 to 1. An output that was begun with another robot, function, version or input is refused.
+    """
+    check_robot(robot)
+    needs = _needs(fn)
+    if isinstance(source, str | Path):
+        source = open_source(source, robot, needs)
+    if not source.rows:
+        raise CoadjointError("the source has no states.")
+    task = Task(fn, robot, needs, options)
+    sample = [np.asarray(x) for x in fields(task.result(*_no_states(source, needs)))]
+    names = names or ((_name(fn),) if len(sample) == 1 else tuple(f"{_name(fn)}_{k + 1}" for k in range(len(sample))))
+    if chunk is None:
+        width = sum(x.shape[1] for x in source.read(0, 1).values()) + sum(int(np.prod(x.shape[1:])) for x in sample)
+        chunk = 1 << max(0, int(np.log2(CHUNK_BYTES / (8 * width))))
+    if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
+        raise CoadjointError(f"chunk is {chunk!r}; expected how many states to compute at once, 1 or more.")
+    description = {
+        "robot": f"{robot.name} {robot.fingerprint}",
+        "function": " ".join(name_of(fn) or (getattr(fn, "__module__", ""), _name(fn))),
+        "options": {key: _text(x, robot) for key, x in sorted(options.items()) if key != "threads"},
+        "reduce": "" if reduce is None else _name(reduce),
+        "version": library_digest(),
+        "input": source.identity,
+        "rows": int(source.rows),
+        "chunk": int(chunk),
+    }
+    path = Path(out).absolute()
+    arrays = {name: (x.shape[1:], x.dtype) for name, x in zip(names, sample, strict=True)}
+    open_store(path, description, arrays, reduce is not None)
+    work = Work(task, source, path, description, tuple(names), reduce)
+    left = missing_chunks(path, description, names)
+    total = chunks(description)
+    say = (lambda n: None) if report is None else (lambda n: report((total - n) / total))
+    say(len(left))
+    if scheduler is None:
+        if options.get("threads") is None:
+            task.options.pop("threads", None)  # as many as the chunk is worth
+        buffers: dict[str, np.ndarray] = {}
+        for n, k in enumerate(left):
+            work(k, buffers)
+            say(len(left) - n - 1)
+    elif left:
+        _on_cluster(work, left, scheduler, say)
+    return import_zarr().open_group(str(path), mode="r")
+
+
+class Work:
+    """The computation of chunks, given by their numbers; sent to workers."""
+
+    def __init__(
+        self, task: Task, source: Source, path: Path, description: dict[str, Any], names: tuple[str, ...], reduce: Any
+    ) -> None:
+        self.task, self.source, self.path, self.description = task, source, path, description
+        self.names, self.reduce = names, reduce
+
+    def several(self, chunks: list[int]) -> float:
+        """Compute those chunks that are not done yet; the seconds of processor time that one took."""
+        if library_digest() != self.description["version"]:
+            raise CoadjointError(
+                f"a worker has version {library_digest()} of the library and the client {self.description['version']}; install the same."
+            )
+        begin = time.thread_time()
+        left = [k for k in chunks if not is_done(self.path, self.description, k)]
+        buffers: dict[str, np.ndarray] = {}
+        for k in left:
+            self(k, buffers)
+        return (time.thread_time() - begin) / max(1, len(left))
+
+    def __call__(self, k: int, buffers: dict[str, np.ndarray]) -> None:
+        """Compute one chunk. The buffers hold the results from chunk to chunk: new memory would be cleared by the system each time."""
+        start = k * self.description["chunk"]
+        states = self.source.read(start, min(start + self.description["chunk"], self.description["rows"]))
+        arrays = [states[name] for name in self.task.names]
+        if "q" in states:
+            _check_quaternions(self.task.robot, states["q"], start)
+        if buffers and len(arrays[0]) == len(buffers[self.names[0]]):
+            out = tuple(buffers.values())
+            self.task.result(*arrays, out=out if len(out) > 1 else out[0])
+        else:
+            results = fields(self.task.result(*arrays))
+            buffers.update(zip(self.names, map(np.asarray, results), strict=True))
+        for x in buffers.values():
+            if not np.isfinite(x.sum()):  # quicker than looking at each, which is done only then
+                _check_finite({name: states[name] for name in self.task.names} | {"the result": x}, start)
+        found = dict(buffers)
+        if self.reduce is not None:
+            found = {name: np.asarray(self.reduce(x, axis=0))[None] for name, x in found.items()}
+        write_chunk(self.path, self.description, k, found, self.reduce is not None)
+
+
+def _check_finite(arrays: dict[str, np.ndarray], start: int) -> None:
+    """An error that names the first row with a number that is not finite."""
+    for name, x in arrays.items():
+        good = np.isfinite(x.reshape(len(x), -1)).all(axis=1)
+        if not good.all():
+            raise CoadjointError(
+                f"row {start + int(np.argmin(good)) + 1}: {name} is not finite; the state is singular, or its "
+                "numbers are wrong or too large."
+            )
+
+
+def _check_quaternions(robot: Robot, q: np.ndarray, start: int) -> None:
+    for link in robot.links:
+        if link.joint.kind in ("spherical", "free"):
+            stop = robot.q_slice(link.joint.name).stop
+            length = np.linalg.norm(q[:, stop - 4 : stop], axis=1)
+            if np.any(wrong := ~(np.abs(length - 1) < 1e-2)):
+                row = int(np.argmax(wrong))
+                raise CoadjointError(
+                    f"row {start + row + 1}: the quaternion (x, y, z, w) of joint {link.joint.name!r} has length "
+                    f"{length[row]:.4g}; expected 1."
+                )
+
+
+def _on_cluster(work: Work, left: list[int], scheduler: Any, say: Callable[[int], None]) -> None:
+    """All chunks on the workers of a cluster, a few at a time; those whose worker died are tried again."""
+    try:
+        import distributed
+    except ImportError:
+        raise MissingPackageError('Dask is not installed; install it with: pip install "coadjoint[dask]"') from None
+    own = isinstance(scheduler, str)
+    try:
+        client = distributed.Client(scheduler, set_as_default=False) if own else scheduler
+    except (OSError, TimeoutError, ValueError) as error:
+        raise CoadjointError(f"no Dask scheduler answers at {scheduler}: {error}") from None
+    try:
+        remaining, size, run = len(left), 1, uuid4().hex
+        open_tasks: dict[str, tuple[list[int], int]] = {}
+
+        def submit(chunks: list[int], tries: int = 0) -> Any:
+            key = f"coadjoint-{chunks[0]}-{tries}-{run}"
+            open_tasks[key] = chunks, tries
+            return client.submit(work.several, chunks, key=key)
+
+        def following() -> list[int]:
+            nonlocal left
+            some, left = left[:size], left[size:]
+            return some
+
+        threads = max(1, sum(client.nthreads().values()))
+        running = distributed.as_completed([submit(x) for _ in range(AHEAD * threads) if (x := following())], loop=client.loop)
+        for future in running:
+            chunks, tries = open_tasks.pop(future.key)
+            if future.status != "finished":
+                _check_only_killed(future, chunks, tries)
+                running.add(submit(chunks, tries + 1))
+                continue
+            remaining -= len(chunks)
+            say(remaining)
+            size = max(1, min(MOST, int(TASK_SECONDS / max(future.result(), 1e-6)), len(left) // (2 * threads)))
+            while running.count() < AHEAD * max(1, sum(client.nthreads().values())) and (x := following()):
+                running.add(submit(x))
+    finally:
+        if own:
+            client.close()
+
+
+def _check_only_killed(future: Any, chunks: list[int], tries: int) -> None:
+    """An error, unless all that happened to a task is that its workers died."""
+    from distributed import KilledWorker
+
+    error = future.exception() if future.status == "error" else None
+    if error is not None and not isinstance(error, KilledWorker):
+        raise error
+    if tries >= RETRIES:
+        raise CoadjointError(
+            f"chunks {chunks}: their workers died {tries} times; they may have too little memory: take smaller chunks."
+        )
+
+
+def _needs(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """The arrays that a function takes of every state."""
+    if not hasattr(fn, "kernel"):
+        raise CoadjointError(f"{_name(fn)} is not a function of states that can be streamed; give one such as inverse_dynamics.")
+    return tuple(fn.kernel.required)
+
+
+def _no_states(source: Source, needs: tuple[str, ...]) -> list[np.ndarray]:
+    first = source.read(0, 1)
+    if lacking := [name for name in needs if name not in first]:
+        raise CoadjointError(f"the source has {', '.join(first) or 'nothing'}; {', '.join(lacking)} is needed too.")
+    return [np.asarray(first[name], dtype=np.float64)[:0] for name in needs]
+
+
+def _name(fn: Callable[..., Any]) -> str:
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+def _text(x: Any, robot: Robot) -> str:
+    return x.identity(robot) if hasattr(x, "identity") else repr(x)

@@ -1,0 +1,128 @@
+"""A function of a robot as a small object that can be sent to another process.
+
+What travels is the module and the name of the function, the robot and the options, never machine code: each process makes the kernel
+from its own cache. A process that receives the same robot in many tasks builds it once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import importlib
+import inspect
+import pickle
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import CoadjointError
+
+
+class Task:
+    """fn(robot, **arrays, **options) as a function of the arrays, on one thread unless the options have `threads`.
+
+    The result is one array, or a tuple of the arrays that the function returns: those of a dataclass in the order of its fields.
+    """
+
+    def __init__(self, fn: Callable[..., Any], robot: Any, names: tuple[str, ...], options: Mapping[str, Any]) -> None:
+        self.fn, self.robot, self.names, self.options = fn, robot, names, dict(options)
+        if self.options.get("threads") is None and _takes_threads(fn):
+            self.options["threads"] = 1
+
+    def result(self, *arrays: np.ndarray, **further: Any) -> Any:
+        """What the function returns."""
+        robot = () if self.robot is None else (self.robot,)
+        return self.fn(*robot, **dict(zip(self.names, arrays, strict=True)), **self.options, **further)
+
+    def __call__(self, *arrays: np.ndarray) -> Any:
+        found = tuple(map(np.asarray, fields(self.result(*arrays))))
+        return found[0] if len(found) == 1 else found
+
+    def identity(self) -> tuple[Any, ...]:
+        """What tells the results of this task from those of others: function, library, robot, options."""
+        robot = None if self.robot is None else self.robot.fingerprint
+        return (name_of(self.fn) or self.fn, library_digest(), robot, self.names, sorted(self.options.items()))
+
+    def __dask_tokenize__(self) -> Any:
+        from dask.base import normalize_token
+
+        return normalize_token(self.identity())
+
+    def __reduce__(self) -> Any:
+        name = name_of(self.fn)
+        robot = None if self.robot is None else pickle.dumps(self.robot, protocol=5)
+        return _received, (name or self.fn, robot, self.names, self.options)
+
+
+def _received(fn: Any, robot: bytes | None, names: tuple[str, ...], options: dict[str, Any]) -> Task:
+    return Task(resolve(*fn) if isinstance(fn, tuple) else fn, None if robot is None else _robot(robot), names, options)
+
+
+@functools.lru_cache(maxsize=64)
+def _robot(pickled: bytes) -> Any:
+    """The robot; the same object for the same bytes, so that its kernels are found again."""
+    return pickle.loads(pickled)
+
+
+def name_of(fn: Any) -> tuple[str, str] | None:
+    """(module, name) under which a function of this library is found; None for others, which are sent as they are."""
+    module, name = getattr(fn, "__module__", None) or "", getattr(fn, "__qualname__", "")
+    if module.partition(".")[0] != __name__.partition(".")[0]:
+        return None
+    try:
+        return (module, name) if resolve(module, name) is fn else None
+    except (ImportError, AttributeError):
+        return None
+
+
+def resolve(module: str, name: str) -> Any:
+    """The function of this name in this module."""
+    return getattr(importlib.import_module(module), name)
+
+
+def fields(result: Any) -> tuple[Any, ...]:
+    """The arrays of a result: one, a tuple of them, or the fields of a dataclass that have batch axes."""
+    if dataclasses.is_dataclass(result):
+        return tuple(getattr(result, name) for name in _batched(result))
+    return tuple(result) if isinstance(result, tuple) else (result,)
+
+
+def whole(result: Any, arrays: tuple[Any, ...]) -> Any:
+    """The arrays in the form of a result: one array, a tuple, or a dataclass."""
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        return dataclasses.replace(result, **dict(zip(_batched(result), arrays, strict=True)))
+    if hasattr(result, "_fields"):  # a named tuple
+        return type(result)(*arrays)
+    return arrays if isinstance(result, tuple) else arrays[0]
+
+
+def _batched(result: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(result) if not field.metadata.get("for_all")]
+
+
+def _takes_threads(fn: Callable[..., Any]) -> bool:
+    return hasattr(fn, "kernel") or "threads" in inspect.signature(fn).parameters
+
+
+@functools.cache
+def library_digest() -> str:
+    """Version and content of this library, which decide the numbers that it returns."""
+    from .. import __version__
+
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"{__version__}+{digest.hexdigest()[:16]}"
+
+
+def check_robot(robot: Any) -> None:
+    """An error for a robot that cannot be sent: one whose numbers are variables."""
+    if not robot.has_plain_numbers:
+        raise CoadjointError(
+            f"the numbers of robot {robot.name!r} are variables, which cannot be sent to tasks; make them inputs instead, as in "
+            "coadjoint.compile(fn, robot, parameters=['masses'])."
+        )

@@ -1,0 +1,37 @@
+"""Values and names as text for people: never long, never able to command a terminal."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+LONGEST = 80
+"""How many characters of a value a message repeats."""
+
+_repr = reprlib.Repr()
+_repr.maxlevel = 4
+_repr.maxlist = _repr.maxtuple = _repr.maxarray = _repr.maxdict = _repr.maxset = _repr.maxfrozenset = _repr.maxdeque = 20
+_repr.maxstring = _repr.maxlong = _repr.maxother = 200
+
+
+def short(value: Any, most: int = LONGEST) -> str:
+    """`repr(value)` on one line, of at most about `most` characters; a value of any size costs little."""
+    if isinstance(value, str | bytes) and len(value) > most:
+        return f"{value[:most]!r}… ({len(value)} in all)"
+    try:
+        text = " ".join(_repr.repr(value).split())
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        text = f"a {type(value).__name__} too large to write"
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def cut(text: str, most: int = LONGEST) -> str:
+    """The text with control characters escaped, of at most about `most` characters."""
+    return printable(text) if len(text) <= most else f"{printable(text[:most])}…"
+
+
+def printable(text: str) -> str:
+    """The text with all that would command a terminal (controls, line ends, turns of the writing direction) as `\\x1b` or `\\n`."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -1,0 +1,55 @@
+"""A fixed thousand of the fuzzers' cheap cases; `python -m fuzz` runs any number, and the slow executions more often."""
+
+import pytest
+
+from fuzz import __main__ as command
+from fuzz import functions, graphs, kernels
+
+
+def tally(run, seeds):
+    total = {}
+    for seed in seeds:
+        for outcome, count in run(seed).items():
+            total[outcome] = total.get(outcome, 0) + count
+    return total
+
+
+def none_failed(total):
+    return not [outcome for outcome in total if outcome.startswith("FAILED")]
+
+
+@pytest.fixture
+def without_compiling(monkeypatch):
+    for module in (functions, kernels):
+        for name in ("NATIVE", "C", "JAX"):
+            monkeypatch.setattr(module, name, 10**9)
+
+
+@pytest.mark.parametrize("first", range(0, 800, 200))
+def test_graphs(first):
+    assert tally(graphs.run, range(first, first + 200)) == {"equal": 200}
+
+
+def test_functions(without_compiling):
+    total = tally(functions.run, range(1, 151))
+    assert none_failed(total)
+    assert total["NumPy"] == 150
+
+
+def test_kernels(without_compiling):
+    total = tally(kernels.run, range(1, 51))
+    assert none_failed(total)
+    assert total["as written"] > 15
+
+
+@pytest.mark.native
+def test_compiled_functions(monkeypatch):
+    monkeypatch.setattr(functions, "JAX", 10**9)
+    total = tally(functions.run, range(0, 24, 8))
+    assert none_failed(total)
+    assert total["native"] == 3
+
+
+def test_the_command(capsys):
+    assert command.main(["graphs", "--cases", "3", "--seed", "7"]) == 0
+    assert "graphs: 3 cases" in capsys.readouterr().out

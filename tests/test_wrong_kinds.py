@@ -1,0 +1,132 @@
+"""Arguments of the wrong kind: a CoadjointError that names them, from every public function that is no kernel."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import coadjoint as cj
+from coadjoint import CoadjointError, Joint, Link, Robot
+from coadjoint.arguments import (
+    a_function,
+    a_name,
+    a_number,
+    a_robot,
+    a_type,
+    names,
+    numbers,
+    one_of,
+    positive,
+    sequence,
+    takes,
+    whole,
+)
+
+R2 = cj.load("planar2r")
+A, B, Q, R = np.array([[0, 1.0], [0, 0]]), np.array([[0.0], [1.0]]), np.eye(2), np.eye(1)
+SCREWS, HOME = cj.space_screws(cj.load("panda"), "tip")
+POSE = np.eye(4)
+ZERO = np.zeros(2)
+CALLS = {
+    "inverse_kinematics": (cj.inverse_kinematics, {"robot": R2, "target": POSE, "frame": "tip", "tolerance": 1e-9}),
+    "inverse_kinematics_solutions": (cj.inverse_kinematics_solutions, {"robot": R2, "target": POSE, "frame": "tip"}),
+    "simulate": (cj.simulate, {"robot": R2, "q": ZERO, "v": ZERO, "t": 0.01, "method": "adaptive"}),
+    "geodesic": (cj.geodesic, {"robot": R2, "q": ZERO, "v": ZERO, "t": 0.1}),
+    "lqr": (cj.lqr, {"A": A, "B": B, "Q": Q, "R": R}),
+    "discretize": (cj.discretize, {"A": A, "B": B, "dt": 0.1}),
+    "controllability": (cj.controllability, {"A": A, "B": B}),
+    "equilibrium_force": (cj.equilibrium_force, {"robot": R2, "q": ZERO}),
+    "total_mass": (cj.total_mass, {"robot": R2}),
+    "is_flat": (cj.is_flat, {"robot": R2}),
+    "is_balanced": (cj.is_balanced, {"robot": R2}),
+    "triangle": (cj.triangle, {"a": np.eye(3)}),
+    "from_triangle": (cj.from_triangle, {"x": np.arange(6.0)}),
+    "space_screws": (cj.space_screws, {"robot": R2, "frame": "tip"}),
+    "body_screws": (cj.body_screws, {"robot": R2, "frame": "tip"}),
+    "relative_screws": (cj.relative_screws, {"robot": R2, "frame": "tip"}),
+    "product_of_exponentials": (cj.product_of_exponentials, {"screws": SCREWS, "home": HOME, "q": np.zeros(7), "form": "space"}),
+    "to_dh": (cj.to_dh, {"screws": SCREWS, "home": HOME}),
+    "from_dh": (cj.from_dh, {"rows": np.zeros((3, 4)), "convention": "standard"}),
+    "robot_from_dh": (
+        cj.robot_from_dh,
+        {"rows": np.zeros((1, 4)), "masses": [1.0], "coms": np.zeros((1, 3)), "inertias": np.eye(3)[None]},
+    ),
+    "circle_path": (cj.circle_path, {"start": POSE, "center": np.zeros(3), "axis": [0, 0, 1.0], "angle": 1.0, "duration": 1.0}),
+    "geodesic_path": (cj.geodesic_path, {"start": POSE, "goal": POSE, "duration": 1.0, "kind": "screw"}),
+    "spline_path": (cj.spline_path, {"poses": np.stack([POSE, POSE]), "duration": 1.0}),
+    "equations": (cj.equations, {"robot": R2, "what": ["M"], "parameters": "numeric"}),
+    "compile": (cj.compile, {"fn": cj.mass_matrix, "robot": R2, "dtype": np.float64}),
+    "trace": (cj.trace, {"fn": cj.mass_matrix, "robot": R2}),
+    "derivative": (cj.derivative, {"fn": cj.gravity_force, "robot": R2, "wrt": "q"}),
+    "jvp": (cj.jvp, {"fn": cj.gravity_force, "robot": R2, "wrt": "q"}),
+    "vjp": (cj.vjp, {"fn": cj.gravity_force, "robot": R2, "wrt": "q"}),
+    "point": (cj.Constraint.point, {"robot": R2, "frame": "tip", "axes": "x"}),
+    "save": (cj.save, {"robot": R2}),
+    "Joint": (Joint, {"kind": "revolute", "screws": np.array([[0, 0, 1.0, 0, 0, 0]])}),
+    "helical": (Joint.helical, {"axis": (0, 0, 1), "pitch": 0.1}),
+    "Link": (Link, {"joint": Joint.revolute(), "placement": POSE, "parameters": np.ones(10)}),
+    "solid": (Link.solid, {"joint": Joint.revolute(), "mass": 1.0, "com": (0, 0, 0), "inertia": (1, 1, 1)}),
+    "Robot": (Robot, {"name": "r", "links": [], "frames": [], "gravity": (0, 0, -9.0), "base": "base"}),
+    "parameters": (R2.parameters, {"name": "masses"}),
+    "with_inertial_parameters": (R2.with_inertial_parameters, {"parameters": R2.inertial_parameters}),
+    "frame": (R2.frame, {"name": "tip"}),
+    "attach": (R2.attach, {"other": R2, "frame": "tip", "prefix": "x"}),
+}
+PLACES = {f"{name}, {key}": (fn, given, key) for name, (fn, given) in CALLS.items() for key in given}
+ODD = [object(), {"a": 1}, 1j, b"b", np.array([object()]), [[1], [1, 2]], np.array("a"), ..., 10**400]
+MORE = {"Link": {"name": "a", "parent": "base"}, "solid": {"name": "a", "parent": "base"}, "save": {"path": "never/written.json"}}
+
+
+@pytest.mark.parametrize(("fn", "given", "key"), PLACES.values(), ids=PLACES)
+def test_arguments_of_the_wrong_kind_are_named(fn, given, key):
+    name = next(name for name, (f, g) in CALLS.items() if g is given)
+    for odd in ODD:
+        with pytest.raises(CoadjointError):
+            fn(**MORE.get(name, {}), **given | {key: odd})
+
+
+def test_messages_name_the_argument():
+    for call, words in (
+        (lambda: cj.total_mass(5), "robot is 5; expected a Robot"),
+        (lambda: cj.discretize(A, B, [1, 2]), "dt is .1, 2.; expected one finite number"),
+        (lambda: cj.discretize(A, B, np.inf), "dt is inf; expected one finite number"),
+        (lambda: cj.discretize(A, B, -1.0), "dt is -1.0; expected a positive number"),
+        (lambda: cj.geodesic(R2, ZERO, ZERO, 1j), "t is 1j; expected real numbers"),
+        (lambda: cj.triangle(np.zeros(3)), "the matrix has shape"),
+        (lambda: R2.random("x"), "rng is 'x'"),
+        (lambda: R2.random(0, [1, -1]), "shape is"),
+        (lambda: cj.equations(R2).latex("x.tex"), "digits is 'x.tex'; expected a whole number. The equations are returned as text"),
+        (lambda: cj.equations(R2).text(0), "digits is 0"),
+    ):
+        with pytest.raises(CoadjointError, match=words):
+            call()
+
+
+def test_checks_return_what_is_right():
+    assert a_robot(R2, "x") is R2
+    assert a_name("a", "x") == "a"
+    assert names(("a", "b"), "x") == ["a", "b"]
+    assert one_of("a", "b")("b", "x") == "b"
+    assert a_function(len, "x") is len
+    np.testing.assert_array_equal(numbers([1, 2], "x"), [1.0, 2.0])
+    assert a_number(np.float32(2), "x") == 2
+    assert positive(1, "x") == 1
+    assert whole(np.int64(3), "x") == 3
+    assert sequence(range(2), "x") == [0, 1]
+    assert a_type("float32", "x") == "float32"
+
+
+def test_a_function_that_takes_checked_arguments_stays_itself():
+    @takes(n=whole, name=a_name)
+    def f(n, *rest, name=None, **more):
+        """What it does."""
+        return n, rest, name, more
+
+    assert f(1, 2, 3, other=4) == (1, (2, 3), None, {"other": 4})
+    assert f(n=np.int8(1), name=None) == (1, (), None, {})
+    assert list(inspect.signature(f).parameters) == ["n", "rest", "name", "more"]
+    assert f.__doc__ == "What it does."
+    with pytest.raises(TypeError):
+        f()
