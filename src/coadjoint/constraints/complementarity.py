@@ -9,7 +9,7 @@ from ..errors import CoadjointError
 TOLERANCE = 1e-11
 """What is rounding beside the largest entry of its kind."""
 NOTHING = 1e-12
-"""Rows shorter than this in the metric are rounding, as those of a planar loop across its plane."""
+"""Rows shorter than this in the metric, beside 1 and the longest, are rounding, as those of a planar loop across its plane."""
 
 CONTRADICTION = "the bilateral rows contradict each other: no impulses or forces satisfy them all."
 
@@ -26,7 +26,7 @@ def box_complementarity(G: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: 
     positive semidefinite. These are the conditions for the least of ½ λᵀ G λ + bᵀ λ in the box, which an active-set method finds in
     finitely many steps; where rows are redundant, those that are not at a bound share their load.
     """
-    scale = _lengths(G)
+    scale = row_lengths(G)
     G, b, bounds, lower, upper = G / np.outer(scale, scale), b / scale, (lower, upper), lower * scale, upper * scale
     m = len(b)
     size = max(float(np.max(np.abs(b), initial=0.0)), np.finfo(float).tiny)
@@ -45,10 +45,10 @@ def box_complementarity(G: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: 
     raise CoadjointError(f"the complementarity problem of {m} rows was not solved; the rows are too badly conditioned.")
 
 
-def _lengths(G: np.ndarray) -> np.ndarray:
+def row_lengths(G: np.ndarray) -> np.ndarray:
     """The lengths (m,) of rows, which make those of different units alike; 1 for rows that are nothing."""
     length = np.sqrt(np.maximum(np.diag(G), 0.0))
-    return np.where(length > NOTHING, length, 1.0)
+    return np.where(length > NOTHING * max(1.0, float(length.max(initial=0.0))), length, 1.0)
 
 
 def _least(

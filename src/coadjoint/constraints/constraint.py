@@ -250,3 +250,18 @@ def constraint_jacobian(robot: Robot, constraint: Constraint, q: Array) -> Array
 def constraint_bias(robot: Robot, constraint: Constraint, q: Array, v: Array) -> Array:
     """Ȧ v (..., m)."""
     return concat([part.bias(robot, q, v) for part in checked(constraint).parts])
+
+
+ZERO = 1e-11
+"""Rows with entries below this, beside the size of the robot and of the other rows, are nothing but rounding."""
+
+
+def robot_size(robot: Robot) -> float:
+    """The largest distance between neighbouring frames of a robot: what translations are measured by. 1 where numbers are variables."""
+    robot = robot._cache.get("original", robot)
+    if not robot.has_plain_numbers:
+        return 1.0
+    if "size" not in robot._cache:
+        poses = [np.asarray(x)[..., :3, 3] for x in (robot.placements, robot.frame_poses)]
+        robot._cache["size"] = max(float(np.abs(x).max(initial=0.0)) for x in poses)
+    return robot._cache["size"]

@@ -30,7 +30,7 @@ from .constraint import Constraint, checked, constraint_bias, constraint_jacobia
 from .dynamics import constrained_dynamics
 from .functions import graph_of
 from .projection import constraint_inverse, constraint_jacobian_derivative
-from .rank import DEPENDENT, NOTHING, decompose
+from .rank import DEPENDENT, decompose, vanishing
 
 
 class Derivatives(NamedTuple):
@@ -80,7 +80,7 @@ def _shift(robot: Robot, constraint: Constraint, q: np.ndarray, multipliers: np.
     length, inverse_A = d.length, A @ W
     # The rows that are nothing have the length 1, always.
     square = 2 * np.einsum("...kj,...kji->...ki", inverse_A, dA) - np.einsum("...ka,...kb,...abi->...ki", inverse_A, inverse_A, dM)
-    nothing = np.abs(A).max(-1, initial=0.0) < NOTHING
+    nothing = vanishing(robot, A)
     by_length = np.where(nothing[..., None], 0.0, square / (2 * length[..., None]))
     scaled = A / length[..., None]
     z = mv(np.linalg.pinv(scaled, rcond=DEPENDENT), length * multipliers)

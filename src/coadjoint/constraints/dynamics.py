@@ -23,28 +23,29 @@ from ..lie import inertia
 from ..recent import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
+from .constraint import ZERO, Constraint, checked, constraint_bias, constraint_jacobian, robot_size
 
 ALIKE = 1e-6
 """sin² of the angle between a row and the others below which singular values decide: beyond, ten digits are left."""
-ZERO = 1e-13
-"""Rows with entries below this are nothing but rounding."""
 
 
-def zero_rows(robot: Robot, constraint: Constraint, A: Array) -> list[int]:
-    """The rows that vanish at configurations drawn at random, such as those of a planar loop across its plane.
+def zero_rows(robot: Robot, constraint: Constraint, A: Array) -> tuple[list[int], float]:
+    """The rows that vanish at configurations drawn at random, such as those of a planar loop across its plane, and what counts as zero.
 
     Where the robot's own numbers are variables: the rows of A (m, nv), traced, that are zero whatever these are.
     """
     robot = robot._cache.get("original", robot)
     if not robot.has_plain_numbers:
-        return (
+        gone = (
             [k for k, row in enumerate(A.tolist()) if all(type(x) is float and x == 0.0 for x in row)] if A.dtype == object else []
         )
+        return gone, ZERO
 
-    def make() -> list[int]:
+    def make() -> tuple[list[int], float]:
         A = as_written(constraint_jacobian)(robot, constraint, robot.random(np.random.default_rng(0), 8))
-        return np.flatnonzero(np.abs(A).reshape(-1, *A.shape[-2:]).max((0, 2)) < ZERO).tolist()
+        entries = np.abs(A).reshape(-1, *A.shape[-2:]).max((0, 2))
+        least = ZERO * max(robot_size(robot), float(entries.max(initial=0.0)))
+        return np.flatnonzero(entries <= least).tolist(), least
 
     return recent(robot, ("zero rows", constraint), make)
 
@@ -72,17 +73,17 @@ class Rows:
     def __init__(self, robot: Robot, constraint: Constraint, q: Array, v: Array | None = None, force: Array | None = None) -> None:
         A = constraint_jacobian(robot, constraint, q)
         self.size = A.shape[-2]
-        gone = zero_rows(robot, constraint, A)
+        gone, least = zero_rows(robot, constraint, A)
         self.kept = [k for k in range(self.size) if k not in gone]
         xp = namespace(A)
-        self.regular: Array = xp.abs(A[..., gone, :]).sum((-2, -1)) <= ZERO * len(gone) * robot.nv if gone else None
+        self.regular: Array = xp.abs(A[..., gone, :]).sum((-2, -1)) <= least * len(gone) * robot.nv if gone else None
         self.A = A[..., self.kept, :]
         self.bias: Array = None
         if v is not None:
             bias = constraint_bias(robot, constraint, q, v)
             self.bias = bias[..., self.kept]
             if gone:  # nothing cannot accelerate
-                self.regular = self.regular & (xp.abs(bias[..., gone]).sum(-1) <= 1e3 * ZERO * (1.0 + xp.abs(bias).sum(-1)))
+                self.regular = self.regular & (xp.abs(bias[..., gone]).sum(-1) <= 1e2 * (least + ZERO * xp.abs(bias).sum(-1)))
         if not self.kept:
             return
         m, right = len(self.kept), transpose(self.A)

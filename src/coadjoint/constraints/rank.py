@@ -6,6 +6,7 @@ adds one that vanishes. States are solved here one batch at a time in NumPy, wit
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +15,12 @@ from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
+from ..recent import recent
 from ..robot.robot import Robot
-from .constraint import Constraint, checked
+from .constraint import ZERO, Constraint, checked, robot_size
 
 DEPENDENT = 1e-8
 """Singular values below this part of the largest are nothing: rows are dependent but for rounding."""
-NOTHING = 1e-12
-"""Rows with entries below this are rounding."""
 CONTRADICTION = 1e-6
 """Part of the right side that dependent rows may disagree by, as rounding and a little drift make them."""
 
@@ -47,6 +47,12 @@ class Decomposition(NamedTuple):
         return np.where(independent, 1.0 / np.where(independent, self.s, 1.0), 0.0)
 
 
+def vanishing(robot: Robot, A: np.ndarray) -> np.ndarray:
+    """Which rows (..., m) of A (..., m, nv) are nothing but rounding beside the others and the robot's size."""
+    entries = np.abs(A).max(-1, initial=0.0)
+    return entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
+
+
 def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposition:
     """The decomposition at q (..., nq)."""
     M, A = mass_matrix(robot, q), checked(constraint).jacobian(robot, q)  # not frozen: it may be a part of one
@@ -64,7 +70,7 @@ def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposit
         raise ConstraintError("the mass matrix is not that of a state: q is not a number.") from None
     B = np.swapaxes(np.linalg.solve(L, np.swapaxes(A, -1, -2)), -1, -2)
     length = np.linalg.norm(B, axis=-1)
-    nothing = np.abs(A).max(-1, initial=0.0) < NOTHING
+    nothing = vanishing(robot, A)
     length = np.where(nothing, 1.0, length)
     U, s, Wt = np.linalg.svd(np.where(nothing[..., None], 0.0, B / length[..., None]), full_matrices=False)
     rank = (s > DEPENDENT * np.maximum(s[..., :1], 1.0)).sum(-1)
@@ -159,6 +165,38 @@ class Rank(NamedTuple):
     def __str__(self) -> str:
         text = f"rank {self.rank}, {self.freedoms} freedom{'s' * (self.freedoms != 1)}"
         return text + (f"; implied by other rows: {', '.join(self.redundant)}" if self.redundant else "")
+
+
+def note_overconstrained(robot: Robot, constraint: Constraint, q: np.ndarray) -> None:
+    """Find out, once, whether a constraint that q (nq,) satisfies is overconstrained; `is_overconstrained` then says so."""
+    found = recent(robot, ("overconstrained", constraint), lambda: "yes" if _moves_only_there(robot, constraint, q) else "no")
+    if found == "yes":
+        robot._cache.setdefault("overconstrained", set()).add(constraint)
+
+
+def _moves_only_there(robot: Robot, constraint: Constraint, q: np.ndarray) -> bool:
+    """Whether the rank is less at q and at configurations nearby that satisfy the constraint than at others."""
+    from .manifold import project
+
+    anywhere = decompose(robot, constraint, robot.random(np.random.default_rng(0), 4)).rank.max()
+    d = decompose(robot, constraint, q)
+    if d.rank >= anywhere:
+        return False
+    allowed = np.linalg.solve(d.L.T, np.linalg.svd(d.U * d.s @ d.Wt)[2][int(d.rank) :].T)
+    near = []
+    for way in (sign * 0.05 * x / np.abs(x).max() for x in allowed.T for sign in (1, -1)):
+        with suppress(CoadjointError):  # at a singular configuration not every motion that A allows is one
+            near.append(project(robot, constraint, robot.integrate(q, way)))
+    return bool(near) and all(decompose(robot, constraint, x).rank < anywhere for x in near)
+
+
+def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
+    """Whether rows of a constraint depend on each other where it holds, and not elsewhere, as those of Bennett's linkage.
+
+    Known from the first simulation on, which has a configuration that satisfies it.
+    """
+    robot = robot._cache.get("original", robot)
+    return constraint in robot._cache.get("overconstrained", ())
 
 
 def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:

@@ -16,7 +16,7 @@ from ..dynamics.newton_euler import bias_force
 from ..robot.robot import Robot
 from . import variational
 from .friction import box_forces, friction_coefficients, locked
-from .holding import TURNS, Bound, inverse, returned
+from .holding import Bound, inverse, returned
 
 STILL = 1e-11
 """Velocity, beside the largest, that is rest but for rounding."""
@@ -44,7 +44,7 @@ class Frictional:
         a = mv(W, self.force(q, v, t) - self.dry * direction - bias_force(self.robot, q, v))
         if bound is not None:
             bias = bound.constraint.bias(self.robot, q, v)
-            for _ in range(TURNS):
+            for _ in range(bound.turns):
                 a = a + mv(W, bound.impulse(mv(bound.A, a) + bias))
         return a
 
@@ -116,7 +116,7 @@ def _projected(W: Array, bound: Bound | None) -> Array:
     if bound is None:
         return W
     found, rows = W, bound.A / bound.length[..., None]
-    for _ in range(TURNS):
+    for _ in range(bound.turns):
         found = found - W @ (transpose(rows) @ (bound.inverse @ (rows @ found)))
     return 0.5 * (found + transpose(found))
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, like, mv, namespace, solve_spd, stack, transpose
-from ..constraints.constraint import Constraint, checked
+from ..constraints.constraint import ZERO, Constraint, checked, robot_size
 from ..constraints.manifold import check_state
+from ..constraints.rank import is_overconstrained, note_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
@@ -21,9 +22,9 @@ from .friction import locked
 
 REGULARIZATION = 1e-8
 """What is added to A M⁻¹ Aᵀ of rows of length one."""
-NOTHING = 1e-12
-"""Rows with entries below this are rounding, and are not made longer."""
 TURNS = 3
+OVERCONSTRAINED = 1e-3, 8
+"""What is added, and turns, where rows depend on each other on the constraint only, and nearly so beside it."""
 CHORDS = 6
 """Turns for q: each gains a factor of about the distance from the constraint, which long steps make large."""
 
@@ -39,6 +40,7 @@ def check_start(robot: Robot, constraints: Any, q: np.ndarray, v: np.ndarray) ->
     constraint = opened(robot, constraints, q.reshape(-1, robot.nq)[0]) if q.size else None
     if constraint is not None:
         check_state(robot, constraint, q, v)
+        note_overconstrained(robot, constraint, robot.normalize(q.reshape(-1, robot.nq)[0]))
     return constraint
 
 
@@ -59,9 +61,14 @@ class Bound:
         self.A = constraint.jacobian(robot, q)
         one, xp = like(np.eye(self.A.shape[-2]), self.A), namespace(self.A)
         square, size = ((self.A @ W @ transpose(self.A)) * one).sum(-1), xp.abs(self.A).sum(-1)
-        self.length = xp.sqrt(xp.where((size > NOTHING) & (square > 0.0), square, 1.0 + 0.0 * square))
+        least = ZERO * (robot_size(robot) + size.sum(-1)[..., None])  # shorter rows are rounding, and are not made longer
+        self.length = xp.sqrt(xp.where((size > least) & (square > 0.0), square, 1.0 + 0.0 * square))
+        regularization, self.turns = REGULARIZATION, TURNS
+        if is_overconstrained(robot, constraint):  # rows that vanish on the constraint have no direction beside it: they stay short
+            regularization, self.turns = OVERCONSTRAINED
+            self.length = xp.sqrt(square + 0.01 * square.sum(-1)[..., None])
         G = self.A @ self.W @ transpose(self.A)
-        self.inverse = inverse(G / (self.length[..., :, None] * self.length[..., None, :]) + REGULARIZATION * one)
+        self.inverse = inverse(G / (self.length[..., :, None] * self.length[..., None, :]) + regularization * one)
 
     def impulse(self, rate: Array) -> Array:
         """Aᵀ Λ (..., nv) that takes the rate (..., m) of the rows away."""
@@ -69,7 +76,7 @@ class Bound:
 
     def tangent(self, p: Array) -> Array:
         """The momentum p + Aᵀ Λ, with A M⁻¹ (p + Aᵀ Λ) = 0."""
-        for _ in range(TURNS):
+        for _ in range(self.turns):
             p = p + self.impulse(mv(self.A, mv(self.W, p)))
         return p
 
@@ -92,7 +99,7 @@ def returned(robot: Robot, constraint: Constraint, q: Array, v: Array, held: Arr
             far = row_rates(robot, constraint, constraint.residual(robot, q), 0.0 * bound.A[..., 0])
             q = robot.integrate(q, mv(bound.W, bound.impulse(far)))
         bound = Bound(robot, constraint, q, inverse(mass_matrix(robot, q)), held)
-    for _ in range(TURNS):
+    for _ in range(bound.turns):
         v = v + mv(bound.W, bound.impulse(mv(bound.A, v)))
     return q, v
 
@@ -108,6 +115,6 @@ def held_acceleration(robot: Robot, constraint: Constraint, q: Array, v: Array, 
     """The acceleration of `constrained_dynamics`, also where rows depend on each other."""
     a = forward_dynamics(robot, q, v, tau, friction=friction)
     bound, bias = Bound(robot, constraint, q, inverse(mass_matrix(robot, q))), constraint.bias(robot, q, v)
-    for _ in range(TURNS):
+    for _ in range(bound.turns):
         a = a + mv(bound.W, bound.impulse(mv(bound.A, a) + bias))
     return a

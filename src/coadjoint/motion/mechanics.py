@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..constraints import constrained_dynamics
-from ..constraints.complementarity import NOTHING, box_complementarity
+from ..constraints.complementarity import box_complementarity, row_lengths
 from ..constraints.constraint import Constraint
 from ..constraints.impacts import Impact, impact_account
 from ..constraints.manifold import check_state
-from ..constraints.rank import ConstraintError
+from ..constraints.rank import ConstraintError, is_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix_inverse
 from ..errors import CoadjointError
 from ..geometry.flow import configuration_rate
@@ -28,6 +28,12 @@ TOUCHING = 1e-9
 """Gaps, in metres, that count as closed at an impact of another row."""
 SLOW = 1e-9
 """Relative velocity of a row that counts as rest."""
+DEPENDENT, OVERCONSTRAINED = 1e-11, 1e-6
+"""Eigenvalues of A M⁻¹ Aᵀ, beside the largest, that are nothing: in general, and where they vanish on the constraint only."""
+SHORT = 0.1
+"""Rows shorter than this part of all together are not made longer where they depend on each other on the constraint only."""
+AMPLIFIED, ROUNDING = 1e5, 1e-10
+"""A way back to the constraint that is this many times longer than what is violated, and more than rounding, is not taken."""
 STILL = 1e-13
 """Relative velocity of a joint with dry friction that counts as rest."""
 
@@ -48,11 +54,14 @@ class _Rows:
         return self.A
 
 
-def _solve(G: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _solve(G: np.ndarray, b: np.ndarray, overconstrained: bool) -> np.ndarray:
     """G⁻¹ b, rows scaled to about the same length, by powers of two; the shortest where they are redundant."""
-    length = np.sqrt(np.diag(G))
-    scale = np.exp2(np.round(np.log2(np.where(length > NOTHING, length, 1.0))))
-    return np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=1e-11)[0] / scale
+    length = row_lengths(G)
+    if overconstrained:  # a row that vanishes on the constraint has no direction beside it
+        length = np.sqrt(np.diag(G) + SHORT**2 * np.trace(G))
+    scale = np.exp2(np.round(np.log2(length)))
+    dependent = OVERCONSTRAINED if overconstrained else DEPENDENT
+    return np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=dependent)[0] / scale
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,7 @@ class Mechanics:
         self.robot, self.constraint, self.contacts, self.friction = robot, constraint, contacts, friction
         self.control = control
         self.sampled: Sampled | None = None
+        self.overconstrained = constraint is not None and is_overconstrained(robot, constraint)
         self.plain = robot.nq == robot.nv and all(x.joint.kind != "planar" for x in robot.links)
         """Whether dq/dt is v."""
         none = np.zeros(robot.nv)
@@ -130,14 +140,14 @@ class Mechanics:
         """The acceleration (nv,), the force of every contact row, 0 of open ones, and that which holds sticking joints (nv,)."""
         mode = self.mode
         tau, force, hold = self._applied(q, v, t, mode.direction), np.zeros(len(self.contacts)), np.zeros(self.robot.nv)
-        if not mode.holds:
+        if not mode.holds and not self.overconstrained:
             if self.constraint is None:
                 return forward_dynamics(self.robot, q, v, tau), force, hold
             return constrained_dynamics(self.robot, self.constraint, q, v, tau)[0], force, hold
         a = forward_dynamics(self.robot, q, v, tau)
         A, bias = self._rows(q, v, mode.closed, mode.sticking)
         W = mass_matrix_inverse(self.robot, q)
-        lam = _solve(A @ W @ A.T, -(A @ a + bias))
+        lam = _solve(A @ W @ A.T, -(A @ a + bias), self.overconstrained)
         m, n = int(mode.sticking.sum()), int(mode.closed.sum())
         hold[mode.sticking] = lam[len(lam) - m :]
         force[mode.closed] = lam[len(lam) - m - n : len(lam) - m]
@@ -157,22 +167,39 @@ class Mechanics:
         return rate
 
     def settle(self, q: np.ndarray, v: np.ndarray, mode: Mode | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """States (..., nq), (..., nv) brought back to the constraints and what the mode holds, quaternions to length one."""
+        """States (..., nq), (..., nv) brought back to the constraints and what the mode holds, quaternions to length one.
+
+        Not where the way back is long beside what is violated, as near a singular configuration, where it leads anywhere.
+        """
         mode = self.mode if mode is None else mode
         if not mode.closed.any() and self.constraint is None:
             return q if self.plain else self.robot.normalize(q), np.where(mode.sticking, 0.0, v)
-        if not mode.holds and self.constraint is not None:
-            return settled(self.robot, self.constraint, q, v)
-        if q.ndim > 1:
+        if q.ndim > 1 and (mode.holds or self.overconstrained):
             parts = [self.settle(a, b, mode) for a, b in zip(q, v, strict=True)]
             return np.array([a for a, _ in parts]), np.array([b for _, b in parts])
         q = self.robot.normalize(q)
+        there = self._project(q, v, mode)
+        if self.constraint is None:
+            return there
+        values = self.constraint.residual(self.robot, q)
+        gap = np.zeros(q.shape[:-1]) if values is None else np.abs(values).max(-1, initial=0.0)
+        slip = np.abs(np.einsum("...ij,...j->...i", self.constraint.jacobian(self.robot, q), v)).max(-1, initial=0.0)
+        speed = np.abs(v).max(-1)
+        far = np.abs(self.robot.difference(q, there[0])).max(-1) > AMPLIFIED * gap + ROUNDING
+        wild = np.abs(v - there[1]).max(-1) > AMPLIFIED * (slip + gap * speed) + ROUNDING * (1.0 + speed)
+        back = (far | wild | ~np.isfinite(there[0]).all(-1) | ~np.isfinite(there[1]).all(-1))[..., None]
+        return np.where(back, q, there[0]), np.where(back, np.where(mode.sticking, 0.0, v), there[1])
+
+    def _project(self, q: np.ndarray, v: np.ndarray, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
+        """q, v along the metric to the constraints and what the mode holds."""
+        if self.constraint is not None and not mode.holds and not self.overconstrained:
+            return settled(self.robot, self.constraint, q, v)
         for _ in range(3):
             A, W = self._rows(q, v, mode.closed, mode.sticking)[0], mass_matrix_inverse(self.robot, q)
-            q = self.robot.integrate(q, W @ (A.T @ _solve(A @ W @ A.T, -self._values(q, mode))))
+            q = self.robot.integrate(q, W @ (A.T @ _solve(A @ W @ A.T, -self._values(q, mode), self.overconstrained)))
         A, W = self._rows(q, v, mode.closed, mode.sticking)[0], mass_matrix_inverse(self.robot, q)
         for _ in range(2):
-            v = v + W @ (A.T @ _solve(A @ W @ A.T, -A @ v))
+            v = v + W @ (A.T @ _solve(A @ W @ A.T, -A @ v, self.overconstrained))
         return q, np.where(mode.sticking, 0.0, v)
 
     def changed(self, event: Event, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
