@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,25 @@ def test_constraints_read_what_is_there_now(native):
         assert found[0] ** 2 + ratio * found[1] == pytest.approx(0.3, abs=1e-12)
         derivatives = cj.constraints.constrained_dynamics_derivatives(robot, closed, q, v, tau)
         assert np.array([2.0, ratio]) @ derivatives.da_dtau == pytest.approx(np.zeros(2), abs=1e-9)
+
+
+def test_functions_need_no_hash():
+    """A constraint or a control may be an object that compares by value, and so has no hash."""
+
+    @dataclass
+    class Level:
+        height: float
+
+        def __call__(self, *arrays):
+            q = arrays[-1] if len(arrays) == 1 else arrays[1]
+            return q[0] + q[1] - self.height if len(arrays) == 1 else -self.height * q
+
+    robot, level = cj.load("planar2r"), Level(1.5)
+    closed = Constraint.holonomic(level)
+    assert closed.residual(robot, [1.0, 0.5]) == pytest.approx([0.0])
+    level.height = 0.5
+    assert closed.residual(robot, [1.0, 0.5]) == pytest.approx([1.0])
+    assert cj.rollout(robot, [0.3, 0.2], [0.0, 0.0], dt=1e-2, steps=3, control=level, constraints=closed)[0].shape == (4, 2)
 
 
 def test_a_frozen_constraint_keeps_its_function():

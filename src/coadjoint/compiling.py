@@ -88,7 +88,8 @@ def compile(
     """A native callable of fn's arrays, without the robot: f(*arrays, *parameters, out=None, threads=None).
 
     fn is one of our functions or a user's own, fn(robot, *arrays, **options); see `trace` for shapes and parameters. Arrays may have
-    any batch axes in front. Where native code is impossible the callable runs fn as written.
+    any batch axes in front. Compiled code keeps the values that variables which fn reads have now. Where native code is impossible the
+    callable runs fn as written.
     """
     graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
     recipe = Recipe(compile, (fn, robot), {"shapes": shapes, "parameters": parameters, "dtype": dtype} | options)

@@ -171,7 +171,6 @@ class _Run:
         ps, ws, left = np.empty(vs.shape), np.empty(vs.shape), np.empty((*vs.shape[:-1], 1))
         sizes = {"q": (family.robot.nq,), "v": (nv,)}
         momentum = family.compiled("momentum", lambda robot, _, q, v: mv(mass_matrix(robot, q), v), "momentum", **sizes)
-        velocity = family.compiled("velocity", lambda robot, _, q, v: mv(mass_matrix_inverse(robot, q), v), "velocity", **sizes)
         ps[..., 0, :] = momentum(*self._states(0), *self.numbers).reshape(ps[..., 0, :].shape)
         ws[..., 0, :], left[..., 0, :] = vs[..., 0, :], 0.0
         third = self._third(tau) + (0.0 if tau is not None else self.dt / 2)  # forces act in the middle of a step
@@ -180,7 +179,12 @@ class _Run:
         _run(take, [self.qs, ps, ws, left], [third, length, *self._constant()], self.threads, inputs=3)
         check_converged(left[..., 1:, 0], self.dt)
         q, p = (x[..., 1:, :].reshape(-1, self.steps, x.shape[-1]) for x in (self.qs, ps))
-        vs[..., 1:, :] = velocity(q, p, *(x[:, None] for x in self.numbers)).reshape(vs[..., 1:, :].shape)
+        if family:
+            velocity = family.compiled("velocity", lambda robot, _, q, p: mv(mass_matrix_inverse(robot, q), p), "velocity", **sizes)
+            found = velocity(q, p, *(x[:, None] for x in self.numbers))
+        else:  # an error says why where there is no inverse
+            found = mv(mass_matrix_inverse(family.robot, q), p)
+        vs[..., 1:, :] = found.reshape(vs[..., 1:, :].shape)
 
 
 def _step(
