@@ -29,8 +29,8 @@ import hypothesis  # noqa: F401  these once, for all children
 import mpmath  # noqa: F401
 import numpy  # noqa: F401
 import pytest
-import scipy.integrate  # noqa: F401
-import scipy.linalg  # noqa: F401
+import scipy.integrate
+import scipy.linalg
 import scipy.optimize  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,7 +68,14 @@ DROPPED = ("transpose", "mirror", "conjugate", "normalize")
 """Functions of one array that a mutant leaves out."""
 SWAPPED = ("cross", "ad_act", "ad_dual_act", "multiply")
 """Functions of two arrays whose order matters."""
-OTHERS: dict[type, type] = {ast.Lt: ast.GtE, ast.LtE: ast.Lt, ast.Gt: ast.LtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+OTHERS: dict[type, type] = {
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
 
 
 def variants(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
@@ -183,7 +190,9 @@ def main() -> None:
                 continue
             if TESTS[name] not in sound:
                 if survives(source, TESTS[name].split(), args.limit)[0] != "survived":
-                    raise SystemExit(f"the tests of {name}, {TESTS[name]}, fail without any change, or take more than {args.limit} s.")
+                    raise SystemExit(
+                        f"the tests of {name}, {TESTS[name]}, fail without any change, or take more than {args.limit} s."
+                    )
                 sound.add(TESTS[name])
             place = source / "coadjoint" / name
             place.write_text(text)

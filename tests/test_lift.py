@@ -33,7 +33,11 @@ def dexterity(robot, q) -> float:
     N = np.linalg.cholesky(cj.mass_matrix(robot, q)).T
     J = cj.jacobian(robot, q, "tip") @ np.linalg.inv(N)
     size = np.sqrt(np.mean(np.sum(J**2, -1).reshape(2, 3), -1))
-    return float(np.linalg.svd(J / np.repeat(np.where(size > 0, size, 1.0), 3)[:, None], compute_uv=False)[-1]) if robot.nv >= 6 else 0.0
+    return (
+        float(np.linalg.svd(J / np.repeat(np.where(size > 0, size, 1.0), 3)[:, None], compute_uv=False)[-1])
+        if robot.nv >= 6
+        else 0.0
+    )
 
 
 def close(found, wanted, tolerance=1e-9):

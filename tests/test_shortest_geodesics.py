@@ -56,7 +56,10 @@ ROBOTS = {
         5,
     ),
     "spherical": (
-        Robot("arm", [body("a", "base", Joint.revolute((0, 0, 1)), mass=0.3), body("b", "a", Joint.revolute((0, 1, 0)), com=(0.8, 0, 0))]),
+        Robot(
+            "arm",
+            [body("a", "base", Joint.revolute((0, 0, 1)), mass=0.3), body("b", "a", Joint.revolute((0, 1, 0)), com=(0.8, 0, 0))],
+        ),
         [-3.5, -3.5],
         [3.5, 3.5],
         [71, 71],

@@ -25,7 +25,11 @@ def arm(rng, n: int, size: float) -> list[Link]:
 
 def point_on_a_ball(rng, parent: str, size: float) -> list[Link]:
     """It turns about the line from the joint to the point without moving mass."""
-    return [Link.solid("x", parent, Joint.spherical(rng.normal(size=3)), random_pose(rng, size), mass=1.3, com=rng.normal(size=3) * size)]
+    return [
+        Link.solid(
+            "x", parent, Joint.spherical(rng.normal(size=3)), random_pose(rng, size), mass=1.3, com=rng.normal(size=3) * size
+        )
+    ]
 
 
 def two_points_on_balls(rng, parent: str, size: float) -> list[Link]:

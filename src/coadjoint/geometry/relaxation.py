@@ -46,7 +46,7 @@ def relaxed(robot: Robot, q: np.ndarray) -> np.ndarray:
         going = slope > TIGHT * least[now]
         moving[now[~going]] = False
         while going.any():
-            now, step, slope, factor = (x[going] for x in (now, step, slope, factor))
+            now, step, slope, factor = now[going], step[going], slope[going], factor[going]
             new = q[now]
             new[:, 1:-1] = robot.integrate(new[:, 1:-1], factor[:, None, None] * step)
             found = energy(robot, new)
