@@ -51,7 +51,7 @@ TESTS: dict[str, str] = {
     "dynamics/coriolis.py": "dynamics christoffel",
     "dynamics/derivatives.py": "derivatives triangles",
     "dynamics/energy.py": "dynamics regressor",
-    "dynamics/factorisation.py": "misprints_closed_form exponentials dynamics",
+    "dynamics/factorisation.py": "lagrangian misprints_closed_form",
     "dynamics/freedoms.py": "christoffel second_derivatives",
     "dynamics/kool.py": "kool",
     "dynamics/lagrangian.py": "lagrangian",
