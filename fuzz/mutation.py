@@ -29,8 +29,8 @@ import hypothesis  # noqa: F401  these once, for all children
 import mpmath  # noqa: F401
 import numpy  # noqa: F401
 import pytest
-import scipy.integrate  # noqa: F401
-import scipy.linalg  # noqa: F401
+import scipy.integrate
+import scipy.linalg
 import scipy.optimize  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,7 +51,7 @@ TESTS: dict[str, str] = {
     "dynamics/coriolis.py": "dynamics christoffel",
     "dynamics/derivatives.py": "derivatives triangles",
     "dynamics/energy.py": "dynamics regressor",
-    "dynamics/factorisation.py": "misprints_closed_form exponentials dynamics",
+    "dynamics/factorisation.py": "lagrangian misprints_closed_form",
     "dynamics/freedoms.py": "christoffel second_derivatives",
     "dynamics/kool.py": "kool",
     "dynamics/lagrangian.py": "lagrangian",

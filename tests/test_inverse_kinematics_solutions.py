@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import coadjoint as cj
 from coadjoint.kinematics.closed_form import recognise
+from coadjoint.kinematics.exponentials import space_screws
 from coadjoint.lie import se3
 
+try:
+    UR = [
+        Path(str(f.locate()))
+        for f in distribution("example-robot-data").files or []
+        if f.match("ur_description/urdf/ur*_robot.urdf")
+    ]
+except PackageNotFoundError:
+    UR = []
 both_ways = pytest.mark.parametrize("native", [pytest.param(True, marks=pytest.mark.native), False])
 
 
@@ -94,6 +106,51 @@ def test_every_kind_of_arm(native):
             wanted = np.broadcast_to(T[:, None], (200, 8, 4, 4))[found.valid]
             assert np.abs(cj.pose(robot, found.q[found.valid], "tip") - wanted).max() < 1e-8, kind
             assert np.mean([len(found.of(k)) == found.count[k] for k in range(200)]) > 0.95
+
+
+def rounded(robot, rng, by):
+    """The robot with every axis moved at random, by so many radians and metres."""
+    screws, home = space_screws(robot, "tip")
+    screws = np.array([se3.Ad_act(se3.exp(by * rng.uniform(-1, 1, 6)), screw) for screw in screws])
+    return cj.Robot.from_screws(screws, np.tile(np.eye(4), (6, 1, 1)), np.ones(6), np.tile(np.eye(3), (6, 1, 1)), tip=home)
+
+
+@pytest.mark.parametrize("by", [1e-12, 1e-10, 3e-8, 4e-6])
+def test_axes_that_are_rounded_are_recognised(by):
+    """As π/2 written 1.5707963 or 1.5708 makes them: every pose is solved, and solutions are those of the robot, not of the ideal one."""
+    rng = np.random.default_rng(0)
+    for kind, ideal in arms(rng).items():
+        robot = rounded(ideal, rng, by)
+        assert recognise(robot, "tip").kind == kind
+        q = rng.uniform(-np.pi, np.pi, (100, 6))
+        T = cj.pose(robot, q, "tip")
+        found = cj.inverse_kinematics_solutions(robot, T, "tip")
+        assert found.count.min() >= 1
+        wanted = np.broadcast_to(T[:, None], (100, 8, 4, 4))[found.valid]
+        assert np.abs(cj.pose(robot, found.q[found.valid], "tip") - wanted).max() < 1e-9
+        regular = np.linalg.svd(cj.jacobian(robot, q, "tip"), compute_uv=False)[:, -1] > 2e-2
+        assert regular.mean() > 0.3
+        assert np.nanmin(apart(found.q, q[:, None]), axis=-1)[regular].max() < 1e-8
+
+
+def test_axes_that_are_not_nearly_parallel_are_not_taken_for_such():
+    rng = np.random.default_rng(0)
+    robot = rounded(arms(rng)["three parallel"], rng, 1e-3)
+    with pytest.raises(cj.CoadjointError, match="nor are axes 2, 3, 4 parallel"):
+        recognise(robot, "tip")
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("path", UR, ids=lambda path: path.stem)
+def test_universal_robots_as_their_files_write_them(path):
+    """π/2 is 1.57079632679 there: every pose is solved, the configuration that made it among the solutions."""
+    robot = cj.load(path)
+    q = robot.random(0, 1000)
+    T = cj.pose(robot, q, "tool0")
+    found = cj.inverse_kinematics_solutions(robot, T, "tool0")
+    assert np.nanmin(apart(found.q, q[:, None]), axis=-1).max() < 1e-6
+    wanted = np.broadcast_to(T[:, None], (1000, 8, 4, 4))[found.valid]
+    assert np.abs(cj.pose(robot, found.q[found.valid], "tool0") - wanted).max() < 1e-9
 
 
 @pytest.mark.native

@@ -36,6 +36,13 @@ def test_all_forms_of_the_mass_matrix_are_equal(case):
         assert relative(factors.mass_matrix + armature(robot), M) < 1e-13
 
 
+def test_a_single_link_has_factors():
+    robot = random_robot(np.random.default_rng(0), 1, ("universal",))
+    q = robot.random(0, 3)
+    for factors in (space_factors(robot, q), body_factors(robot, q)):
+        assert relative(factors.mass_matrix, cj.mass_matrix(robot, q)) < 1e-13
+
+
 def test_the_factors_are_those_of_one_another(case):
     """𝒜 = 𝒬 𝒮, ℒ = 𝒬 𝒢 𝒬⁻¹, 𝒟 = 𝒬⁻ᵀ 𝒥 𝒬⁻¹, and which of them depend on what."""
     robot, q, _ = case

@@ -173,7 +173,7 @@ class _Search:
         limit = (1 - 2 * SHORTER) * energy(self.robot, q)
         shorter = np.asarray(energy(self.robot, tight).reshape(2, len(v)) < limit)
         self.follow(tight[shorter.reshape(-1)], tight=True)
-        return [True] * first + [not x for x in np.any(shorter, axis=0)] + [True] * (len(self.velocities) - known)
+        return [True] * first + [not any(pair) for pair in shorter.T.tolist()] + [True] * (len(self.velocities) - known)
 
 
 def _first_ways(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:

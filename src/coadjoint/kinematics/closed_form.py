@@ -36,6 +36,9 @@ from .subproblems import Angle, angle, azimuth, back, both, subproblem1, subprob
 
 STRAIGHT = 1e-10
 """The sine of the angle between parallel axes."""
+EXACT, NEARLY = 1e-9, 3e-5
+"""Axes are parallel, or meet, to this (the sine of an angle; a part of the arm's size); or nearly, as those of files with angles such as
+1.5707963 or 1.5708 are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,8 @@ class Arm:
     """Where the axes of the wrist meet, or axes 5 and 6 of an arm with three parallel ones."""
     meet: np.ndarray
     """Where axes 1 and 2, or 2 and 3 meet, where that is used."""
+    exact: bool = True
+    """Whether these are the robot's axes to rounding. If not they are those of an ideal arm nearby, and solutions are to be polished."""
 
 
 def recognise(robot: Robot, frame: str) -> Arm:
@@ -67,8 +72,20 @@ def recognise(robot: Robot, frame: str) -> Arm:
     screws, home = space_screws(robot, frame)
     w = _snapped(screws[:, :3] / np.linalg.norm(screws[:, :3], axis=-1, keepdims=True))
     p = _snapped(np.cross(w, screws[:, 3:]))
+    arm = _kind(w, p, home, EXACT)
+    if isinstance(arm, str):
+        nearly = _kind(w, p, home, NEARLY)
+        arm = arm if isinstance(nearly, str) else _ideal(nearly)
+    if isinstance(arm, str):
+        names = ", ".join(joint.name for joint in joints[3:])
+        raise CoadjointError(f"no closed form for frame {frame!r} of {robot.name!r}: {arm.format(names=names)}. {remedy}")
+    return arm
+
+
+def _kind(w: np.ndarray, p: np.ndarray, home: np.ndarray, tolerance: float) -> Arm | str:
+    """The arm of these axes, by what they have in common to a tolerance; or why there is no closed form."""
     size = float(np.abs(np.concatenate([p, home[:3, 3][None]])).max()) or 1.0
-    parallel = lambda i, j: bool(np.linalg.norm(np.cross(w[i], w[j])) < 1e-9)
+    parallel = lambda i, j: bool(np.linalg.norm(np.cross(w[i], w[j])) < tolerance)
 
     def meeting(*axes: int) -> np.ndarray | None:
         """The point where these axes meet, if they do; parallel neighbours do not."""
@@ -77,7 +94,7 @@ def recognise(robot: Robot, frame: str) -> Arm:
         across = [np.eye(3) - np.outer(w[i], w[i]) for i in axes]
         c = np.linalg.solve(sum(across), sum(A @ p[i] for A, i in zip(across, axes, strict=True)))
         off = max(float(np.linalg.norm(A @ (c - p[i]))) for A, i in zip(across, axes, strict=True))
-        return _snapped(c) if off < 1e-9 * size else None
+        return _snapped(c) if off < tolerance * size else None
 
     none = np.zeros(3)
     if (c := meeting(3, 4, 5)) is not None:
@@ -89,16 +106,31 @@ def recognise(robot: Robot, frame: str) -> Arm:
             return Arm(w, p, home, "wrist, 1 meets 2", c, m)
         if (m := meeting(1, 2)) is not None:
             return Arm(w, p, home, "wrist, 2 meets 3", c, m)
-        raise CoadjointError(
-            f"no closed form for frame {frame!r} of {robot.name!r}: its wrist is spherical, but of axes 1, 2, 3 no neighbours are parallel "
-            f"or meet, which makes it an equation of degree four. {remedy}"
-        )
+        return "its wrist is spherical, but of axes 1, 2, 3 no neighbours are parallel or meet, which makes it an equation of degree four"
     if parallel(1, 2) and parallel(2, 3) and not parallel(0, 1) and not parallel(3, 4) and (c := meeting(4, 5)) is not None:
         return Arm(w, p, home, "three parallel", c, none)
-    raise CoadjointError(
-        f"no closed form for frame {frame!r} of {robot.name!r}: neither do axes 4, 5, 6 ({', '.join(x.name for x in joints[3:])}) meet "
-        f"in one point, nor are axes 2, 3, 4 parallel with 5 meeting 6. {remedy}"
-    )
+    return "neither do axes 4, 5, 6 ({names}) meet in one point, nor are axes 2, 3, 4 parallel with 5 meeting 6"
+
+
+def _ideal(arm: Arm) -> Arm:
+    """The arm whose axes are parallel and meet exactly where those of this one nearly do; axes that are nearly across are made so."""
+    w, p = arm.w.copy(), arm.p.copy()
+    groups = {"wrist, 2 ∥ 3": (1, 2), "wrist, 1 ∥ 2": (0, 1), "three parallel": (1, 2, 3)}
+    first, *others = groups.get(arm.kind, (0,))
+    for i in others:
+        w[i] = np.sign(w[i] @ w[first]) * w[first]
+    for i, j in pairwise(range(6)):
+        if 0 < abs(w[i] @ w[j]) < NEARLY and j not in others:
+            w[j] -= w[i] * (w[i] @ w[j])
+            w[j] /= np.linalg.norm(w[j])
+    p[4:] = arm.centre
+    if arm.kind != "three parallel":
+        p[3] = arm.centre
+    if arm.kind == "wrist, 1 meets 2":
+        p[:2] = arm.meet
+    if arm.kind == "wrist, 2 meets 3":
+        p[1:3] = arm.meet
+    return Arm(_snapped(w), p, arm.home, arm.kind, arm.centre, arm.meet, exact=False)
 
 
 def _snapped(x: np.ndarray) -> np.ndarray:

@@ -26,6 +26,12 @@ ROUGH, GOOD = 1e-5, 1e-12
 
 AT_LIMIT = 1e-12
 """An angle may be so far beyond a limit by rounding; it is set to the limit."""
+NEARBY = 1e-3
+"""Instead of both `ROUGH` and `AT_LIMIT` for the solutions of an ideal arm near the robot's, before they are polished."""
+
+
+STEPS = 12
+"""Of Newton's method at most: two or three do, but near singularities, where it converges slowly."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +91,8 @@ def inverse_kinematics_solutions(
 
     For arms of six revolute joints with a spherical wrist, or with three parallel axes, recognised by their screws (`closed_form.py`);
     an error says why a robot is none of them. limits: leave out what is beyond the joint limits. tolerance: of position (m) and
-    rotation (rad). A target out of reach has no solution: `inverse_kinematics` gives the nearest pose.
+    rotation (rad). A target out of reach has no solution: `inverse_kinematics` gives the nearest pose. Where rounded numbers in a file
+    make axes parallel, or meet, only to 3e-5, solutions of the ideal arm are polished until the robot itself reaches the pose.
 
     Joints that do not move the frame stay at home, or at the limit nearest to it.
     """
@@ -110,7 +117,8 @@ def inverse_kinematics_solutions(
         angles, q = q, np.broadcast_to(clamped(robot, robot.neutral()), (*off.shape, robot.nq)).copy()
         q[..., moved] = angles
         q[np.isnan(angles).any(-1)] = np.nan
-    if (rough := (off > GOOD**2) & (off <= ROUGH**2)).any():
+    rough = (off > GOOD**2) & (off <= ROUGH**2) if arm.exact else off <= NEARBY**2
+    if rough.any():
         poses = np.broadcast_to(goal.to[..., None, :, :], (*off.shape, 4, 4))
         q[rough], off[rough] = _polished(robot, goal, q[rough], poses[rough], limits)
         q[rough & (off > tolerance**2)] = np.nan
@@ -120,24 +128,24 @@ def inverse_kinematics_solutions(
 def _all(robot: Robot, target: Array, arm: Arm, ranges: tuple[np.ndarray, np.ndarray]) -> tuple[Array, Array, Array]:
     """`solve`, with every angle brought within its range by whole turns; nan where that cannot be or the pose is not reached."""
     q, off = solve(robot, target, arm)
-    xp = namespace(q)
+    xp, beyond, rough = namespace(q), AT_LIMIT if arm.exact else NEARBY, ROUGH if arm.exact else NEARBY
     columns = []
     for k, (lower, upper) in enumerate(zip(*ranges, strict=True)):
         x = q[..., k]
-        if np.isfinite(lower) and lower > -np.pi - AT_LIMIT:
-            low = xp.less(x, lower - AT_LIMIT)
-            x = xp.where(low, x + 2 * np.pi * xp.ceil((lower - AT_LIMIT - x) / (2 * np.pi)), x)
-        if np.isfinite(upper) and upper < np.pi + AT_LIMIT:
-            high = xp.less(upper + AT_LIMIT, x)
-            x = xp.where(high, x - 2 * np.pi * xp.ceil((x - upper - AT_LIMIT) / (2 * np.pi)), x)
+        if np.isfinite(lower) and lower > -np.pi - beyond:
+            low = xp.less(x, lower - beyond)
+            x = xp.where(low, x + 2 * np.pi * xp.ceil((lower - beyond - x) / (2 * np.pi)), x)
+        if np.isfinite(upper) and upper < np.pi + beyond:
+            high = xp.less(upper + beyond, x)
+            x = xp.where(high, x - 2 * np.pi * xp.ceil((x - upper - beyond) / (2 * np.pi)), x)
         if np.isfinite(lower):
-            off = xp.where(xp.less(x, lower - AT_LIMIT), np.inf, off)
+            off = xp.where(xp.less(x, lower - beyond), np.inf, off)
             x = xp.where(xp.less(x, lower), 0.0 * x + lower, x)
         if np.isfinite(upper):
-            off = xp.where(xp.less(upper + AT_LIMIT, x), np.inf, off)
+            off = xp.where(xp.less(upper + beyond, x), np.inf, off)
             x = xp.where(xp.less(upper, x), 0.0 * x + upper, x)
         columns.append(x)
-    reached = xp.less_equal(off, ROUGH**2)
+    reached = xp.less_equal(off, rough**2)
     return stack([xp.where(reached, x, np.nan) for x in columns]), off, _rigid(target)
 
 
@@ -152,7 +160,7 @@ def _rigid(target: Array) -> Array:
 
 
 def _polished(robot: Robot, goal: Target, q: np.ndarray, poses: np.ndarray, limits: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Two of Newton's steps for every solution, kept where they help, and how far it is off then."""
+    """Some of Newton's steps for every solution, kept where they help, and how far it is off then."""
     if "without limits" not in robot._cache:
         free = robot
         for link in robot.links:
@@ -163,7 +171,9 @@ def _polished(robot: Robot, goal: Target, q: np.ndarray, poses: np.ndarray, limi
     flat = poses[:, :3].reshape(-1, 12)
     step, reached = _kernel(own, [goal], search, ("goal",)), _kernel(own, [goal], _reached, ("goal",))
     best, least = q, reached(q, flat)[0].max(-1)
-    for _ in range(2):
+    for _ in range(STEPS):
+        if np.all(least <= GOOD**2):
+            break
         q = step(q, flat)[0]
         now = reached(q, flat)[0].max(-1)
         best, least = np.where((now < least)[:, None], q, best), np.fmin(now, least)
