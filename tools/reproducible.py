@@ -29,7 +29,9 @@ def build(folder: Path, epoch: str) -> Path:
     for path in (folder / "source").rglob("*"):
         os.utime(path)  # another time than that of the commit
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "-w", str(folder), str(folder / "source")]
-    subprocess.run(command, check=True, env=os.environ | {"SOURCE_DATE_EPOCH": epoch}, umask=0o077 if "second" in folder.name else 0o022)
+    subprocess.run(
+        command, check=True, env=os.environ | {"SOURCE_DATE_EPOCH": epoch}, umask=0o077 if "second" in folder.name else 0o022
+    )
     return next(folder.glob("*.whl"))
 
 
