@@ -9,10 +9,13 @@ import random
 import mpmath as mp
 import numpy as np
 
+from coadjoint.kernel.emit.llvm import Lanes
+from coadjoint.kernel.emit.lower import lower, widths
 from coadjoint.kernel.graph import Graph
 from coadjoint.kernel.runtime.function import CompiledFunction, Kernel
 from coadjoint.kernel.runtime.native import compile_graph
 from coadjoint.kernel.runtime.target import host
+from coadjoint.kernel.schedule.chunks import plan
 
 
 class Maker:
@@ -93,6 +96,13 @@ def targets():
         old = "+sse2,-sse3,-ssse3,-sse4.1,-sse4.2,-avx,-avx2,-fma,-avx512f"
         found["sse2"] = dataclasses.replace(here, cpu="x86-64", features=old, vector_bits=128, fma=False, rounding=False)
     return found
+
+
+def lowered(graph, dtype, target):
+    """(module, plan) of the graph."""
+    lanes = Lanes(dtype, target.lanes(dtype))
+    scheme = plan(graph, target.fma, widths(lanes))
+    return lower(graph, scheme, lanes, target), scheme
 
 
 def native(graph, dtype="float64", target=None):

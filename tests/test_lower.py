@@ -8,13 +8,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from graph_helpers import ALL, SMOOTH, Maker, native, of_one_node, random_graph, targets, ulps
+from graph_helpers import ALL, SMOOTH, Maker, lowered, native, of_one_node, random_graph, targets, ulps
 
 pytest.importorskip("llvmlite")
 
 from coadjoint.kernel.emit.entry import define_call
 from coadjoint.kernel.emit.llvm import Lanes
-from coadjoint.kernel.emit.lower import lower
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.runtime import elf, jit
 from coadjoint.kernel.runtime.target import host
@@ -146,7 +145,7 @@ def test_exact_operations(op, dtype, target):
 @pytest.mark.parametrize("nodes", [40, 400, 3000])
 def test_random_graphs(nodes, target):
     graph = random_graph(nodes, nodes)
-    assert nodes < 1000 or len(lower(graph, "float64", target)[1].chunks) > 3
+    assert nodes < 1000 or len(lowered(graph, "float64", target)[1].chunks) > 3
     f = native(graph, "float64", target)
     for n in [*range(1, 18), 100]:
         rng = np.random.default_rng(n)
@@ -258,7 +257,7 @@ def test_large_blocks_take_scratch_memory_from_the_heap():
     n, m = 70, 2
     make, parts = spd_graph(n, m)
     graph = make.graph(parts, shapes=[(n, m)])
-    assert lower(graph, "float64", host())[1].n_slots * host().vector_bits // 8 > 65536
+    assert lowered(graph, "float64", host())[1].n_slots * host().vector_bits // 8 > 65536
     f = native(graph)
     rng = np.random.default_rng(0)
     a, b = positive_definite(rng, 9, n), rng.normal(size=(9, n, m))
@@ -325,7 +324,7 @@ def test_slots_are_used_again():
 def test_code_needs_nothing_from_outside(dtype, target):
     """Not libm nor a run-time library: such a name, unresolved, would end the process."""
     graph = random_graph(5, 1500, ops=ALL)
-    module, _ = lower(graph, dtype, target)
+    module, _ = lowered(graph, dtype, target)
     define_call(module, Lanes(dtype, target.lanes(dtype)), graph.input_shapes, graph.output_shapes)
     object_code = jit.compile_ir(module.text(), target)
     if not object_code.startswith(b"\x7fELF") or "x86_64" not in target.triple:

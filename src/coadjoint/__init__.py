@@ -67,6 +67,7 @@ _LATER = {
     "constraints.impacts": ("impact", "impact_account"),
     "design": ("is_balanced",),
     "differentiating": ("derivative", "differential", "jvp", "vjp"),
+    "explaining": ("explain",),
     "export": (),
     "geometry": (
         "connection",
@@ -179,6 +180,7 @@ __all__ = [
     "equations",
     "equilibrium_force",
     "errors",
+    "explain",
     "export",
     "forward_dynamics",
     "forward_dynamics_derivatives",

@@ -44,6 +44,7 @@ from .dynamics.derivatives import triangle as triangle
 from .dynamics.momentum import total_mass as total_mass
 from .dynamics.wrenches import wrench_at as wrench_at
 from .errors import CoadjointError as CoadjointError
+from .explaining import explain as explain
 from .geometry.flatness import is_flat as is_flat
 from .geometry.geodesics import geodesic as geodesic
 from .kinematics.dh import DH as DH
@@ -67,6 +68,7 @@ from .motion.linearize import controllability as controllability
 from .motion.linearize import discretize as discretize
 from .motion.linearize import equilibrium_force as equilibrium_force
 from .motion.linearize import lqr as lqr
+from .motion.mechanics import SimulationError as SimulationError
 from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectory import Trajectory as Trajectory
@@ -827,6 +829,7 @@ __all__ = [
     "Link",
     "Mimic",
     "Robot",
+    "SimulationError",
     "Target",
     "Trajectory",
     "bias_force",
@@ -854,6 +857,7 @@ __all__ = [
     "equations",
     "equilibrium_force",
     "errors",
+    "explain",
     "export",
     "forward_dynamics",
     "forward_dynamics_derivatives",

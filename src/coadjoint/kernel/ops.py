@@ -119,6 +119,33 @@ def _elementary(name: str) -> Emit:
     return emit
 
 
+def _tanh(body: Body, x: str) -> str:
+    """tanh |x| = e / (e + 2) with e = exp 2|x| - 1 = 2ⁿ t + (2ⁿ - 1), t = exp r - 1, r = 2|x| - n ln 2; then the sign of x.
+
+    Errors stay below 2.5 units in the last place.
+    """
+    from .emit.elementary import EXP, LN2, ROUNDER
+
+    v = body.lanes
+    double = v.dtype == "float64"
+    size = body.intrinsic("fabs", x)
+    twice, most = body.op("fadd", size, size), body.const(40.0 if double else 20.0)  # beyond that tanh is 1
+    y = body.select(body.compare("ogt", twice, most), most, twice)  # NaN passes
+    rounder = body.const(ROUNDER[v.dtype])
+    shifted = body.fma(y, body.const(1.4426950408889634), rounder)
+    minus_n = body.op("fsub", rounder, shifted)
+    r = body.fma(minus_n, body.const(float.fromhex(LN2[v.dtype][0])), y)
+    r = body.fma(minus_n, body.const(float.fromhex(LN2[v.dtype][1])), r)
+    t = body.fma(body.op("fmul", r, r), body.horner(r, EXP[v.dtype]), r)
+    mantissa, bias = (52, 1023) if double else (23, 127)
+    n = body.iop("sub", body.to_bits(shifted), body.to_bits(rounder))
+    power = body.from_bits(body.iop("shl", body.iop("add", n, v.integer(bias)), v.integer(mantissa)))
+    e = body.fma(power, t, body.op("fsub", power, body.const(1.0)))
+    value = body.op("fdiv", e, body.op("fadd", e, body.const(2.0)))
+    sign = body.iop("and", body.to_bits(x), v.integer(1 << (v.bits - 1)))
+    return body.from_bits(body.iop("or", body.to_bits(value), sign))
+
+
 def _on_symbols(name: str) -> Callable[..., Any]:
     """An elementary function of symbols."""
 
@@ -262,6 +289,21 @@ OPS: dict[str, Op] = {
         latex=r"\ln",
         sympy=lambda sp: sp.log,
         casadi=lambda ca: ca.log,
+    ),
+    "tanh": Op(
+        arity=1,
+        number=math.tanh,
+        numpy=np.tanh,
+        array="tanh",
+        cost=40,
+        parity="odd",
+        partials=(lambda n, x: 1.0 - n * n,),
+        llvm=_tanh,
+        called=True,
+        c="tanh({})",
+        latex=r"\tanh",
+        sympy=lambda sp: sp.tanh,
+        casadi=lambda ca: ca.tanh,
     ),
     "abs": Op(
         arity=1,

@@ -1,12 +1,66 @@
-"""From a function and a robot to machine code: trace, simplify, compile, or fetch what was compiled before."""
+"""Where the stages of the compiler meet: from a function and a robot to a graph, and from a graph to machine code.
+
+    trace → expand sums → refactor sums → share sums → reassociate → plan → lower → object code
+
+`traced` runs the first of them, `passes.simplify` the next four, `compile_graph` the others; `compiled` fetches what was compiled
+before. README.md, in this folder, walks through them.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .dispatch import core_shape
-from .graph import Graph
+from .graph import Graph, verify
 from .runtime.native import NativeError, available, build
+
+if TYPE_CHECKING:
+    from .emit.llvm import Lanes
+    from .runtime.target import Target
+    from .schedule.chunks import Plan
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """A graph and everything that was made of it on the way to machine code."""
+
+    graph: Graph
+    """As compiled; `graph.traced` is the one as traced, where that is another."""
+    target: Target
+    lanes: Lanes
+    plan: Plan
+    llvm: str
+    code: bytes
+    """An object file."""
+
+
+def compile_graph(graph: Graph, dtype: str, target: Target | None = None) -> Compilation:
+    """A simplified graph as object code for a processor, by default this one."""
+    from .emit.entry import define_call
+    from .emit.llvm import Lanes
+    from .emit.lower import lower, widths
+    from .emit.step_loop import define_repeat
+    from .runtime.jit import compile_ir
+    from .runtime.target import host
+    from .schedule.chunks import plan
+
+    target = target or host()
+    lanes = Lanes(dtype, target.lanes(dtype))
+    verify(graph)
+    scheme = plan(graph, target.fma, widths(lanes))
+    module = lower(graph, scheme, lanes, target)
+    define_call(module, lanes, graph.input_shapes, graph.output_shapes)
+    define_repeat(module, lanes, len(graph.input_shapes), len(graph.output_shapes))
+    text = module.text()
+    made = Compilation(graph, target, lanes, scheme, text, compile_ir(text, target))
+    if os.environ.get("COADJOINT_DUMP"):
+        from .dump import dump
+
+        dump(made, Path(os.environ["COADJOINT_DUMP"]))
+    return made
 
 
 def compiled(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str, Any], dtype: Any) -> Any:

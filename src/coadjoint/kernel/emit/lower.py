@@ -16,7 +16,7 @@ from ..graph import Graph
 from ..ops import OPS, TRUTH, Emit
 from ..runtime.abi import define_context
 from ..runtime.target import Target
-from ..schedule.chunks import Chunk, Plan, Step, columns, operands, plan, plan_alone
+from ..schedule.chunks import Chunk, Plan, Step, columns, operands, plan_alone
 from ..schedule.spills import REACH, SEGMENT, local_slots
 from . import elementary
 from .driver import ARGUMENTS, block_bytes, blocks_at_once, driver
@@ -26,22 +26,24 @@ AHEAD = 512
 """Bytes of all inputs of a state from which on they are fetched ahead."""
 
 
-def lower(graph: Graph, dtype: str, target: Target) -> tuple[Module, Plan]:
-    """The module that computes the graph, and the plan it follows."""
-    lanes = Lanes(dtype, target.lanes(dtype))
-    widths = [w for w in (8, 4, 2, 1) if w <= lanes.count and w * lanes.bits <= 128]
+def widths(lanes: Lanes) -> list[int]:
+    """How many columns of an input or output may be loaded or stored together, the most first."""
+    return [w for w in (8, 4, 2, 1) if w <= lanes.count and w * lanes.bits <= 128]
+
+
+def lower(graph: Graph, scheme: Plan, lanes: Lanes, target: Target) -> Module:
+    """The module with the function @run that computes the graph by its plan: a function for each chunk, and the driver."""
     module = Module()
     define_context(module)
-    scheme = plan(graph, target.fma, widths)
     for number, chunk in enumerate(scheme.chunks):
         name = f"@chunk{number}"
-        module.define(name, _Chunk(graph, scheme, chunk, module, lanes, target, widths).text(name))
+        module.define(name, _Chunk(graph, scheme, chunk, module, lanes, target, widths(lanes)).text(name))
     alone = plan_alone(graph, scheme) if lanes.count > 1 else None
     if alone:
-        text = _Chunk(graph, alone, alone.chunks[0], module, Lanes(dtype, 1), target, (1,), lanes).text("@alone")
+        text = _Chunk(graph, alone, alone.chunks[0], module, Lanes(lanes.dtype, 1), target, (1,), lanes).text("@alone")
         module.define("@alone", text)
     module.define("@run", driver(module, lanes, scheme, alone is not None))
-    return module, scheme
+    return module
 
 
 class _Chunk:

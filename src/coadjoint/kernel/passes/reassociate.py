@@ -14,7 +14,7 @@ from ..trace.functions import folded
 _SUMS = ("add", "sub")
 
 
-def arranged(graph: Graph) -> Graph:
+def reassociate(graph: Graph) -> Graph:
     """The same graph with its sums reassociated and its nodes reordered; values change by rounding only."""
     table, number = _reassociated(graph)
     outputs = [[number[k] for k in row] for row in graph.outputs]

@@ -8,14 +8,17 @@ computed once; and a symmetric block turned about an axis costs four multiplicat
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from ..graph import Graph
+from ...errors import KernelWarning
+from ..graph import Graph, verify
 from .common_sums import shared_sums
 from .polynomial import SUMS, Polynomial, expand
-from .reassociate import arranged
+from .reassociate import reassociate
 from .rewrite import Rewrite, cost
 
 _OCCURRENCES = 6
@@ -25,15 +28,35 @@ _LIMIT = 64
 
 
 def simplify(graph: Graph) -> Graph:
-    """A graph of the same function with at most as many operations."""
+    """A graph of the same function with at most as many operations; it knows the graph it came from.
+
+    What goes wrong here is an error of this library, not of its user: then a KernelWarning says so, and the graph stays as it is.
+    """
+    try:
+        best = next((g for g in _simplified(graph) if cost(g) < cost(graph)), graph)
+        verify(best)
+    except Exception as error:
+        what = f"the graph of {graph.name} could not be simplified ({type(error).__name__}: {error}), and is compiled as it is"
+        warnings.warn(f"{what}. This is an error in coadjoint: please report it.", KernelWarning, stacklevel=2)
+        return graph
+    return best if best is graph else replace(best, traced=graph.traced or graph)
+
+
+def _simplified(graph: Graph) -> Iterator[Graph]:
+    """The passes, one after the other; of two last forms the second counts where the first costs more."""
     work = Rewrite(graph)
     expand_sums(work)
     refactor_sums(work)
+    share_sums(work)
+    result = work.graph()
+    yield reassociate(result)
+    yield result
+
+
+def share_sums(work: Rewrite) -> None:
+    """Compute once what several sums have in common."""
     for old, new in shared_sums(work.table, work.roots(), work.uses, work.find).items():
         work.replace(old, new)
-    result = work.graph()
-    best = next((g for g in (arranged(result), result) if cost(g) < cost(graph)), graph)
-    return best if best is graph else replace(best, traced=graph.traced or graph)
 
 
 def expand_sums(work: Rewrite) -> None:

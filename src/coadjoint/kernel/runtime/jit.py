@@ -41,6 +41,14 @@ def _emit(text: str, target: Target) -> bytes:
     return bytes(_machine(target).emit_object(module))
 
 
+def assembly(text: str, target: Target) -> str:
+    """The machine code of a module as text."""
+    with LLVM_LOCK:
+        module = llvm().parse_assembly(text)
+        module.triple = target.triple
+        return str(_machine(target).emit_assembly(module))
+
+
 def pack(object_code: bytes) -> tuple[dict[str, Any], bytes]:
     """What `Code` loads, and how: a linked image where that is possible, else the object itself."""
     linked = elf.link(object_code) if elf.loads_here() else None

@@ -155,18 +155,11 @@ def _runner(kernel: Kernel) -> Callable[..., tuple[np.ndarray, ...]]:
 
 def compile_graph(graph: Graph, dtype: str, target: Any = None) -> tuple[dict[str, Any], bytes]:
     """(description, code): what the cache keeps of a graph."""
-    from ..emit.entry import define_call
-    from ..emit.llvm import Lanes
-    from ..emit.lower import lower
-    from ..emit.step_loop import define_repeat
-    from .jit import compile_ir, pack
-    from .target import host
+    from ..pipeline import compile_graph as compile_it
+    from .jit import pack
 
-    target = target or host()
-    lanes = Lanes(dtype, target.lanes(dtype))
-    module, scheme = lower(graph, dtype, target)
-    define_call(module, lanes, graph.input_shapes, graph.output_shapes)
-    define_repeat(module, lanes, len(graph.input_shapes), len(graph.output_shapes))
-    how, payload = pack(compile_ir(module.text(), target))
-    signature = Signature(graph.name, dtype, lanes.count, graph.input_names, graph.input_shapes, graph.output_shapes, scheme.weight)
+    made = compile_it(graph, dtype, target)
+    how, payload = pack(made.code)
+    lanes, weight = made.lanes.count, made.plan.weight
+    signature = Signature(graph.name, dtype, lanes, graph.input_names, graph.input_shapes, graph.output_shapes, weight)
     return {"how": how, "signature": asdict(signature)}, payload

@@ -1,0 +1,127 @@
+"""What becomes of a function of a robot when it is compiled: to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .compiling import trace
+from .kernel.dump import graph_text, plan_text
+from .kernel.graph import Graph
+from .kernel.pipeline import Compilation, compile_graph
+from .robot.robot import Robot
+
+ARITHMETIC = ("mul", "add", "sub", "neg", "div")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The stages of a compilation; printing it gives a summary.
+
+    `traced` and `graph` are the expression graphs before and after simplification, `plan` the steps in their chunks, `llvm` the text
+    that LLVM compiles, `code` the object file, `target` the processor; `assembly` is what its code looks like. `graph_text()` and
+    `plan_text()` show graph and plan line by line.
+    """
+
+    made: Compilation
+
+    @property
+    def traced(self) -> Graph:
+        """The graph as traced."""
+        return self.made.graph.traced or self.made.graph
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as compiled."""
+        return self.made.graph
+
+    @property
+    def plan(self) -> Any:
+        """Chunks of steps, slots of values that wait between them."""
+        return self.made.plan
+
+    @property
+    def llvm(self) -> str:
+        """LLVM's intermediate representation."""
+        return self.made.llvm
+
+    @property
+    def code(self) -> bytes:
+        """The object file."""
+        return self.made.code
+
+    @property
+    def target(self) -> Any:
+        """The processor."""
+        return self.made.target
+
+    @cached_property
+    def assembly(self) -> str:
+        """The machine code as text."""
+        from .kernel.runtime.jit import assembly
+
+        return assembly(self.llvm, self.target)
+
+    @property
+    def spills(self) -> int:
+        """Values that wait in memory inside a chunk because registers are few."""
+        from .kernel.schedule.spills import local_slots
+
+        return sum(len(local_slots(chunk, set(self.plan.slots))[0]) for chunk in self.plan.chunks)
+
+    def graph_text(self) -> str:
+        """The graph as compiled, a node a line."""
+        return graph_text(self.graph)
+
+    def plan_text(self) -> str:
+        """The plan, a step a line."""
+        return plan_text(self.plan)
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """How many operations of each kind there are, as traced and as compiled."""
+        before, after = self.traced.count(), self.graph.count()
+        names = [op for op in (*ARITHMETIC, *sorted({*before, *after} - {*ARITHMETIC})) if op in before or op in after]
+        return {op: (before.get(op, 0), after.get(op, 0)) for op in names if op not in ("const", "part")}
+
+    def __str__(self) -> str:
+        g, scheme, target = self.graph, self.plan, self.target
+        shapes = lambda names, sizes: ", ".join(f"{n} {s}" for n, s in zip(names, sizes, strict=True))  # noqa: E731
+        results = [f"result {k}" if len(g.outputs) > 1 else "result" for k in range(len(g.outputs))]
+        lanes = self.made.lanes
+        lines = [
+            f"{g.name}: {shapes(g.input_names, g.input_shapes)} -> {shapes(results, g.output_shapes)}",
+            "",
+            "operations    as traced   compiled",
+            *(f"  {op:10}{before:11d}{after:11d}" for op, (before, after) in self.counts().items()),
+            f"  {'all nodes':10}{len(self.traced):11d}{len(g):11d}",
+            "",
+            f"plan       {len(scheme.chunks)} chunks of {', '.join(str(len(c.steps)) for c in scheme.chunks[:12])} steps",
+            f"           {len(scheme.fused)} products fused into sums, {scheme.n_slots} slots between chunks, {self.spills} spills",
+            f"           about {scheme.weight} instructions for {lanes.count} states",
+            f"LLVM       {len(self.llvm.splitlines())} lines, {len(self.code)} bytes of object code",
+            f"processor  {target.cpu}, {target.vector_bits} bits: {lanes.count} x {lanes.dtype}{', fma' if target.fma else ''}",
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def explain(
+    fn: Callable[..., Any],
+    robot: Robot,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    parameters: Sequence[str] = (),
+    dtype: Any = np.float64,
+    **options: Any,
+) -> Explanation:
+    """What `compile` makes of fn for a robot, stage by stage; arguments are those of `compile`.
+
+    Print it for a summary: operations before and after simplification, the plan, sizes, the processor.
+    """
+    graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
+    return Explanation(compile_graph(graph, np.dtype(dtype).name))
