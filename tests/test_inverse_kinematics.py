@@ -200,8 +200,8 @@ def test_frames_that_nothing_moves(native):
 
 def test_what_arrives_is_kept_whatever_the_weights_say():
     """By small weights an angle may seem small: a start that failed may cost less than the one that arrived."""
+    from coadjoint.families import Family
     from coadjoint.kinematics.inverse import _Solver
-    from coadjoint.robot.family import Family
 
     robot = cj.load("planar2r")
     target, family = cj.Target("tip", np.zeros((1, 3))).checked(robot), Family(robot, None)

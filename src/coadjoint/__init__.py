@@ -101,6 +101,7 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 
 
 _MODULES = (
+    "arguments",
     "arrays",
     "compiling",
     "constraints",
@@ -108,7 +109,9 @@ _MODULES = (
     "differentiating",
     "dynamics",
     "errors",
+    "explaining",
     "export",
+    "families",
     "files",
     "geometry",
     "interop",
@@ -116,10 +119,13 @@ _MODULES = (
     "kinematics",
     "lie",
     "motion",
+    "recent",
     "redundancy",
     "robot",
+    "scale",
     "show",
     "symbolic",
+    "words",
 )
 """Modules and folders that are attributes of the package, whatever was imported before."""
 

@@ -5,6 +5,7 @@ from typing import Any, overload
 import numpy as np
 
 from .arrays import ArrayLike, Numbers
+from . import arguments as arguments
 from . import arrays as arrays
 from . import compiling as compiling
 from . import constraints as constraints
@@ -12,7 +13,9 @@ from . import design as design
 from . import differentiating as differentiating
 from . import dynamics as dynamics
 from . import errors as errors
+from . import explaining as explaining
 from . import export as export
+from . import families as families
 from . import files as files
 from . import geometry as geometry
 from . import interop as interop
@@ -20,11 +23,13 @@ from . import kernel as kernel
 from . import kinematics as kinematics
 from . import lie as lie
 from . import motion as motion
+from . import recent as recent
 from . import redundancy as redundancy
 from . import robot as robot
 from . import scale as scale
 from . import show as show
 from . import symbolic as symbolic
+from . import words as words
 from .arrays import where as where
 from .compiling import compile as compile
 from .compiling import trace as trace

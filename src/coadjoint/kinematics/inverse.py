@@ -16,8 +16,8 @@ import numpy as np
 from ..arguments import a_number, a_robot, takes
 from ..arrays import Array, stack, to_numpy
 from ..errors import CoadjointError
+from ..families import Family, built
 from ..recent import recent
-from ..robot.family import Family, built
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .levenberg import clamped, descend, search

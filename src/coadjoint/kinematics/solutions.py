@@ -12,7 +12,7 @@ from ..arguments import a_name, a_number, a_robot, takes
 from ..arrays import Array, cross, dot, like, namespace, stack
 from ..compiling import compile
 from ..errors import CoadjointError
-from ..robot.family import Family
+from ..families import Family
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .closed_form import Arm, recognise, solve

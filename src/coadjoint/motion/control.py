@@ -9,8 +9,8 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import CoadjointError, ShapeError
+from ..families import Family
 from ..recent import Traced, traced
-from ..robot.family import Family
 from ..robot.robot import Robot
 
 Control = Callable[[Robot, Any, Any, Any], Any]

@@ -22,8 +22,8 @@ from ..constraints.rank import ConstraintError
 from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
+from ..families import Family
 from ..recent import Traced
-from ..robot.family import Family
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from . import variational

@@ -12,7 +12,7 @@ from ..arrays import mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..errors import CoadjointError, ShapeError
-from ..robot.family import Family
+from ..families import Family
 from ..robot.robot import Robot
 from .adaptive import Flow
 from .control import Control, as_function, traced_control

@@ -17,12 +17,14 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ..errors import MissingPackageError, ReadError
-from ..robot.robot import Robot
+
+if TYPE_CHECKING:
+    from ..robot.robot import Robot
 
 HEAD = 1 << 16
 """Bytes at the beginning of a file that count for its identity."""

@@ -9,16 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 
 from ..errors import CoadjointError, MissingPackageError
-from ..robot.robot import Robot
 from .sources import Source, import_zarr, open_source
 from .store import chunks, is_done, missing_chunks, open_store, write_chunk
 from .task import Task, check_robot, fields, library_digest, name_of
+
+if TYPE_CHECKING:
+    from ..robot.robot import Robot
 
 CHUNK_BYTES = 1 << 25
 """Size of a chunk's inputs and results together, unless the caller chooses."""

@@ -110,7 +110,7 @@ def _takes_threads(fn: Callable[..., Any]) -> bool:
 @functools.cache
 def library_digest() -> str:
     """Version and content of this library, which decide the numbers that it returns."""
-    from .. import __version__
+    from .._version import __version__
 
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()

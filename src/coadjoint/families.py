@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, to_numpy
-from ..errors import CoadjointError, ShapeError
-from ..recent import recent
-from .robot import Robot
+from .arrays import Array, to_numpy
+from .errors import CoadjointError, ShapeError
+from .recent import recent
+from .robot.robot import Robot
 
 
 class Family:
@@ -59,7 +59,7 @@ class Family:
 
     def member(self, numbers: Array) -> Robot:
         """The robot with these numbers (size,), plain or symbols."""
-        from ..compiling import _with
+        from .compiling import _with
 
         chosen, offset = {}, 0
         for name, core in zip(self.names, self.cores, strict=True):
@@ -82,16 +82,16 @@ class Family:
 
 def built(robot: Robot, fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: str) -> Callable[..., Any]:
     """fn of arrays of these shapes as machine code, or node by node where there is none."""
-    from ..differentiating import built_function
-    from ..kernel.passes.simplify import simplify
-    from ..kernel.trace.trace import trace
+    from .differentiating import built_function
+    from .kernel.passes.simplify import simplify
+    from .kernel.trace.trace import trace
 
     return built_function(simplify(trace(fn, shapes, name)), np.float64)
 
 
 def _own(robot: Robot, name: str) -> np.ndarray:
     """The robot's own numbers of that name."""
-    from ..compiling import PARAMETERS
+    from .compiling import PARAMETERS
 
     return np.asarray(getattr(robot, name) if name in PARAMETERS else robot.parameters(name), dtype=float)
 
@@ -127,7 +127,7 @@ def _sizes(core: tuple[int, ...]) -> str:
 
 def _what(robot: Robot, name: str, index: tuple[int, ...], core: tuple[int, ...]) -> str:
     """What a number is: its link or joint, and which of its numbers."""
-    from .parameters import FRAME_SETS, SETS
+    from .robot.parameters import FRAME_SETS, SETS
 
     if name.partition(":")[0] not in (*SETS, *FRAME_SETS):
         return "a number of the robot"
