@@ -236,6 +236,7 @@ def main() -> None:
     args = parser.parse_args()
     FORKING.set_forkserver_preload(["coadjoint.scale.streaming", "distributed", "zarr"])
     os.environ["OMP_NUM_THREADS"] = "1"
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the cluster is closed on the way out
     rows = -(-int(args.torques) // 7)
     if args.client:
         stream(rows, args.client[1], args.client[0])
