@@ -236,6 +236,7 @@ def main() -> None:
     args = parser.parse_args()
     FORKING.set_forkserver_preload(["coadjoint.scale.streaming", "distributed", "zarr"])
     os.environ["OMP_NUM_THREADS"] = "1"
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the cluster is closed on the way out
     rows = -(-int(args.torques) // 7)
     if args.client:
         stream(rows, args.client[1], args.client[0])
@@ -288,7 +289,9 @@ def run(args: argparse.Namespace, rows: int, out: Path, kill: bool) -> tuple[np.
     finally:
         largest, deaths = cluster.largest, cluster.deaths
         cluster.close()
-    found = cj.scale.sources.import_zarr().open_group(str(out), mode="r")["tau"][:]
+    import zarr
+
+    found = zarr.open_group(str(out), mode="r")["tau"][:]
     text = f"{seconds:.1f} s, {rows * 7 / seconds:.3g} torques a second, {largest / 1e6:.0f} MB at most"
     return found, text + (f", {deaths} workers and {client_deaths} client killed" if kill else "")
 

@@ -252,7 +252,7 @@ def test_processes_and_a_cluster_give_the_same_bits():
     eager = cj.coriolis_matrix(ROBOT, Q, V)
     lazy = cj.coriolis_matrix(ROBOT, q, V)
     np.testing.assert_array_equal(lazy.compute(scheduler="processes", num_workers=1), eager)
-    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
     with cluster, distributed.Client(cluster):
         np.testing.assert_array_equal(lazy.compute(), eager)
         same(cj.scale.lazy(lambda robot, q: 2 * q, ROBOT, q), 2 * Q)

@@ -163,7 +163,7 @@ def test_wrong_inputs_are_told(tmp_path, files):
 @pytest.mark.native
 def test_a_cluster_gives_the_same_bits_and_tells_errors(files):
     distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
         found = stream(files / "states.npy", files / "out.zarr", scheduler=client)
         np.testing.assert_array_equal(found["inverse_dynamics"][:], cj.inverse_dynamics(ROBOT, Q, V, A))
