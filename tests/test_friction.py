@@ -194,7 +194,7 @@ def test_friction_under_a_constraint():
     assert np.diff(motion.energy).max() < 1e-9
     assert motion.drift()[0] < 1e-12
     assert motion.drift()[1] < 1e-10
-    np.testing.assert_array_equal(motion.v[-1], 0.0)
+    np.testing.assert_allclose(motion.v[-1], 0.0, atol=1e-15)
     late = motion.time > motion.happenings[-1].time
     assert late.sum() > 10
     assert np.ptp(motion.q[late], axis=0).max() < 1e-13
