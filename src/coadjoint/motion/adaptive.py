@@ -260,6 +260,8 @@ class Flow:
             before[k:] = np.where(before[k:] <= TOUCHING, np.finfo(float).tiny, before[k:])
             just = np.abs(before[:k]) <= 1e-10
             before[:k] = np.where(just, 0.0, before[:k])
+        if self._all_far(at, start, stop, before):
+            return None
         left = start
         for right, after in _samples(at, start, stop, before):
             crossed = (before > -NOISE) & (after <= -NOISE)
@@ -280,6 +282,15 @@ class Flow:
                 return float(first), np.array([i in found and found[i] <= first + near for i in range(len(before))])
             left, before = right, after
         return None
+
+    def _all_far(self, at: Callable[[float], np.ndarray], start: float, stop: float, before: np.ndarray) -> bool:
+        """Whether signals that go smoothly with the state, of friction and of closed contacts, stay far from zero along a short step."""
+        if self.events or not self.mechanics.mode.closed.all():
+            return False
+        middle = at(0.5 * (start + stop))
+        after = at(stop)
+        swing = np.maximum(np.abs(middle - before), np.abs(after - middle))
+        return bool(np.all(np.minimum(np.minimum(before, middle), after) > 4 * swing))
 
     def _let(self, crossed: np.ndarray) -> str:
         """Let happen what was found at the present time."""

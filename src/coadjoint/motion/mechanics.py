@@ -145,8 +145,12 @@ class Mechanics:
                 return forward_dynamics(self.robot, q, v, tau), force, hold
             return constrained_dynamics(self.robot, self.constraint, q, v, tau)[0], force, hold
         a = forward_dynamics(self.robot, q, v, tau)
-        A, bias = self._rows(q, v, mode.closed, mode.sticking)
         W = mass_matrix_inverse(self.robot, q)
+        if self.constraint is None and not mode.closed.any():  # joints that stick are independent
+            rows = W[mode.sticking]
+            hold[mode.sticking] = held = np.linalg.solve(rows[:, mode.sticking], -a[mode.sticking])
+            return np.where(mode.sticking, 0.0, a + held @ rows), force, hold
+        A, bias = self._rows(q, v, mode.closed, mode.sticking)
         lam = _solve(A @ W @ A.T, -(A @ a + bias), self.overconstrained)
         m, n = int(mode.sticking.sum()), int(mode.closed.sum())
         hold[mode.sticking] = lam[len(lam) - m :]
