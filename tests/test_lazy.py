@@ -310,6 +310,9 @@ def test_xarray_refuses_what_would_be_guessed():
         cj.gravity_force(ROBOT, labelled.isel(dof=[1, 0]))
     with pytest.raises(CoadjointError, match="core dimension"):
         cj.coriolis_matrix(ROBOT, q, v.isel(time=slice(0, 2)).transpose("dof", "time"))
+    for wrong in (labelled, q.rename(dof="joint")):
+        with pytest.raises(CoadjointError, match="the core comes last"):
+            cj.gravity_force(ROBOT, wrong.isel(time=slice(0, 2)).transpose("run", wrong.dims[-1], "time"))
     with pytest.raises(CoadjointError, match="do not fit together"):
         cj.coriolis_matrix(ROBOT, q, v.assign_coords(time=np.arange(N)))
     with pytest.raises(ShapeError, match="no names"):

@@ -48,7 +48,7 @@ def call_labelled(
     """The results of `run`, which takes plain arrays by name, as DataArrays called `name`."""
     import xarray
 
-    own = {key: _core_dims(key, x, cores[key]) for key, x in arrays.items() if is_labelled(x)}
+    own = {key: _core_dims(robot, key, x, cores[key]) for key, x in arrays.items() if is_labelled(x)}
     batch = _batch(arrays, own, cores)
     labels = {key: _labels(robot, key, arrays[key], dims, cores[key]) for key, dims in own.items()}
     plain = {key: _plain(key, x, batch.dims, own.get(key), cores[key]) for key, x in arrays.items()}
@@ -63,10 +63,17 @@ def call_labelled(
     return whole(result, tuple(found))
 
 
-def _core_dims(name: str, x: Any, core: str) -> tuple[Any, ...]:
+def _core_dims(robot: Any, name: str, x: Any, core: str) -> tuple[Any, ...]:
+    """The last dimensions; an error where one before them is called or labelled as these should be."""
     n = len(core.split())
     if x.ndim < n:
         raise ShapeError(f"{name} has the dimensions {x.dims}; expected {n} or more, the last the core ({core}).")
+    joints = [list(robot.q_names), list(robot.v_names)] if robot is not None else []
+    for dim in x.dims[: x.ndim - n]:
+        if dim in ("joint", "coordinate") or (dim in x.indexes and x.indexes[dim].tolist() in joints):
+            raise CoadjointError(
+                f"{name} has the dimensions {x.dims}; the core comes last, and {dim!r} seems to be of it: {name}.transpose(..., {dim!r})."
+            )
     return tuple(x.dims[x.ndim - n :])
 
 
