@@ -194,10 +194,10 @@ def test_wrong_input_says_what_is_expected(f, single):
         f(a, np.zeros(3), c)
     with pytest.raises(ShapeError, match=r"x0 \(3,\), x1 \(4,\), x2 \(3,\)"):
         f(a, np.zeros((4, 2, 3)), c)
-    with pytest.raises(ShapeError, match="x0 is not an array of numbers"):
+    with pytest.raises(ShapeError, match=r"x0 is .*; expected real numbers"):
         f([[1.0], [1.0, 2.0]], b, c)
     for bad in (a.astype(complex), np.array([["a"] * 4]), np.array([[None] * 4])):
-        with pytest.raises(CoadjointError, match=r"x0 has dtype .*; expected real numbers"):
+        with pytest.raises(CoadjointError, match=r"x0 is .*; expected real numbers"):
             f(bad, b, c)
     with pytest.raises(TypeError, match=r"takes 3 arrays \(x0, x1, x2\); 2 given"):
         f(a, b)

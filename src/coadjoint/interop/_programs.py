@@ -20,6 +20,7 @@ from ..compiling import _with, trace
 from ..kernel.graph import Graph
 from ..kernel.passes.simplify import simplify
 from ..kernel.runtime import cache_key, native
+from ..kernel.runtime.function import CompiledFunction
 from ..kernel.trace.trace import trace as graph_of
 from ..robot.robot import Robot
 
@@ -68,7 +69,7 @@ class Program:
                 self._made[key] = make()
             return self._made[key]
 
-    def native(self, dtype: Any) -> native.CompiledFunction:
+    def native(self, dtype: Any) -> CompiledFunction:
         """Its machine code for float64 or float32."""
         return self._once(np.dtype(dtype).name, lambda: native.build(self.graph, dtype))
 

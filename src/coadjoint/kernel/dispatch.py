@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 import numpy as np
 
 from ..arrays import Array, alike, any_lazy, asfloat, broadcast_batch, like, namespace, not_real
-from ..errors import CoadjointError, ShapeError
+from ..errors import CoadjointError
 from ..scale.deferred import call_kernel_lazily
 from .mechanism import Mechanism
-from .runtime.arguments import Shape, check_outs, check_threads
+from .runtime.arguments import Shape, check_core, check_outs, check_threads
 
 if TYPE_CHECKING:
     from .runtime.function import CompiledFunction
@@ -134,7 +134,7 @@ class Kernel:
         threads = check_threads(threads)
         compiled = self.native(robot, arrays, statics)
         if compiled is not None:
-            result = compiled.compute(*arrays.values(), out=out, threads=threads)
+            result = compiled.run(list(arrays.values()), batch, out, threads)
         elif namespace(*arrays.values()).__name__.endswith("symbols"):
             result = self.traced(robot, arrays, statics, batch)
         else:
@@ -293,10 +293,8 @@ def check(robot: Mechanism, named: dict[str, tuple[Any, str]]) -> tuple[dict[str
                 raise not_real(name, x)
             x = x.astype(np.float64) if all(numbers) and type(x) is np.ndarray else x
         wanted = core_shape(core, robot)
-        if tuple(x.shape[-len(wanted) :]) != wanted:
-            sizes = ", ".join(map(str, wanted))
-            meaning = ", ".join(f"{size} = {n}" for size, n in zip(core.split(), wanted, strict=True) if not size.isdigit())
-            raise ShapeError(f"{name} has shape {tuple(x.shape)}; expected (..., {sizes}) for robot {robot.name!r} ({meaning}).")
+        meaning = ", ".join(f"{size} = {n}" for size, n in zip(core.split(), wanted, strict=True) if not size.isdigit())
+        check_core(name, x, wanted, f" for robot {robot.name!r} ({meaning})")
         arrays[name] = x
         batches[name] = (x, len(wanted))
     batch = broadcast_batch(**batches)

@@ -1,4 +1,4 @@
-"""Checking and arranging what a kernel is called with. The as-written path checks with the same function."""
+"""Checking and arranging what functions are called with, in every execution."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, broadcast_batch, refuse_lazy
+from ...arrays import Array, asfloat, broadcast_batch, not_real
 from ...errors import CoadjointError, ShapeError
 
 Shape = tuple[int, ...]
 
 
+def check_core(name: str, x: Array, core: Shape, whose: str = "") -> None:
+    """ShapeError if the last axes of an array are not those of its core; `whose` says why they should be."""
+    shape = tuple(x.shape)
+    if len(shape) < len(core) or shape[len(shape) - len(core) :] != core:
+        expected = f"(..., {', '.join(map(str, core))})" if core else "(...)"
+        raise ShapeError(f"{name} has shape {shape}; expected {expected}{whose}.")
+
+
 def check_inputs(names: Sequence[str], core_shapes: Sequence[Shape], arrays: Sequence[Array]) -> Shape:
     """The batch shape that the arrays broadcast to; ShapeError names the argument that does not fit."""
     for name, core, x in zip(names, core_shapes, arrays, strict=True):
-        shape = tuple(x.shape)
-        if len(shape) < len(core) or shape[len(shape) - len(core) :] != core:
-            expected = f"(..., {', '.join(map(str, core))})" if core else "(...)"
-            raise ShapeError(f"{name} has shape {shape}; expected {expected}.")
+        check_core(name, x, core)
     batches = {tuple(x.shape)[: len(x.shape) - len(core)] for core, x in zip(core_shapes, arrays, strict=True)}
     if len(batches) == 1:
         return batches.pop()
@@ -29,16 +34,10 @@ def check_inputs(names: Sequence[str], core_shapes: Sequence[Shape], arrays: Seq
 
 
 def real_array(name: str, x: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """x as an array of the kernel's type, nan where it is masked; CoadjointError where it has no real numbers."""
-    refuse_lazy(x, name)
-    try:
-        array = np.asanyarray(x)
-    except ValueError as error:  # lists of uneven length
-        raise ShapeError(f"{name} is not an array of numbers: {error}") from None
-    if array.dtype.kind not in "fiub":
-        raise CoadjointError(f"{name} has dtype {array.dtype}; expected real numbers.")
-    if isinstance(array, np.ma.MaskedArray):
-        array = np.ma.filled(array.astype(dtype), np.nan)
+    """x as an array of the kernel's type, nan where it is masked; an error where it has no real numbers."""
+    array = asfloat(x, name)
+    if array.dtype == object:
+        raise not_real(name, x)
     return np.asarray(array, dtype)
 
 

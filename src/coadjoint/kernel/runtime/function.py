@@ -156,16 +156,17 @@ class CompiledFunction:
         return (self.otherwise or self.compute)(*arrays, **named)
 
     def compute(self, *arrays: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
-        """Check, arrange, run."""
+        """Check all arguments, and run."""
         s, dtype = self.signature, np.dtype(self.signature.dtype)
         if any_lazy(arrays) or any_lazy(named.values()):
             return call_compiled_lazily(self, dict(zip(s.input_names, s.bind(arrays, named), strict=True)), out, threads)
         given = [real_array(n, x, dtype) for n, x in zip(s.input_names, s.bind(arrays, named), strict=True)]
-        batch = check_inputs(s.input_names, s.input_shapes, given)
-        threads = check_threads(threads)
-        count = 1
-        for n in batch:
-            count *= n
+        return self.run(given, check_inputs(s.input_names, s.input_shapes, given), out, check_threads(threads))
+
+    def run(self, given: list[np.ndarray], batch: Shape, out: Any, threads: int | None) -> Any:
+        """The results for arrays that were checked, of the kernel's type, with these batch axes."""
+        s, dtype = self.signature, np.dtype(self.signature.dtype)
+        count = math.prod(batch)
         shapes = [batch + core for core in s.output_shapes]
         targets = [None] * len(shapes) if out is None else check_outs(s.name, out, shapes, dtype)
         if count == 0:
