@@ -14,7 +14,7 @@ from coadjoint.kernel.emit.lower import lower, widths
 from coadjoint.kernel.graph import Graph
 from coadjoint.kernel.runtime.native import NativeFunction, _Kernel, compile_graph
 from coadjoint.kernel.runtime.target import host
-from coadjoint.kernel.schedule.chunks import plan
+from coadjoint.kernel.schedule.plan import plan
 
 
 class Maker:
