@@ -15,10 +15,27 @@ from coadjoint.kernel import selftest
 from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace.trace import trace
 
-from ._executions import SLACK, compiler, differs, in_c, natively, simplified
+from ._executions import SLACK, compiler, differs, in_c, natively, proves_itself, simplified
 
 NATIVE, C, JAX = 4, 8, 8
-UNARY = ("sin", "cos", "tan", "exp", "log", "sqrt", "abs", "floor", "ceil", "sign", "square", "negative", "atan", "asin", "acos")
+UNARY = (
+    "sin",
+    "cos",
+    "tan",
+    "exp",
+    "log",
+    "sqrt",
+    "abs",
+    "floor",
+    "ceil",
+    "sign",
+    "square",
+    "negative",
+    "atan",
+    "asin",
+    "acos",
+    "tanh",
+)
 BINARY = ("add", "subtract", "multiply", "divide", "atan2", "minimum", "maximum", "hypot", "power", "remainder", "floor_divide")
 RELATIONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 LOGIC = ("logical_and", "logical_or")
@@ -97,6 +114,7 @@ def run(seed: int) -> dict[str, int]:
             note("NumPy", _differs_where_finite(trial, call(steps, x)))
             if seed % NATIVE == 0:
                 note("native", natively(compiled, trial))
+                note("native, float32", proves_itself(compiled, "float32"))
             if seed % C == 0 and compiler():
                 note("C", in_c(compiled, trial))
             if seed % JAX == 0 and importlib.util.find_spec("jax"):

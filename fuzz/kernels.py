@@ -18,7 +18,7 @@ from coadjoint.kernel.dispatch import Kernel, core_shape
 from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace.trace import trace
 
-from ._executions import SLACK, compiler, differs, in_c, natively, simplified
+from ._executions import SLACK, compiler, differs, in_c, natively, proves_itself, simplified
 from ._mechanisms import mechanism
 
 NATIVE, C, JAX = 6, 16, 40
@@ -88,6 +88,7 @@ def _compared(seed: int, rng: np.random.Generator, robot: cj.Robot, function: Ca
     note("as written", differs(trial, _tuple(kernel.source(robot, **arrays, **statics)), SLACK))
     if seed % NATIVE == 0:
         note("native", natively(compiled, trial))
+        note("native, float32", proves_itself(compiled, "float32"))
         note("called", differs(trial, _tuple(function(robot, **arrays, **statics)), SLACK))
     if seed % C == 0 and compiler():
         note("C", in_c(compiled, trial))
