@@ -125,12 +125,13 @@ def _run(graph: Graph, rows: list[Array], noise: Array | None) -> list[Array]:
     columns = rows[0].shape[1] if rows else 1 if noise is None else noise.shape[1]
     kind = rows[0].dtype.type if rows else np.float64
     values: list[Any] = []
+    last = {j: k for k, args in enumerate(graph.args) for j in args}
+    last.update((k, len(graph)) for nodes in graph.outputs for k in nodes)
     with np.errstate(all="ignore"):
         for k, (op, args, value) in enumerate(zip(graph.op, graph.args, graph.value, strict=True)):
             if op == "block":
-                values.append(_solved(value, [values[j] for j in args], columns))
-                continue
-            if op == "part":
+                x = _solved(value, [values[j] for j in args], columns)
+            elif op == "part":
                 x = values[args[0]][value]
             elif op == "input":
                 x = rows[value[0]][value[1]]
@@ -138,9 +139,12 @@ def _run(graph: Graph, rows: list[Array], noise: Array | None) -> list[Array]:
                 x = np.asarray(value, dtype=kind)
             else:
                 x = NUMPY[op](*[values[j] for j in args])
-            if noise is not None and x.dtype.kind == "f":
+            if noise is not None and op != "block" and x.dtype.kind == "f":
                 x = x * noise[k % ROWS]
             values.append(x)
+            for j in args:
+                if last[j] == k:  # so that memory holds what is still needed
+                    values[j] = None
     return [
         np.stack([np.broadcast_to(values[k], (columns,)) for k in nodes]) if nodes else np.zeros((0, columns))
         for nodes in graph.outputs
