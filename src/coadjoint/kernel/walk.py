@@ -35,13 +35,13 @@ def postorder(args: Args | Sequence[Sequence[int]], roots: Iterable[int], key: C
     seen = bytearray(len(args))
     order: list[int] = []
     for root in roots:
-        stack = [root]
+        stack = [(root, False)]
         while stack:
-            k = stack.pop()
-            if k < 0:  # ~k: its arguments are there
-                order.append(~k)
+            k, ready = stack.pop()
+            if ready:
+                order.append(k)
             elif not seen[k]:
                 seen[k] = 1
-                stack.append(~k)
-                stack += sorted((j for j in args[k] if not seen[j]), key=key)
+                stack.append((k, True))
+                stack += [(j, False) for j in sorted(args[k], key=key) if not seen[j]]
     return order

@@ -93,7 +93,7 @@ def jacobian_of(fn: Callable[[Array], Array], x: Array, mode: Mode | None = None
     """fn(x) and its Jacobian at x, which may be any array of symbols and numbers."""
     x = symbols(x)
     table = next((v.table for v in x.ravel().tolist() if isinstance(v, Expr)), None) or GraphBuilder()
-    free = variables(table, -1 - len(table.op), x.shape)
+    free = variables(table, ("free", len(table.op)), x.shape)
     y = symbols(fn(free))
     return substitute(y, free, x), substitute(jacobian(y, free, mode), free, x)
 

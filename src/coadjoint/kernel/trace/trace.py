@@ -48,8 +48,8 @@ def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: s
     )
 
 
-def variables(table: GraphBuilder, argument: int, shape: Sequence[int]) -> Symbols:
-    """Argument number `argument` of a traced function: an array of new input nodes."""
+def variables(table: GraphBuilder, argument: int | tuple[str, int], shape: Sequence[int]) -> Symbols:
+    """Argument number `argument` of a traced function: an array of new input nodes. Other arguments are variables that are substituted."""
     array = np.empty(math.prod(shape), dtype=object)
     array[:] = [Expr(table, table.node("input", (), (argument, k))) for k in range(array.size)]
     return symbols(array.reshape(tuple(shape)))
