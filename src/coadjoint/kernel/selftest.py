@@ -11,8 +11,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import platform
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -195,6 +193,9 @@ def same_sums(kept: Any, now: list[list[float]]) -> bool:
 
 def save(graph: Graph, dtype: str, what: str) -> str:
     """Write the graph, as traced and as compiled, to a file for a report; its path, or a word why there is none."""
+    import platform
+    import tempfile
+
     from .. import __version__
 
     def plain(g: Graph | None) -> Any:
