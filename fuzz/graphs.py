@@ -14,6 +14,7 @@ from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace.builder import GraphBuilder
 from coadjoint.kernel.trace.functions import folded
 from coadjoint.kernel.trace.trace import reachable
+from coadjoint.kernel.trial import attempt
 
 UGLY = (
     1.0,
@@ -95,7 +96,7 @@ def run(seed: int) -> dict[str, int]:
 
 
 def _differs(graph: Graph, result: Graph, seed: int) -> bool:
-    trial = selftest.attempt(graph, selftest.states(graph.input_shapes), "float64")
+    trial = attempt(graph, selftest.states(graph.input_shapes), "float64")
     what = trial.described(evaluate(result, *trial.inputs))
     if what:
         print(f"FAILED graphs --seed {seed}: {what}")

@@ -13,10 +13,10 @@ import numpy as np
 
 import coadjoint as cj
 from coadjoint.geometry import curvature, gauss, metric
-from coadjoint.kernel import selftest
 from coadjoint.kernel.dispatch import Kernel, core_shape
 from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace.trace import trace
+from coadjoint.kernel.trial import attempt
 
 from ._executions import SLACK, compiler, differs, in_c, natively, proves_itself, simplified
 from ._mechanisms import mechanism
@@ -71,7 +71,7 @@ def _compared(seed: int, rng: np.random.Generator, robot: cj.Robot, function: Ca
     sizes = {name: core_shape(kernel.cores[name], robot) for name in kernel.required}
     graph = trace(lambda *x: kernel.general(robot, **dict(zip(sizes, x, strict=True)), **statics), sizes, function.__name__)
     inputs = [_states(rng, robot, name, shape) for name, shape in sizes.items()]
-    trial = selftest.attempt(graph, inputs, "float64")
+    trial = attempt(graph, inputs, "float64")
     arrays = dict(zip(sizes, inputs, strict=True))
     tally: dict[str, int] = {}
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import KernelWarning
 from . import selftest
 from .graph import Graph
+from .trial import attempt
 
 CHUNK = 64
 """States that are evaluated at once."""
@@ -42,7 +43,7 @@ class Verified:
         return result
 
     def _compare(self, inputs: list[np.ndarray], results: list[np.ndarray]) -> None:
-        trial = selftest.attempt(self.graph.traced or self.graph, inputs, self.signature.dtype)
+        trial = attempt(self.graph.traced or self.graph, inputs, self.signature.dtype)
         what = trial.described(results)
         if what:
             warn(self.graph, self.signature.dtype, what)
