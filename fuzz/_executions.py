@@ -16,16 +16,17 @@ from pathlib import Path
 import numpy as np
 
 from coadjoint.errors import KernelWarning
-from coadjoint.kernel import export, selftest
+from coadjoint.kernel import export
 from coadjoint.kernel.graph import Graph
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.runtime import native
+from coadjoint.kernel.trial import Trial
 
 SLACK = 1e-9
 """Relative to the largest entry: functions as written round otherwise than their graphs, which know structural zeros."""
 
 
-def differs(trial: selftest.Trial, results: Sequence[np.ndarray], slack: float = 0.0) -> str:
+def differs(trial: Trial, results: Sequence[np.ndarray], slack: float = 0.0) -> str:
     """What is wrong about the results of an execution; empty if nothing."""
     shaped = [np.broadcast_to(np.asarray(x, dtype=float), y.shape) for x, y in zip(results, trial.expected, strict=True)]
     with np.errstate(all="ignore"):
@@ -33,19 +34,28 @@ def differs(trial: selftest.Trial, results: Sequence[np.ndarray], slack: float =
     return dataclasses.replace(trial, allowed=wider).described(shaped)
 
 
-def simplified(graph: Graph, trial: selftest.Trial) -> str:
+def simplified(graph: Graph, trial: Trial) -> str:
     """The simplified graph, evaluated."""
     return differs(trial, evaluate(graph, *trial.inputs))
 
 
-def natively(graph: Graph, trial: selftest.Trial) -> str:
-    """Machine code: states together, and one by one."""
+def proves_itself(graph: Graph, dtype: str) -> str:
+    """What the kernel's own test says when it is made; empty if nothing."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", KernelWarning)
         try:
-            f = native.build(graph)
+            native.build(graph, dtype)
         except KernelWarning as warning:
             return str(warning)
+    return ""
+
+
+def natively(graph: Graph, trial: Trial) -> str:
+    """Machine code: states together, and one by one."""
+    wrong = proves_itself(graph, "float64")
+    if wrong:
+        return wrong
+    f = native.build(graph)
     together = f(*trial.inputs)
     alone = [f(*(x[k] for x in trial.inputs)) for k in range(len(trial.inputs[0]))]
     several = isinstance(together, tuple)
@@ -58,7 +68,7 @@ def compiler() -> str | None:
     return shutil.which("cc") or shutil.which("gcc")
 
 
-def in_c(graph: Graph, trial: selftest.Trial) -> str:
+def in_c(graph: Graph, trial: Trial) -> str:
     """Exported C."""
     stem = f"f{len(list(_folder().glob('*.so')))}"  # a name of its own: a loaded library is known by its file
     (_folder() / f"{stem}.c").write_text(export.c(graph))

@@ -11,14 +11,31 @@ from typing import Any
 import numpy as np
 
 from coadjoint import arrays
-from coadjoint.kernel import selftest
 from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace.trace import trace
+from coadjoint.kernel.trial import Trial, attempt
 
-from ._executions import SLACK, compiler, differs, in_c, natively, simplified
+from ._executions import SLACK, compiler, differs, in_c, natively, proves_itself, simplified
 
 NATIVE, C, JAX = 4, 8, 8
-UNARY = ("sin", "cos", "tan", "exp", "log", "sqrt", "abs", "floor", "ceil", "sign", "square", "negative", "atan", "asin", "acos")
+UNARY = (
+    "sin",
+    "cos",
+    "tan",
+    "exp",
+    "log",
+    "sqrt",
+    "abs",
+    "floor",
+    "ceil",
+    "sign",
+    "square",
+    "negative",
+    "atan",
+    "asin",
+    "acos",
+    "tanh",
+)
 BINARY = ("add", "subtract", "multiply", "divide", "atan2", "minimum", "maximum", "hypot", "power", "remainder", "floor_divide")
 RELATIONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 LOGIC = ("logical_and", "logical_or")
@@ -91,12 +108,13 @@ def run(seed: int) -> dict[str, int]:
             graph = trace(lambda x: call(steps, x), {"x": (inputs,)}, "f")
             x = rng.normal(size=(5, inputs))
             x[3], x[4] = rng.choice([0.0, 1.0, -1.0, 0.5], size=inputs), 0.0
-            trial = selftest.attempt(graph, [x], "float64")
+            trial = attempt(graph, [x], "float64")
             compiled = simplify(graph)
             note("simplified", simplified(compiled, trial))
             note("NumPy", _differs_where_finite(trial, call(steps, x)))
             if seed % NATIVE == 0:
                 note("native", natively(compiled, trial))
+                note("native, float32", proves_itself(compiled, "float32"))
             if seed % C == 0 and compiler():
                 note("C", in_c(compiled, trial))
             if seed % JAX == 0 and importlib.util.find_spec("jax"):
@@ -108,7 +126,7 @@ def run(seed: int) -> dict[str, int]:
     return tally
 
 
-def _differs_where_finite(trial: selftest.Trial, result: np.ndarray) -> str:
+def _differs_where_finite(trial: Trial, result: np.ndarray) -> str:
     """In a graph 0·x and x - x are 0 and x / x is 1 whatever x is; as written they may be NaN."""
     return differs(trial, [np.where(np.isfinite(result), result, trial.expected[0])], SLACK)
 

@@ -13,12 +13,12 @@ import numpy as np
 
 import coadjoint as cj
 from coadjoint.geometry import curvature, gauss, metric
-from coadjoint.kernel import selftest
 from coadjoint.kernel.dispatch import Kernel, core_shape
 from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace.trace import trace
+from coadjoint.kernel.trial import attempt
 
-from ._executions import SLACK, compiler, differs, in_c, natively, simplified
+from ._executions import SLACK, compiler, differs, in_c, natively, proves_itself, simplified
 from ._mechanisms import mechanism
 
 NATIVE, C, JAX = 6, 16, 40
@@ -71,7 +71,7 @@ def _compared(seed: int, rng: np.random.Generator, robot: cj.Robot, function: Ca
     sizes = {name: core_shape(kernel.cores[name], robot) for name in kernel.required}
     graph = trace(lambda *x: kernel.general(robot, **dict(zip(sizes, x, strict=True)), **statics), sizes, function.__name__)
     inputs = [_states(rng, robot, name, shape) for name, shape in sizes.items()]
-    trial = selftest.attempt(graph, inputs, "float64")
+    trial = attempt(graph, inputs, "float64")
     arrays = dict(zip(sizes, inputs, strict=True))
     tally: dict[str, int] = {}
 
@@ -88,6 +88,7 @@ def _compared(seed: int, rng: np.random.Generator, robot: cj.Robot, function: Ca
     note("as written", differs(trial, _tuple(kernel.source(robot, **arrays, **statics)), SLACK))
     if seed % NATIVE == 0:
         note("native", natively(compiled, trial))
+        note("native, float32", proves_itself(compiled, "float32"))
         note("called", differs(trial, _tuple(function(robot, **arrays, **statics)), SLACK))
     if seed % C == 0 and compiler():
         note("C", in_c(compiled, trial))

@@ -15,7 +15,7 @@ from coadjoint.kernel.graph import Graph
 from coadjoint.kernel.runtime.function import CompiledFunction, Kernel
 from coadjoint.kernel.runtime.native import compile_graph
 from coadjoint.kernel.runtime.target import host
-from coadjoint.kernel.schedule.chunks import plan
+from coadjoint.kernel.schedule.plan import plan
 
 
 class Maker:

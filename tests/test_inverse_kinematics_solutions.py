@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import warnings
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from coadjoint.errors import ModelWarning
 from coadjoint.kinematics.closed_form import recognise
 from coadjoint.kinematics.exponentials import space_screws
 from coadjoint.lie import se3
@@ -328,3 +331,24 @@ def test_joints_beside_the_arm_stay_within_their_limits():
     assert np.all(found.q[found.valid][:, 6] == 0.01)
     assert not found.valid.all()
     assert np.all(np.isnan(found.q[~found.valid]))
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("name", ["ur3_robot", "ur5_robot", "ur10_robot", "ur5_joint_limited_robot"])
+def test_files_that_write_right_angles_by_hand(name):
+    """The files of Universal Robots have 1.57079632679 for π/2: sums cancel only nearly."""
+    try:
+        files = importlib.metadata.distribution("example-robot-data").files or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("example-robot-data is not installed")
+    path = next(str(f.locate()) for f in files if f.name == f"{name}.urdf")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        robot = cj.load(path)
+    q = robot.random(np.random.default_rng(0), 500)
+    T = cj.pose(robot, q, "tool0")
+    found = cj.inverse_kinematics_solutions(robot, T, "tool0")
+    assert found.valid.any(-1).all()
+    reached = cj.pose(robot, np.where(found.valid[..., None], found.q, 0.0), "tool0")
+    error = np.abs(reached - T[:, None]).max((-2, -1))
+    assert error[found.valid].max() < 1e-8

@@ -17,7 +17,8 @@ from coadjoint.kernel.emit.llvm import Lanes
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.runtime import elf, jit
 from coadjoint.kernel.runtime.target import host
-from coadjoint.kernel.schedule import chunks, list_schedule, spills
+from coadjoint.kernel.schedule import list_schedule, spills
+from coadjoint.kernel.schedule.plan import plan
 
 pytestmark = pytest.mark.native
 
@@ -270,9 +271,9 @@ def test_products_are_absorbed_where_that_saves_one():
     product = make("mul", a, b)
     outputs = [make("add", product, c), make("sub", d, product), make("sub", make("mul", c, d), a)]
     graph = make.graph(outputs)
-    assert len(chunks.plan(graph, True, [2, 1]).fused) == 3
+    assert len(plan(graph, True, [2, 1]).fused) == 3
     kept = make.graph([*outputs, product])  # it is wanted itself
-    assert len(chunks.plan(kept, True, [2, 1]).fused) == 1
+    assert len(plan(kept, True, [2, 1]).fused) == 1
     x = np.random.default_rng(0).normal(size=(6, 4))
     for g in (graph, kept):
         np.testing.assert_allclose(native(g)(x), evaluate(g, x)[0], rtol=1e-14, atol=1e-14)
@@ -293,7 +294,7 @@ def test_order_keeps_dependencies_and_lets_no_more_values_wait(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_values_that_wait_in_a_chunk_do_not_share_memory(seed):
-    parts = chunks.plan(random_graph(seed, 2500), True, [2, 1]).chunks
+    parts = plan(random_graph(seed, 2500), True, [2, 1]).chunks
     assert any(spills.local_slots(part, set())[1] > 1 for part in parts)
     for chunk in parts:
         slots, count = spills.local_slots(chunk, set())
@@ -314,7 +315,7 @@ def test_slots_are_used_again():
         x, y, z = make.inputs[0]
         for _ in range(n // 3):
             x, y, z = make("add", make("mul", x, y), z), make("sub", make("mul", y, z), x), make("mul", x, z)
-        scheme = chunks.plan(make.graph([x, y, z]), True, [2, 1])
+        scheme = plan(make.graph([x, y, z]), True, [2, 1])
         assert len(scheme.chunks) > 3
         sizes.append(scheme.n_slots)
     assert sizes[0] == sizes[1] < 10

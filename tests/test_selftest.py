@@ -29,13 +29,13 @@ def two_balls():
 
 
 def sum_with_minus_one(table, depth, terms):
-    """The sum as it once was: a partial sum that cancels is -1, which goes on as the number of a node."""
+    """The sum as it once was: a partial sum that cancels is -1, which goes on as the number of a node, the last one."""
     terms.sort(key=lambda term: depth[term[0]])
     total, _ = terms.pop(next(n for n, (_, minus) in enumerate(terms) if not minus))
     for k, minus in terms:
         total = table.sub(total, k) if minus else table.add(total, k)
         if table.op[total] == "const" and table.value[total] == 0.0:
-            total = -1
+            total = len(table.op) - 2  # the last but this 0, which once was no node
     return total
 
 

@@ -156,7 +156,7 @@ class _Place:
         table = next((x.table for a in arrays for x in a.ravel().tolist() if isinstance(x, Expr)), None) or GraphBuilder()
         self.shapes = [x.shape for x in at]
         self.at = symbols(concat([x.reshape(-1) for x in at]))
-        self.free = variables(table, -1 - len(table.op), self.at.shape)
+        self.free = variables(table, ("free", len(table.op)), self.at.shape)
         start = 0
         for name, x in zip(chosen, at, strict=True):
             part = self.free[start : start + x.size].reshape(x.shape)

@@ -10,7 +10,7 @@ from .graph import Graph
 
 if TYPE_CHECKING:
     from .pipeline import Compilation
-    from .schedule.chunks import Plan
+    from .schedule.plan import Plan
 
 
 def graph_text(graph: Graph) -> str:

@@ -20,7 +20,7 @@ from .runtime.native import NativeError, available, build
 if TYPE_CHECKING:
     from .emit.llvm import Lanes
     from .runtime.target import Target
-    from .schedule.chunks import Plan
+    from .schedule.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def compile_graph(graph: Graph, dtype: str, target: Target | None = None) -> Com
     from .emit.step_loop import define_repeat
     from .runtime.jit import compile_ir
     from .runtime.target import host
-    from .schedule.chunks import plan
+    from .schedule.plan import plan
 
     target = target or host()
     lanes = Lanes(dtype, target.lanes(dtype))

@@ -12,6 +12,7 @@ from ..errors import KernelWarning
 from . import selftest
 from .graph import Graph
 from .runtime.function import CompiledFunction, Kernel, Recipe
+from .trial import attempt
 
 CHUNK = 64
 """States that are evaluated at once."""
@@ -48,7 +49,7 @@ class VerifiedFunction(CompiledFunction):
         return result
 
     def _compare(self, inputs: list[np.ndarray], results: list[np.ndarray]) -> None:
-        trial = selftest.attempt(self.graph.traced or self.graph, inputs, self.signature.dtype)
+        trial = attempt(self.graph.traced or self.graph, inputs, self.signature.dtype)
         what = trial.described(results)
         if what:
             warn(self.graph, self.signature.dtype, what)

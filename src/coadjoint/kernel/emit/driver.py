@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..runtime.abi import context
-from ..schedule.chunks import Plan
+from ..schedule.plan import Plan
 from .llvm import Body, Lanes, Module
 
 STACK = 16384

@@ -16,8 +16,11 @@ from ..graph import Graph
 from ..ops import OPS, TRUTH, Emit
 from ..runtime.abi import define_context
 from ..runtime.target import Target
-from ..schedule.chunks import Chunk, Plan, Step, columns, operands, plan_alone
+from ..schedule.chunks import Chunk
+from ..schedule.fuse import operands
+from ..schedule.plan import Plan, plan_alone
 from ..schedule.spills import REACH, SEGMENT, local_slots
+from ..schedule.steps import Step, columns
 from . import elementary
 from .driver import ARGUMENTS, block_bytes, blocks_at_once, driver
 from .llvm import Body, Lanes, Module

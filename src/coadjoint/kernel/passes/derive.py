@@ -23,6 +23,7 @@ from ..trace.builder import GraphBuilder
 from ..trace.expr import Expr, Scalar, expr
 from ..trace.symbols import Symbols, symbols
 from ..trace.trace import trace, variables
+from ..walk import needed
 from .evaluate import evaluate
 
 Mode = Literal["forward", "reverse"]
@@ -92,7 +93,7 @@ def jacobian_of(fn: Callable[[Array], Array], x: Array, mode: Mode | None = None
     """fn(x) and its Jacobian at x, which may be any array of symbols and numbers."""
     x = symbols(x)
     table = next((v.table for v in x.ravel().tolist() if isinstance(v, Expr)), None) or GraphBuilder()
-    free = variables(table, -1 - len(table.op), x.shape)
+    free = variables(table, ("free", len(table.op)), x.shape)
     y = symbols(fn(free))
     return substitute(y, free, x), substitute(jacobian(y, free, mode), free, x)
 
@@ -158,22 +159,15 @@ def _inputs(xs: Sequence[Any]) -> tuple[GraphBuilder, list[int]]:
 def _active(table: GraphBuilder, ys: Iterable[Any], nodes: Sequence[int]) -> list[int]:
     """The nodes between inputs and outputs, both included, in order."""
     roots = [y.index for y in ys if isinstance(y, Expr)]
-    args = table.args
-    needed = bytearray(max(roots, default=-1) + 1)
-    for k in roots:
-        needed[k] = 1
-    first = min(nodes)
-    for k in range(len(needed) - 1, first, -1):
-        if needed[k]:
-            for j in args[k]:
-                needed[j] = 1
-    depends = bytearray(len(needed))
+    args = table.args[: max(roots, default=-1) + 1]
+    wanted = needed(args, roots)
+    depends = bytearray(len(wanted))
     for k in nodes:
         if k < len(depends):
             depends[k] = 1
     active = []
-    for k in range(first, len(needed)):
-        if needed[k]:
+    for k in range(min(nodes), len(wanted)):
+        if wanted[k]:
             if not depends[k]:
                 for j in args[k]:
                     if depends[j]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from ..graph import Graph
 from ..trace.builder import GraphBuilder
 from ..trace.functions import folded
+from ..walk import postorder, uses
 
 _SUMS = ("add", "sub")
 
@@ -18,7 +19,7 @@ def reassociate(graph: Graph) -> Graph:
     """The same graph with its sums reassociated and its nodes reordered; values change by rounding only."""
     table, number = _reassociated(graph)
     outputs = [[number[k] for k in row] for row in graph.outputs]
-    order = _by_need(table, [k for row in outputs for k in row])
+    order = postorder(table.args, (k for row in outputs for k in row))
     place = {k: n for n, k in enumerate(order)}
     return replace(
         graph,
@@ -35,15 +36,12 @@ def _reassociated(graph: Graph) -> tuple[GraphBuilder, dict[int, int]]:
     And the new number of each old node, but for the partial sums that are gone.
     """
     op, args = graph.op, graph.args
-    uses = [0] * len(graph)
-    for row in (*args, *graph.outputs):
-        for k in row:
-            uses[k] += 1
+    counts = uses(args, (k for row in graph.outputs for k in row))
     inside = bytearray(len(graph))
     for k, kind in enumerate(op):
         if kind in _SUMS:
             for j in args[k]:
-                inside[j] = op[j] in _SUMS and uses[j] == 1
+                inside[j] = op[j] in _SUMS and counts[j] == 1
     table = GraphBuilder()
     number: dict[int, int] = {}
     depth: list[int] = []
@@ -86,20 +84,3 @@ def _sum(table: GraphBuilder, depth: list[int], terms: list[tuple[int, bool]]) -
     for k, minus in terms:
         total = table.sub(total, k) if minus else table.add(total, k)
     return total
-
-
-def _by_need(table: GraphBuilder, roots: list[int]) -> list[int]:
-    """The nodes that the roots need, each just before it is first needed, of two arguments the later one first."""
-    seen = bytearray(len(table.op))
-    order: list[int] = []
-    for root in roots:
-        stack = [(root, False)]
-        while stack:
-            k, ready = stack.pop()
-            if ready:
-                order.append(k)
-            elif not seen[k]:
-                seen[k] = 1
-                stack.append((k, True))
-                stack += [(j, False) for j in sorted(table.args[k]) if not seen[j]]
-    return order

@@ -7,7 +7,7 @@ the arguments of the roots are cut, the new nodes linked, the nodes that became 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from ..graph import Graph
@@ -15,6 +15,7 @@ from ..ops import COST
 from ..trace.builder import GraphBuilder
 from ..trace.functions import folded
 from ..trace.trace import reachable
+from ..walk import needed, uses
 from .order import Order, in_order
 from .polynomial import SUMS, Builder, Polynomial, ordinary, polynomial, pythagoras, united
 
@@ -24,8 +25,8 @@ _WAYS = ((True, True), (True, False), (False, True))
 
 def cost(graph: Graph) -> float:
     """What a graph costs, in additions; a multiplication that an addition can take along (fma) is nearly free."""
-    uses = _uses(graph.args, (k for row in graph.outputs for k in row), len(graph))
-    return sum(_cost(graph.op, graph.args, uses, k) for k in range(len(graph)))
+    counts = uses(graph.args, (k for row in graph.outputs for k in row))
+    return sum(_cost(graph.op, graph.args, counts, k) for k in range(len(graph)))
 
 
 _FUSED = 0.25
@@ -40,16 +41,6 @@ def _cost(op: Sequence[str], args: Sequence[tuple[int, ...]], uses: Sequence[int
     return COST[kind]
 
 
-def _uses(args: Sequence[tuple[int, ...]], outputs: Iterable[int], size: int) -> list[int]:
-    uses = [0] * size
-    for row in args:
-        for k in row:
-            uses[k] += 1
-    for k in outputs:
-        uses[k] += 1
-    return uses
-
-
 class Rewrite:
     """A graph being rewritten: its nodes in a table, how often each is used, and which node each was replaced by."""
 
@@ -62,16 +53,10 @@ class Rewrite:
         self.kept: set[int] = set()
         self.journal: list[tuple[int, int]] = []
         self.order = Order(len(self.table.op))
-        live = reachable(self.table.op, self.table.args, self.table.value, [k for row in self.outputs for k in row])[3]
         size = self.size = len(self.table.op)
-        self.uses = [0] * size
-        for k in range(size):
-            if k in live:
-                for j in self.table.args[k]:
-                    self.uses[j] += 1
-        for row in self.outputs:
-            for k in row:
-                self.uses[k] += 1
+        roots = [k for row in self.outputs for k in row]
+        live = needed(self.table.args, roots)
+        self.uses = uses([row if live[k] else () for k, row in enumerate(self.table.args)], roots)
         self.angle = {k: self.table.args[k][0] for k in range(size) if self.table.op[k] in ("sin", "cos")}
         self.angular = set(self.angle)
         self.cosines = {self.table.args[k][0]: k for k in range(size) if self.table.op[k] == "cos"}

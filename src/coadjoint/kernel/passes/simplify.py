@@ -95,57 +95,75 @@ def _expand(work: Rewrite, group: list[int], users: dict[int, list[int]]) -> boo
 
 def _groups(work: Rewrite) -> tuple[list[list[int]], dict[int, list[int]], list[int | None]]:
     """Sums that meet in others when multiplied out, in groups; the sums that use each; the angle that turns each group, if one does."""
-    roots = work.roots()
-    is_root = set(roots)
-    terms = {k: work.polynomial(k) for k in roots}
+    terms = {k: work.polynomial(k) for k in work.roots()}
     users: dict[int, list[int]] = {}
     for k, poly in terms.items():
         for monomial in poly:
             for atom in monomial:
-                if atom in is_root:
+                if atom in terms:
                     users.setdefault(atom, []).append(k)
     candidates = {k for k, at in users.items() if len(at) <= _OCCURRENCES and 2 <= len(terms[k]) <= _TERMS}
-    trigonometric = {s: work.cosines[x] for x, s in work.sines.items() if x in work.cosines}
-    leader: dict[int, int] = {}
+    meetings = _Meetings(work, terms, candidates)
+    for poly in terms.values():
+        meetings.look(poly)
+    groups = meetings.groups()
+    turned = meetings.turned
+    return groups, users, [max((turned[k] for k in group if k in turned), default=None) for group in groups]
 
-    def lead(k: int) -> int:
+
+class _Meetings:
+    """Which of the candidates, if they were multiplied out, would have products in common: a union-find over them."""
+
+    def __init__(self, work: Rewrite, terms: dict[int, Polynomial], candidates: set[int]) -> None:
+        self.angle, self.terms, self.candidates = work.angle, terms, candidates
+        self.cosine_of = {s: work.cosines[x] for x, s in work.sines.items() if x in work.cosines}
+        self.leader: dict[int, int] = {}
+        self.met: set[int] = set()
+        self.turned: dict[int, int] = {}
+        """The angle whose sine or cosine multiplies a candidate."""
+
+    def look(self, poly: Polynomial) -> None:
+        """The products of one sum, each candidate in it multiplied out."""
+        first: dict[tuple[Any, ...], int | None] = {}
+        for monomial in poly:
+            factor = max((f for f in monomial if f in self.candidates), default=None)  # the last made, if there are several
+            if factor is None:
+                self._meet(first.setdefault(_even(monomial, self.cosine_of), None), None)
+                continue
+            place = monomial.index(factor)
+            rest = monomial[:place] + monomial[place + 1 :]
+            if len(rest) == 1 and rest[0] in self.angle:
+                self.turned[factor] = self.angle[rest[0]]
+            for inner in self.terms[factor]:
+                for key in self._keys(tuple(sorted(rest + inner))):
+                    self._meet(first.setdefault(key, factor), factor)
+
+    def _keys(self, product: tuple[int, ...]) -> list[tuple[Any, ...]]:
+        """What a product meets others by: itself; squares of sine and cosine meet whatever they multiply."""
+        squares = [("square", self.angle[x]) for x, y in pairwise(product) if x == y and x in self.angle]
+        return [_even(product, self.cosine_of), *squares]
+
+    def _meet(self, a: int | None, b: int | None) -> None:
+        if a == b:
+            return
+        self.met.update(k for k in (a, b) if k is not None)
+        if a is not None and b is not None:
+            a, b = self._lead(a), self._lead(b)
+            self.leader[max(a, b)] = min(a, b)
+
+    def _lead(self, k: int) -> int:
+        leader = self.leader
         while leader.setdefault(k, k) != k:
             leader[k] = leader[leader[k]]
             k = leader[k]
         return k
 
-    met: set[int] = set()
-    turned: dict[int, int] = {}
-    for poly in terms.values():
-        first: dict[tuple[Any, ...], int | None] = {}
-        for monomial in poly:
-            factor = max((f for f in monomial if f in candidates), default=None)  # the last made, if there are several
-            if factor is None:
-                met.update(k for k in (first.setdefault(_even(monomial, trigonometric), None),) if k is not None)
-                continue
-            place = monomial.index(factor)
-            rest = monomial[:place] + monomial[place + 1 :]
-            if len(rest) == 1 and rest[0] in work.angle:
-                turned[factor] = work.angle[rest[0]]
-            for inner in terms[factor]:
-                product = tuple(sorted(rest + inner))
-                keys: list[tuple[Any, ...]] = [_even(product, trigonometric)]
-                for x, y in pairwise(product):
-                    if x == y and x in work.angle:
-                        keys.append(("square", work.angle[x]))  # squares of sine and cosine meet whatever they multiply
-                for key in keys:
-                    other = first.setdefault(key, factor)
-                    if other == factor:
-                        continue
-                    met.add(factor)
-                    if other is not None:
-                        met.add(other)
-                        a, b = lead(factor), lead(other)
-                        leader[max(a, b)] = min(a, b)
-    groups: dict[int, list[int]] = {}
-    for k in sorted(met):
-        groups.setdefault(lead(k), []).append(k)
-    return list(groups.values()), users, [max((turned[k] for k in group if k in turned), default=None) for group in groups.values()]
+    def groups(self) -> list[list[int]]:
+        """Those that meet, together."""
+        groups: dict[int, list[int]] = {}
+        for k in sorted(self.met):
+            groups.setdefault(self._lead(k), []).append(k)
+        return list(groups.values())
 
 
 def refactor_sums(work: Rewrite) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 
+from ..walk import postorder
+
 STRETCHES = ((48, 4), (500, 1))
 """(Length of a stretch of code, how much a value counts that it reads from before): registers; scratch memory."""
 
@@ -28,7 +30,7 @@ def sequence(nodes: Sequence[int], reads: Callable[[int], Sequence[int]]) -> lis
     depth = [0] * len(nodes)
     for n, row in enumerate(args):
         depth[n] = 1 + max((depth[a] for a in row), default=0)
-    deep = _depth_first(args, users, depth)
+    deep = postorder(args, (n for n in given if not users[n]), depth.__getitem__)  # the longest way first
     by_depth = sorted(given, key=depth.__getitem__)
     orders = [given, *(_backwards(args, users, base) for base in (given, deep, by_depth))]
     best = min(orders, key=lambda order: _waiting(args, order))
@@ -71,25 +73,6 @@ def _backwards(args: list[list[int]], users: list[list[int]], base: list[int]) -
             if not left[a]:
                 heapq.heappush(heap, (gain[a] + 1) * count + rank[a])
     order.reverse()
-    return order
-
-
-def _depth_first(args: list[list[int]], users: list[list[int]], depth: list[int]) -> list[int]:
-    """Each node when it is first needed, the longest way to it first."""
-    seen = bytearray(len(args))
-    order: list[int] = []
-    for root in range(len(args)):
-        if users[root]:
-            continue
-        stack = [root]
-        while stack:
-            k = stack.pop()
-            if k < 0:
-                order.append(~k)
-            elif not seen[k]:
-                seen[k] = 1
-                stack.append(~k)
-                stack.extend(sorted((a for a in args[k] if not seen[a]), key=depth.__getitem__))
     return order
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ...arrays import Array
 from ...errors import TraceError
 from ..graph import Graph
+from ..walk import needed
 from .builder import GraphBuilder
 from .expr import Expr, Truth, where
 from .symbols import Symbols, symbols
@@ -51,8 +52,8 @@ def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: s
     )
 
 
-def variables(table: GraphBuilder, argument: int, shape: Sequence[int]) -> Symbols:
-    """Argument number `argument` of a traced function: an array of new input nodes."""
+def variables(table: GraphBuilder, argument: int | tuple[str, int], shape: Sequence[int]) -> Symbols:
+    """Argument number `argument` of a traced function: an array of new input nodes. Other arguments are variables that are substituted."""
     array = np.empty(math.prod(shape), dtype=object)
     array[:] = [Expr(table, table.node("input", (), (argument, k))) for k in range(array.size)]
     return symbols(array.reshape(tuple(shape)))
@@ -82,14 +83,7 @@ def reachable(
     op: Sequence[str], args: Sequence[tuple[int, ...]], value: Sequence[Any], roots: Sequence[int]
 ) -> tuple[list[str], list[tuple[int, ...]], list[Any], dict[int, int]]:
     """The nodes that the roots need, in the same order, and the new number of each of them by the old."""
-    needed = bytearray(len(op))
-    for k in roots:
-        needed[k] = 1
-    for k in reversed(range(len(op))):
-        if needed[k]:
-            for j in args[k]:
-                needed[j] = 1
-    kept = [k for k, wanted in enumerate(needed) if wanted]
+    kept = [k for k, wanted in enumerate(needed(args, roots)) if wanted]
     number = {k: new for new, k in enumerate(kept)}
     return (
         [op[k] for k in kept],
