@@ -179,7 +179,7 @@ def test_cache_tells_and_clears(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COADJOINT_CACHE", str(tmp_path / "kernels"))
     (tmp_path / "kernels").mkdir(mode=0o700)
     for name in "abc":
-        (tmp_path / "kernels" / f"{name}.kernel").write_bytes(bytes(2**20))
+        (tmp_path / "kernels" / f"{name * 64}.kernel").write_bytes(bytes(2**20))
     assert main(["cache"]) == 0
     assert f"{tmp_path / 'kernels'}: 3 kernels, 3.0 of" in capsys.readouterr().out
     assert main(["cache", "--clear"]) == 0

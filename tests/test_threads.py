@@ -209,13 +209,13 @@ for k in range(3):
 
 
 def test_a_thread_that_compiles_when_the_process_ends():
-    for wait in (0.25, 0.3, 0.35):
+    for wait in (0.6, 0.7, 0.8, 0.9):
         run(
             f"""
 import threading, time
 import coadjoint as cj
 import coadjoint.kernel.runtime.jit
-names = ["panda", "puma560", "ur5e", "planar30r"]
+names = ["panda", "puma560", "ur5e"]
 def work():
     for name in names:
         for f in (cj.forward_dynamics_derivatives, cj.inverse_dynamics_derivatives, cj.mass_matrix):

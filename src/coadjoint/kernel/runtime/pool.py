@@ -23,21 +23,20 @@ ALIGNMENT = 64
 SLACK = 1.25
 """How much larger than needed a block may be."""
 
-_free: deque[np.ndarray] = deque()
+Block = tuple[int, int, np.ndarray]
+"""Bytes, the first address that is aligned, and the memory itself."""
+
+_free: deque[Block] = deque()
 
 
 class _Owner:
     """The owner of a block while arrays are on it."""
 
-    def __init__(self, block: np.ndarray, shape: Shape, dtype: np.dtype[Any]) -> None:
+    __slots__ = ("__array_interface__", "_block")
+
+    def __init__(self, block: Block, shape: Shape, typestr: str) -> None:
         self._block = block
-        start = block.ctypes.data
-        self.__array_interface__ = {
-            "shape": shape,
-            "typestr": dtype.str,
-            "data": (start + -start % ALIGNMENT, False),
-            "version": 3,
-        }
+        self.__array_interface__ = {"shape": shape, "typestr": typestr, "data": (block[1], False), "version": 3}
 
     def __del__(self) -> None:
         if _free is not None:  # as at the end of the interpreter
@@ -50,18 +49,23 @@ def empty(shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
     size = math.prod(shape) * dtype.itemsize
     if not SMALL <= size <= LIMIT // 2:
         return np.empty(shape, dtype)
-    block = _taken(size + ALIGNMENT)
-    return np.asarray(_Owner(np.empty(size + ALIGNMENT, np.uint8) if block is None else block, shape, dtype))
+    return np.asarray(_Owner(_taken(size) or _new(size), shape, dtype.str))
 
 
-def _taken(size: int) -> np.ndarray | None:
+def _new(size: int) -> Block:
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    start = memory.ctypes.data
+    return size, start + -start % ALIGNMENT, memory
+
+
+def _taken(size: int) -> Block | None:
     """A block of about that size out of the pool."""
     for _ in range(len(_free)):
         try:
             block = _free.popleft()
         except IndexError:  # another thread took the last one
             return None
-        if size <= block.nbytes <= SLACK * size:
+        if size <= block[0] <= SLACK * size:
             return block
         _free.append(block)
     return None
@@ -69,7 +73,7 @@ def _taken(size: int) -> np.ndarray | None:
 
 def _trim() -> None:
     try:
-        while sum(block.nbytes for block in tuple(_free)) > LIMIT:
+        while sum(block[0] for block in tuple(_free)) > LIMIT:
             _free.popleft()
     except (IndexError, RuntimeError):  # another thread was here: it looks after the limit
         pass
