@@ -79,6 +79,7 @@ _LATER = {
         "scalar_curvature",
         "sectional_curvature",
     ),
+    "identification": ("BaseParameters", "base_parameters"),
     "interop": (),
     "kinematics.inverse": ("InverseKinematics", "Target", "inverse_kinematics"),
     "kinematics.solutions": ("inverse_kinematics_solutions",),
@@ -114,6 +115,7 @@ _MODULES = (
     "families",
     "files",
     "geometry",
+    "identification",
     "interop",
     "kernel",
     "kinematics",
@@ -147,6 +149,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "DH",
+    "BaseParameters",
     "CoadjointError",
     "Constraint",
     "Contact",
@@ -161,6 +164,7 @@ __all__ = [
     "SimulationError",
     "Target",
     "Trajectory",
+    "base_parameters",
     "bias_force",
     "body_screws",
     "center_of_mass",

@@ -18,6 +18,7 @@ from . import export as export
 from . import families as families
 from . import files as files
 from . import geometry as geometry
+from . import identification as identification
 from . import interop as interop
 from . import kernel as kernel
 from . import kinematics as kinematics
@@ -52,6 +53,8 @@ from .errors import CoadjointError as CoadjointError
 from .explaining import explain as explain
 from .geometry.flatness import is_flat as is_flat
 from .geometry.geodesics import geodesic as geodesic
+from .identification.base_parameters import BaseParameters as BaseParameters
+from .identification.base_parameters import base_parameters as base_parameters
 from .kinematics.dh import DH as DH
 from .kinematics.dh import from_dh as from_dh
 from .kinematics.dh import to_dh as to_dh
@@ -823,6 +826,7 @@ def sectional_curvature(
 ) -> Any: ...
 __all__ = [
     "DH",
+    "BaseParameters",
     "CoadjointError",
     "Constraint",
     "Contact",
@@ -837,6 +841,7 @@ __all__ = [
     "SimulationError",
     "Target",
     "Trajectory",
+    "base_parameters",
     "bias_force",
     "body_screws",
     "center_of_mass",
