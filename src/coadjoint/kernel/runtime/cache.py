@@ -11,7 +11,7 @@ The environment variable COADJOINT_CACHE is the directory, an absolute path, or 
 from __future__ import annotations
 
 import contextlib
-import hmac
+import hashlib
 import json
 import os
 import re
@@ -33,7 +33,7 @@ STALE = 3600.0
 SECRET = "cache-secret"
 SECRET_BYTES = 32
 
-_KERNEL, _TEMPORARY = re.compile(r"[0-9a-f]{64}\.kernel"), re.compile(r"\.[0-9a-f]{24}\.tmp")
+_KERNEL, _TEMPORARY = r"[0-9a-f]{64}\.kernel", r"\.[0-9a-f]{24}\.tmp"
 """Names that are ours; nothing else in the directory is touched."""
 
 
@@ -110,7 +110,9 @@ def _open(make: bool = False) -> Folder:
 
 
 def _digest(secret: bytes, key: str, body: bytes) -> bytes:
-    return hmac.digest(secret, f"{key}\0".encode() + body, "sha256")
+    digest = hashlib.blake2b(f"{key}\0".encode(), key=secret, digest_size=32)
+    digest.update(body)
+    return digest.digest()
 
 
 def _temporary_name() -> str:
@@ -127,7 +129,7 @@ def load(key: str) -> tuple[dict[str, Any], bytes] | None:
         return None
     start = len(HEAD) + 32
     body = content[start:]
-    if content[: len(HEAD)] != HEAD or not hmac.compare_digest(content[len(HEAD) : start], _digest(secret, key, body)):
+    if content[: len(HEAD)] != HEAD or content[len(HEAD) : start] != _digest(secret, key, body):
         return None
     length = int.from_bytes(body[:8], "little")
     return json.loads(body[8 : 8 + length]), body[8 + length :]
@@ -155,9 +157,9 @@ def store(key: str, description: dict[str, Any], code: bytes) -> bool:
     return True
 
 
-def _files(folder: Folder, name: re.Pattern[str]) -> list[tuple[float, int, str]]:
+def _files(folder: Folder, name: str) -> list[tuple[float, int, str]]:
     """(last use, bytes, name) of each of our files of a kind."""
-    return [(found.st_mtime, found.st_size, file) for file, found in folder.files() if name.fullmatch(file)]
+    return [(found.st_mtime, found.st_size, file) for file, found in folder.files() if re.fullmatch(name, file)]
 
 
 def _prune(folder: Folder) -> None:

@@ -103,13 +103,11 @@ def _results(cores: tuple[Shape, ...], dtype: np.dtype[Any], count: int) -> Any:
     return made if len(made) != 1 else made[0]
 
 
-@dataclass(frozen=True)
 class Recipe:
     """How a compiled function was made, to make it again where it is unpickled: make(*arguments, **options)."""
 
-    make: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    options: dict[str, Any]
+    def __init__(self, make: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        self.make, self.arguments, self.options = make, arguments, options
 
     def __call__(self) -> Any:
         return self.make(*self.arguments, **self.options)
