@@ -24,12 +24,14 @@ def main(arguments: list[str] | None = None) -> int:
     tally: dict[str, int] = {}
     if hasattr(fuzzer, "run_all"):  # one that isolates its inputs
         return fuzzer.run_all(options.seed, options.cases, options.seconds)
+    cases = 0
     for seed in range(options.seed, options.seed + options.cases):
         if time.monotonic() - start > options.seconds:
             break
+        cases += 1
         for outcome, count in fuzzer.run(seed).items():
             tally[outcome] = tally.get(outcome, 0) + count
-    print(f"{options.name}: {seed - options.seed + 1} cases in {time.monotonic() - start:.0f} s")
+    print(f"{options.name}: {cases} cases in {time.monotonic() - start:.0f} s")
     for outcome, count in sorted(tally.items()):
         print(f"{count:10d}  {outcome}")
     return 1 if any(outcome.startswith("FAILED") for outcome in tally) else 0
