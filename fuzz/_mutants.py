@@ -62,7 +62,7 @@ TYPES = _words("revolute continuous prismatic fixed floating planar spherical ba
 
 def _element(text: str) -> list[Any]:
     """An element as [tag, attributes, children]."""
-    convert = lambda e: [e.tag, dict(e.attrib), [convert(x) for x in e]]  # noqa: E731
+    convert = lambda e: [e.tag, dict(e.attrib), [convert(x) for x in e]]
     return convert(ElementTree.fromstring(text))
 
 

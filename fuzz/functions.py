@@ -65,7 +65,7 @@ def call(steps: list[Step], x: Any) -> Any:
     """The last values of a program, for an array (..., inputs) of any library."""
     xp = arrays.namespace(x)
     values = [x[..., k] for k in range(x.shape[-1])]
-    for op, (i, j, k, l), c in steps:  # noqa: E741
+    for op, (i, j, k, l), c in steps:
         a, b, d, e = values[i], values[j], values[k], values[l]
         values.append(_step(xp, op, a, b, d, e, c))
     return arrays.stack(values[-min(8, len(values)) :])

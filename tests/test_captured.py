@@ -156,7 +156,7 @@ def test_tasks_and_inverses_read_what_is_there_now(native):
 
     robot, c = cj.load("planar3r"), {"scale": 1.0}
     task = MapTask(lambda robot, q: c["scale"] * cj.pose(robot, q, "tip")[:2, 3], 2)
-    inverse = lambda robot, q: c["scale"] * np.stack([np.sin(q), q * q[0]], axis=-1)  # noqa: E731
+    inverse = lambda robot, q: c["scale"] * np.stack([np.sin(q), q * q[0]], axis=-1)
     q, ahead = np.array([0.3, 0.8, -0.4]), np.array([0.1, 0.0])
     J = cj.jacobian(robot, q, "tip", "world")[3:5]
     first = inverse_brackets(robot, q, inverse, "tip", (3, 4))

@@ -22,7 +22,7 @@ def block(mass: float = 1.0, friction: float = 0.0) -> cj.Robot:
 def sampled(kp: float, kd: float, h: float, delay: float, n: int) -> tuple[np.ndarray, np.ndarray]:
     """States (n + 1, 2) of a block of 1 kg at the samples and the forces (n,) asked for there; 0 ≤ delay ≤ 2 h."""
     states, asked = [np.array([1.0, 0.0])], []
-    move = lambda x, u, s: np.array([x[0] + x[1] * s + u * s**2 / 2, x[1] + u * s])  # noqa: E731
+    move = lambda x, u, s: np.array([x[0] + x[1] * s + u * s**2 / 2, x[1] + u * s])
     late = int(delay / h + 1e-9)
     rest = delay - late * h
     for k in range(n):
@@ -56,7 +56,7 @@ def test_a_sampled_control_in_closed_form(delay):
 @native
 def test_samples_beside_events_and_friction():
     """A state machine that pushes for 0.1 s: the forces jump at samples, the block breaks loose and stops by friction between them."""
-    push = lambda robot, q, v, t: [5.0 if t < 0.1 - 1e-9 else 0.0]  # noqa: E731
+    push = lambda robot, q, v, t: [5.0 if t < 0.1 - 1e-9 else 0.0]
     mark = Event(lambda q, v, t: q[0] - 0.01, name="mark")
     found = cj.simulate(block(friction=2.0), [0.0], [0.0], 0.5, push, events=mark, friction=True, period=0.02)
     stop = 0.1 + 0.3 / 2.0
@@ -70,7 +70,7 @@ def test_samples_beside_events_and_friction():
 def test_a_period_that_goes_to_zero_is_the_continuous_control():
     robot = cj.load("panda")
     goal = np.array([0, -0.8, 0, -2.0, 0, 1.6, 0.8])
-    pd = lambda robot, q, v, t: cj.gravity_force(robot, q) - 30 * (q - goal) - 5 * v  # noqa: E731
+    pd = lambda robot, q, v, t: cj.gravity_force(robot, q) - 30 * (q - goal) - 5 * v
     true = cj.simulate(robot, goal + 0.1, np.zeros(7), 0.05, pd)
     far = [np.abs(cj.simulate(robot, goal + 0.1, np.zeros(7), 0.05, pd, period=h).q[-1] - true.q[-1]).max() for h in (1e-3, 5e-4)]
     assert far[0] < 1e-2
@@ -116,7 +116,7 @@ def test_a_stiff_arm_agrees_with_small_explicit_steps():
     """An arm with a light wrist under stiff gains, at some times of the motion that the explicit method reaches too."""
     robot = cj.load("puma560").with_joint("joint6", armature=1e-5)
     goal = np.array([0.2, -1.0, 0.5, 0.3, -0.4, 0.1])
-    pd = lambda robot, q, v, t: cj.gravity_force(robot, q) - 400 * (q - goal) - 40 * v  # noqa: E731
+    pd = lambda robot, q, v, t: cj.gravity_force(robot, q) - 400 * (q - goal) - 40 * v
     found = cj.simulate(robot, goal + 0.3, np.zeros(6), 1.0, pd)
 
     def rate(t, y):
@@ -162,7 +162,7 @@ def test_the_implicit_method_is_of_order_nine():
 @pytest.mark.parametrize("wrong", [np.nan, [1.0, 2.0, 3.0], None])
 def test_a_control_that_fails_leaves_the_motion_before(wrong, period):
     robot = cj.load("planar2r")
-    control = lambda robot, q, v, t: np.zeros(2) if t < 0.5 else wrong  # noqa: E731
+    control = lambda robot, q, v, t: np.zeros(2) if t < 0.5 else wrong
     with pytest.raises(SimulationError, match=r"control gave .* The motion up to there is kept") as caught:
         cj.simulate(robot, [0.3, 0.2], [0.0, 0.0], 1.0, control, period=period)
     motion = caught.value.motion

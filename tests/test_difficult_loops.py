@@ -64,12 +64,12 @@ def rates(x: float) -> np.ndarray:
 
 def one_freedom(robot: cj.Robot, x: float, w: float, times: np.ndarray) -> np.ndarray:
     """The first angle at the times, from ½ m(x) ẋ² + U(x) alone."""
-    inertia = lambda x: rates(x) @ cj.mass_matrix(robot, angles(x)) @ rates(x)  # noqa: E731
-    height = lambda x: float(cj.potential_energy(robot, angles(x)))  # noqa: E731
+    inertia = lambda x: rates(x) @ cj.mass_matrix(robot, angles(x)) @ rates(x)
+    height = lambda x: float(cj.potential_energy(robot, angles(x)))
 
     def slope(t, y):
         h = 1e-4
-        change = lambda f: (8 * (f(y[0] + h) - f(y[0] - h)) - f(y[0] + 2 * h) + f(y[0] - 2 * h)) / (12 * h)  # noqa: E731
+        change = lambda f: (8 * (f(y[0] + h) - f(y[0] - h)) - f(y[0] + 2 * h) + f(y[0] - 2 * h)) / (12 * h)
         return [y[1], (-0.5 * change(inertia) * y[1] ** 2 - change(height)) / inertia(y[0])]
 
     return solve_ivp(slope, (0, times[-1]), [x, w], "DOP853", t_eval=times, rtol=1e-11, atol=1e-11).y[0]
@@ -150,7 +150,7 @@ START = [0.9, -0.586625, -2.05976]
 def four_bar(scale: float, tilt: float = 0.0, seed: int | None = None) -> cj.Robot:
     """Lengths times scale, the second axis tilted; with a seed the frames of all links stand anyhow, as from a drawing."""
     rng = None if seed is None else np.random.default_rng(seed)
-    pose = lambda: np.eye(4) if rng is None else random_pose(rng, 0.3 * scale)  # noqa: E731
+    pose = lambda: np.eye(4) if rng is None else random_pose(rng, 0.3 * scale)
     lengths = scale * np.array([0.4, 0.9, 0.6])
     world, frames = pose(), [pose() for _ in range(3)]
     links = []

@@ -107,7 +107,7 @@ def test_inverse_kinematics_of_many_robots(native):
 
 def test_errors_name_the_parameters():
     robot, zero = cj.load("planar2r"), np.zeros(2)
-    run = lambda parameters, q=zero: cj.rollout(robot, q, zero, dt=0.1, steps=1, parameters=parameters)  # noqa: E731
+    run = lambda parameters, q=zero: cj.rollout(robot, q, zero, dt=0.1, steps=1, parameters=parameters)
     for parameters, message in (
         ({"masses": np.ones((5, 3))}, r"parameters\['masses'\] has shape \(5, 3\); expected \(..., 2\) for robot 'planar2r'"),
         ({"masses": [[1.0, 1.0], [1.0, -2.0]]}, r"parameters\['masses'\]\[1, 1\] is -2; .*\.m must not be negative"),

@@ -47,7 +47,7 @@ def forced_block(F: float, w: float, mu: float, end: float) -> tuple[list[float]
             options = [k * np.pi / w + np.arcsin(mu / F) / w for k in range(1000)]
             s = next(y for y in options if y > t)
         sign = np.sign(np.sin(w * s))
-        speed = lambda y, s=s, sign=sign: F / w * (np.cos(w * s) - np.cos(w * y)) - sign * mu * (y - s)  # noqa: E731
+        speed = lambda y, s=s, sign=sign: F / w * (np.cos(w * s) - np.cos(w * y)) - sign * mu * (y - s)
         if s > end:
             return times, places
         grid = s + np.linspace(0, 2 * np.pi / w, 2001)[1:]
@@ -174,7 +174,7 @@ def test_the_law_of_friction_on_random_mechanisms(seed):
         n = link.joint.screws.shape[0]
         robot = robot.with_joint(joint, friction=rng.uniform(0.3, 3.0, n) if n > 1 else float(rng.uniform(0.3, 3.0)), damping=0.1)
     drive, phase = rng.uniform(1, 6, robot.nv), rng.uniform(0, 6, robot.nv)
-    tau = lambda robot, q, v, t: drive * np.sin(4 * t + phase) - 2.0 * q - 0.2 * v  # noqa: E731
+    tau = lambda robot, q, v, t: drive * np.sin(4 * t + phase) - 2.0 * q - 0.2 * v
     motion = cj.simulate(robot, robot.neutral(), 0.5 * rng.normal(size=robot.nv), 2.0, tau, friction=True)
     assert not motion.stopped
     stuck, slipped = holds_friction(robot, motion, tau)
@@ -225,7 +225,7 @@ def test_friction_with_contact_and_impact():
     robot = block(m, mu, axis=(0, 0, 1))
     floor = Constraint.point(robot, "foot", "z", at=[0.0])
     down, up = G - mu / m, G + mu / m
-    lift = lambda robot, q, v, t: [0.0 if t < 3 else 20.0 * (t - 3)]  # noqa: E731
+    lift = lambda robot, q, v, t: [0.0 if t < 3 else 20.0 * (t - 3)]
     motion = cj.simulate(robot, [h], [0.0], 6.0, lift, events=Contact(floor, e), friction=True)
     first, second = motion.impacts[:2]
     fall = np.sqrt(2 * h / down)
@@ -243,7 +243,7 @@ def test_friction_with_contact_and_impact():
 @native
 def test_an_impact_breaks_a_joint_loose():
     """Impulses are stronger than any friction: a sticking block that is hit moves, and stops again."""
-    slide = lambda k, mu: cj.Link.solid(f"b{k}", "base", cj.Joint.prismatic((1, 0, 0), name=f"s{k}", friction=mu), mass=1.0)  # noqa: E731
+    slide = lambda k, mu: cj.Link.solid(f"b{k}", "base", cj.Joint.prismatic((1, 0, 0), name=f"s{k}", friction=mu), mass=1.0)
     robot = cj.Robot("two", [slide(0, 0.0), slide(1, 3.0)], gravity=(0, 0, 0))
     gap = Contact(Constraint.holonomic(lambda q: q[1:] - q[:1] - 0.1), 1.0)
     motion = cj.simulate(robot, [0.0, 1.1], [2.0, 0.0], 3.0, events=gap, friction=True)
@@ -312,7 +312,7 @@ def test_steps_of_fixed_length_follow_random_mechanisms(method):
     for joint in robot.joint_names:
         robot = robot.with_joint(joint, friction=float(rng.uniform(0.5, 3.0)), damping=0.1)
     drive, phase = rng.uniform(1, 6, robot.nv), rng.uniform(0, 6, robot.nv)
-    tau = lambda robot, q, v, t: drive * np.sin(4 * t + phase) - 2.0 * q  # noqa: E731
+    tau = lambda robot, q, v, t: drive * np.sin(4 * t + phase) - 2.0 * q
     start = robot.neutral(), 0.5 * rng.normal(size=robot.nv)
     true = cj.simulate(robot, *start, 2.0, tau, friction=True)
     assert {"stick", "slip"} <= set(kinds(true))

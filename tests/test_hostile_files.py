@@ -200,7 +200,7 @@ def test_few_digits_do_not_bend_a_robot(seed):
     robot = random_robot(seed, 8, mimic=False)
     assert cj.robot.storage.from_json(robot.to_json()) == robot
     data = json.loads(robot.to_json())
-    rounded = lambda x: [rounded(y) for y in x] if isinstance(x, list) else round(x, 7)  # noqa: E731
+    rounded = lambda x: [rounded(y) for y in x] if isinstance(x, list) else round(x, 7)
     for link in data["links"]:
         link["placement"], link["joint"]["screws"] = rounded(link["placement"]), rounded(link["joint"]["screws"])
     again = cj.robot.storage.from_json(json.dumps(data))

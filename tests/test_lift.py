@@ -171,14 +171,14 @@ def test_brackets_by_differences(weight):
     robot, q = redundant(5)
     W = None if weight == "lift" else np.eye(robot.nv)
     task = rd.Task("tip")
-    inverse = lambda x: rd.weighted_inverse(robot, x, task, W)  # noqa: E731
+    inverse = lambda x: rd.weighted_inverse(robot, x, task, W)
     L = inverse(q)
     D = np.stack([derivative(robot, inverse, q, L[:, a]) for a in range(6)], axis=1)  # n a b
     V = np.einsum("nm,mab->nab", np.eye(robot.nv) - L @ cj.jacobian(robot, q, "tip"), D - D.swapaxes(1, 2))
     found = rd.vertical_brackets(robot, q, "tip", weight=W)
     close(found, V, 1e-6)
     if weight == "moore-penrose":
-        own = lambda robot, q: rd.moore_penrose(robot, q, "tip")  # noqa: E731
+        own = lambda robot, q: rd.moore_penrose(robot, q, "tip")
         close(rd.inverse_brackets(robot, q, own, "tip"), found, 1e-9)
 
 
@@ -205,7 +205,7 @@ def test_gradients_of_functions_of_the_pose():
     T = cj.pose(robot, q, "tip")
     eta = np.concatenate([np.zeros(3), 2 * T[:3, :3].T @ (T[:3, 3] - c)])
     force, gradient = rd.lift_function(robot, q, eta, "tip")
-    distance = lambda x: np.sum((cj.pose(robot, x, "tip")[..., :3, 3] - c) ** 2, -1)  # noqa: E731
+    distance = lambda x: np.sum((cj.pose(robot, x, "tip")[..., :3, 3] - c) ** 2, -1)
     slope = np.array([derivative(robot, distance, q, e) for e in np.eye(7)])
     close(force, slope, 1e-8)
     horizontal, _ = rd.split_velocity(robot, q, gradient, "tip")

@@ -112,7 +112,7 @@ def test_one_wrong_node_is_found(place):
     k = sums[place % len(sums)]
     op[k] = "sub" if op[k] == "add" else "add"
     wrong = type(graph)(**{**vars(graph), "op": op})
-    run = lambda *x: evaluate(wrong, *x)  # noqa: E731
+    run = lambda *x: evaluate(wrong, *x)
     assert selftest.disagreement(graph, "float64", run)
     assert not selftest.disagreement(graph, "float64", lambda *x: evaluate(graph, *x))
 

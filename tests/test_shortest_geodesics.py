@@ -124,7 +124,7 @@ def test_drawing_tight_lowers_the_energy_to_that_of_a_geodesic(kinds):
     chord = 0.8 * rng.normal(size=robot.nv)
     ways = robot.integrate(q, s * chord + np.sin(np.pi * s) * 0.2 * rng.normal(size=(3, 1, robot.nv)))
     step, slope = relaxation._descent(robot, ways)
-    moved = lambda h: np.concatenate([ways[:, :1], robot.integrate(ways[:, 1:-1], h * step), ways[:, -1:]], 1)  # noqa: E731
+    moved = lambda h: np.concatenate([ways[:, :1], robot.integrate(ways[:, 1:-1], h * step), ways[:, -1:]], 1)
     change = (relaxation.energy(robot, moved(1e-5)) - relaxation.energy(robot, moved(-1e-5))) / 2e-5
     np.testing.assert_allclose(change, -slope, rtol=2e-2)  # brackets of rotations that the gradient has to first order
     tight = relaxation.relaxed(robot, ways)

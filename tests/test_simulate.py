@@ -66,7 +66,7 @@ def test_interpolation_of_fixed_steps():
 def test_events_are_found_in_time():
     """Both directions of passing a height, and a terminal event; times in closed form."""
     robot, _ = ball()
-    height = lambda q, v, t: q[0] - 1.1  # noqa: E731
+    height = lambda q, v, t: q[0] - 1.1
     events = [
         Event(height, name="any"),
         Event(height, 1, name="up"),
@@ -114,7 +114,7 @@ def test_what_is_passed_quickly_is_not_missed():
     np.testing.assert_allclose(found.q[-1], [-0.1, 0.0], atol=1e-9)
     past = cj.simulate(robot, [0.0, 0.06], [10.0, 0.0], 2.0, events=Contact(pole, 1.0))  # a centimetre past it
     assert not past.happenings
-    near = lambda q, v, t: abs(q[0] - 7.03) - 0.01  # noqa: E731
+    near = lambda q, v, t: abs(q[0] - 7.03) - 0.01
     for direction, places in ((0, [7.02, 7.04]), (-1, [7.02]), (1, [7.04])):
         found = cj.simulate(robot, [0.0, 0.0], [10.0, 0.0], 2.0, events=Event(near, direction))
         np.testing.assert_allclose([x.q[0] for x in found.happenings], places, atol=1e-9)
@@ -142,7 +142,7 @@ def test_bounces_without_end_come_to_rest(e):
 def test_plastic_contact_holds_until_it_would_pull():
     """Rest on the floor until the lifting force passes the weight; then uniform acceleration with it."""
     robot, floor = ball()
-    lift = lambda robot, q, v, t: np.array([9.81 * t])  # noqa: E731
+    lift = lambda robot, q, v, t: np.array([9.81 * t])
     found = cj.simulate(robot, [0.5], [0.0], np.linspace(0, 4, 81), lift, events=[Contact(floor)])
     kinds = {x.kind: x.time for x in found.happenings}
     assert list(kinds) == ["impact", "contact", "release"]
@@ -163,7 +163,7 @@ def test_a_contact_closed_at_the_start_stays_so():
 @native
 def test_bodies_that_touch_and_rest_without_a_force_are_left_alone():
     """Nothing presses them together: no impact, and no step that rounding makes short."""
-    slide = lambda k: cj.Link.solid(f"ball{k}", "base", cj.Joint.prismatic((1, 0, 0), name=f"slide{k}"), mass=1.0)  # noqa: E731
+    slide = lambda k: cj.Link.solid(f"ball{k}", "base", cj.Joint.prismatic((1, 0, 0), name=f"slide{k}"), mass=1.0)
     robot = cj.Robot("balls", [slide(0), slide(1), slide(2)], gravity=(0, 0, 0))
     gaps = Contact(Constraint.holonomic(lambda q: np.stack([q[1] - q[0] - 0.1, q[2] - q[1] - 0.3])), 1.0)
     found = cj.simulate(robot, [0.1, 0.2, 1.0], [0.7, 0.7, 0.0], 3.0, events=gaps)

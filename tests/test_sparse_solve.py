@@ -32,7 +32,7 @@ def systems(rng, pattern, right, count=9):
 def solver(pattern, right):
     """The graph that solves systems of these patterns."""
     n, m = right.shape
-    fn = lambda A, B: solve_spd(A * pattern.astype(float), B * right.astype(float))  # noqa: E731
+    fn = lambda A, B: solve_spd(A * pattern.astype(float), B * right.astype(float))
     return trace(fn, {"A": (n, n), "B": (n, m)})
 
 

@@ -33,7 +33,7 @@ def test_a_block_between_two_stops():
 def test_rest_against_a_stop_beside_friction():
     """Pushed against a stop it rests there, a pull above the friction takes it away."""
     robot = slide(upper=0.3, friction=2.0)
-    push = lambda robot, q, v, t: [5.0 if t < 2 else -5.0 * (t - 2)]  # noqa: E731
+    push = lambda robot, q, v, t: [5.0 if t < 2 else -5.0 * (t - 2)]
     found = cj.simulate(robot, [0.0], [0.0], 3.0, push, stops=0.0, friction=True)
     assert found.impacts[0].time == pytest.approx(np.sqrt(2 * 0.3 * 2.0 / 3.0), abs=1e-12)
     np.testing.assert_allclose(found(np.linspace(1.0, 2.399, 9))[0], 0.3, atol=1e-14)

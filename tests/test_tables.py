@@ -39,7 +39,7 @@ def test_velocities_and_accelerations_of_the_smooth_motion_are_its_derivatives(s
     robot = random_robot(seed, 10, MOVING, mimic=True)
     rate = 400.0
     motion = smooth_motion(robot, duration=2.0, rate=rate)
-    ahead = lambda k: robot.difference(motion.q[2:-2], np.roll(motion.q, -k, axis=0)[2:-2])  # noqa: E731
+    ahead = lambda k: robot.difference(motion.q[2:-2], np.roll(motion.q, -k, axis=0)[2:-2])
     v = (8 * (ahead(1) - ahead(-1)) - (ahead(2) - ahead(-2))) * rate / 12
     x = motion.v
     a = (8 * (x[3:-1] - x[1:-3]) - (x[4:] - x[:-4])) * rate / 12

@@ -71,7 +71,7 @@ def test_inertial_origins() -> None:
     c = np.array([0.1, -0.2, 0.3])
     inside = BODY.replace("<mass", '<origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.7 1.9"/><mass')
     robot = cj.load(f'<robot name="r"><link name="a"/><link name="b">{inside}</link>{joint()}</robot>')
-    I = R @ np.diag([3.0, 4.0, 5.0]) @ R.T + 2.0 * (c @ c * np.eye(3) - np.outer(c, c))  # noqa: E741
+    I = R @ np.diag([3.0, 4.0, 5.0]) @ R.T + 2.0 * (c @ c * np.eye(3) - np.outer(c, c))
     assert robot.inertias[0] == pytest.approx([2.0, *(2.0 * c), *I[np.triu_indices(3)]], rel=1e-14)
 
 

@@ -20,7 +20,7 @@ from .words import printable
 
 def parser(only: str = "") -> argparse.ArgumentParser:
     """The command line with its commands, or with one of them, which spares importing the others."""
-    wide = lambda prog: argparse.HelpFormatter(prog, max_help_position=16)  # noqa: E731
+    wide = lambda prog: argparse.HelpFormatter(prog, max_help_position=16)
     root = argparse.ArgumentParser(prog="coadjoint", description="Robot dynamics as geometry.", formatter_class=wide)
     root.add_argument("--version", action="version", version=f"coadjoint {__version__}")
     adding = root.add_subparsers(dest="command", metavar="COMMAND")

@@ -89,7 +89,7 @@ class Explanation:
 
     def __str__(self) -> str:
         g, scheme, target = self.graph, self.plan, self.target
-        shapes = lambda names, sizes: ", ".join(f"{n} {s}" for n, s in zip(names, sizes, strict=True))  # noqa: E731
+        shapes = lambda names, sizes: ", ".join(f"{n} {s}" for n, s in zip(names, sizes, strict=True))
         results = [f"result {k}" if len(g.outputs) > 1 else "result" for k in range(len(g.outputs))]
         lanes = self.made.lanes
         lines = [

@@ -70,7 +70,7 @@ def describe(robot: Robot) -> dict[str, Any]:
 
 def _joint(robot: Robot, i: int) -> dict[str, Any]:
     joint, mimic = robot.links[i].joint, robot.links[i].joint.mimic
-    finite = lambda x: [float(y) if np.isfinite(y) else None for y in x]  # noqa: E731
+    finite = lambda x: [float(y) if np.isfinite(y) else None for y in x]
     own = robot.q_slice(joint.name)
     return {
         "name": joint.name,

@@ -116,7 +116,7 @@ def solve_irregular(
     """Fill in a and λ of the states for which λ is nan."""
     states = np.isnan(multipliers).any(-1)
     batch = states.shape
-    pick = lambda x, core: np.broadcast_to(np.asarray(x, dtype=float), (*batch, *core))[states]  # noqa: E731
+    pick = lambda x, core: np.broadcast_to(np.asarray(x, dtype=float), (*batch, *core))[states]
     q, v, tau = pick(q, (robot.nq,)), pick(v, (robot.nv,)), pick(tau, (robot.nv,))
     wrenches = None if wrenches is None else pick(wrenches, (robot.n_links, 6))
     given = np.isfinite(q).all(-1) & np.isfinite(v).all(-1) & np.isfinite(tau).all(-1)
@@ -133,7 +133,7 @@ def solve_irregular(
         force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
     d = decompose(robot, constraint, q)
     A, bias = constraint.jacobian(robot, q), constraint.bias(robot, q, v)
-    back = lambda x: np.linalg.solve(np.swapaxes(d.L, -1, -2), np.linalg.solve(d.L, x[..., None]))[..., 0]  # noqa: E731
+    back = lambda x: np.linalg.solve(np.swapaxes(d.L, -1, -2), np.linalg.solve(d.L, x[..., None]))[..., 0]
     free = back(force)
     _, rest = multipliers_for(d, bias)
     check_consistent(robot, constraint, bias, rest, d.length, np.argwhere(states))

@@ -141,7 +141,7 @@ def mass_matrix_derivative(robot: Robot, q: Array) -> Array:
     if not n:
         return like(np.zeros((0, 0, 0)), q)
 
-    def both(where: _Where, i: int, j: int, l: int) -> list[int]:  # noqa: E741
+    def both(where: _Where, i: int, j: int, l: int) -> list[int]:
         places = [where.symbol(l, i, j), where.symbol(l, j, i)]
         return [0, 0] if places[0] == -places[1] else places
 

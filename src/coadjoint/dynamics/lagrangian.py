@@ -39,12 +39,12 @@ def adjoint_derivative(A: Array, x: Array, i: int, j: int, k: int, B: Array) -> 
     return adjoint(A, x, k, j, se3.ad_act(adjoint(A, x, i, k - 1, B), A[..., k, :]))
 
 
-def adjoint_second_derivative(A: Array, x: Array, i: int, j: int, k: int, l: int, B: Array) -> Array:  # noqa: E741
+def adjoint_second_derivative(A: Array, x: Array, i: int, j: int, k: int, l: int, B: Array) -> Array:
     """∂/∂x_l ∂/∂x_k Ad_j^i(B), bracketing with the nearer joint first. Proposition 2, (54) with its two conditions exchanged.
 
     For i ≤ k ≤ l ≤ j it is Ad_j^l([Ad_{l-1}^k([Ad_{k-1}^i(B), A_k]), A_l]); printed, k and l stand the other way round.
     """
-    k, l = min(k, l), max(k, l)  # noqa: E741
+    k, l = min(k, l), max(k, l)
     if not i <= k <= l <= j:
         return 0.0 * adjoint(A, x, i, j, B)
     inner = se3.ad_act(adjoint(A, x, i, k - 1, B), A[..., k, :])

@@ -234,7 +234,7 @@ def _join(robot: Robot, q: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.nd
         gap[..., -1, n:] = 0.0  # the velocity at the goal is free
         return gap
 
-    size = lambda x: float(np.max(np.abs(x)))  # noqa: E731
+    size = lambda x: float(np.max(np.abs(x)))
     for lead, joined in ((_coarse, ROUGHLY), (geodesic, JOINED)):
         gap = gaps(q, v, lead(robot, q, v, 1 / pieces))
         for _ in range(ITERATIONS):

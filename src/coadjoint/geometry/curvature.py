@@ -77,15 +77,15 @@ class _Places:
         pair = b * p - b * (b + 1) // 2 + c - b - 1
         return self.start[d] + (kind * (p * (p - 1) // 2) + pair) * p + a
 
-    def of(self, i: int, j: int, k: int, l: int) -> tuple[int, int]:  # noqa: E741
+    def of(self, i: int, j: int, k: int, l: int) -> tuple[int, int]:
         """b_ijkl = b(ik, jl) - b(il, jk)."""
         if i == j or k == l or not self.freedoms.on_one_path(i, j, k, l):
             return 0, 0
         rank, sign = self.rank, 1
         if max(rank(i), rank(j)) > max(rank(k), rank(l)):
-            i, j, k, l = k, l, i, j  # noqa: E741
+            i, j, k, l = k, l, i, j
         if rank(k) > rank(l):
-            k, l, sign = l, k, -sign  # noqa: E741
+            k, l, sign = l, k, -sign
         if rank(i) > rank(j):
             i, j, sign = j, i, -sign
         if j == l and rank(i) < rank(k):
@@ -127,7 +127,7 @@ def _spread(n: int) -> np.ndarray:
     count = m * (m + 1) // 2
     columns = np.zeros((n, n, n, n), dtype=int)
     for (i, j), x in pairs.items():
-        for (k, l), y in pairs.items():  # noqa: E741
+        for (k, l), y in pairs.items():
             lo, hi = min(x, y), max(x, y)
             at = 1 + lo * m - lo * (lo - 1) // 2 + hi - lo
             columns[i, j, k, l] = columns[j, i, l, k] = at
@@ -192,8 +192,8 @@ def curvature(robot: Robot, q: Array) -> Array:
     pair[first, second] = pair[second, first] = np.arange(len(first))
     lowered = symbols[..., first, second, :]  # ordered as the path is, for freedoms of a group too
     gram = lowered @ inverse @ transpose(lowered)
-    i, j, k, l = _kept(robot, "independent", lambda: np.array(_independent(n)).T)  # noqa: E741
-    ordered = lambda x, y: gram[..., np.minimum(x, y), np.maximum(x, y)]  # noqa: E731
+    i, j, k, l = _kept(robot, "independent", lambda: np.array(_independent(n)).T)
+    ordered = lambda x, y: gram[..., np.minimum(x, y), np.maximum(x, y)]
     R = _flat_part(robot, robot.tree_q(q)) - ordered(pair[i, k], pair[j, l]) + ordered(pair[i, l], pair[j, k])
     # Where M is singular its inverse is nan, and so is R; what vanishes by symmetry has to be told.
     zero = namespace(inverse).where(inverse[..., :1, 0] > 0.0, like(np.zeros(1), R), np.nan)

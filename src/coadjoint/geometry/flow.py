@@ -78,7 +78,7 @@ class Solution:
         for forward, end in ((True, np.max(times, initial=0.0)), (False, np.min(times, initial=0.0))):
             if end != 0.0:
                 self._check_start(rate, start, what)
-                derivative = lambda t, y: np.concatenate([x.ravel() for x in rate(t, self._split(y))])  # noqa: E731
+                derivative = lambda t, y: np.concatenate([x.ravel() for x in rate(t, self._split(y))])
                 with np.errstate(over="ignore", invalid="ignore"):
                     found = solve_ivp(derivative, (0.0, end), flat, "DOP853", dense_output=True, rtol=tolerance, atol=tolerance)
                 if not found.success:

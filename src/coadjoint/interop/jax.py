@@ -162,7 +162,7 @@ def _on_processors(ctx: Any, *operands: Any, program: Program) -> Any:
             found = program.call(dtype)(*map(np.asarray, arrays))
             return found if isinstance(found, tuple) else (found,)
 
-        called_back = lambda *arrays: jax.pure_callback(compute, tuple(shapes), *arrays)  # noqa: E731
+        called_back = lambda *arrays: jax.pure_callback(compute, tuple(shapes), *arrays)
         return mlir.lower_fun(called_back, multiple_results=True)(ctx, *operands)
     return jax.ffi.ffi_lowering(name)(ctx, *operands)
 

@@ -183,7 +183,7 @@ class Kernel:
             one = {name: like(np.zeros(core_shape(self.cores[name], robot)), x) for name, x in arrays.items()}
             with np.errstate(all="ignore"):
                 result = self._spread(self.source(robot.like(reference), **one, **statics), (), reference)
-            none = lambda x: spread(x, (0,), x.ndim, reference).reshape((*batch, *x.shape))  # noqa: E731
+            none = lambda x: spread(x, (0,), x.ndim, reference).reshape((*batch, *x.shape))
             return tuple(map(none, result)) if isinstance(result, tuple) else none(result)
         return self._spread(self.source(robot.like(reference), **arrays, **statics), batch, reference)
 

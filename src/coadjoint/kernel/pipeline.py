@@ -81,5 +81,5 @@ def traced(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str, A
     from .trace.trace import trace
 
     sizes = {name: core_shape(kernel.cores[name], robot) for name in given}
-    run = lambda *arrays: kernel.call(robot, **dict(zip(given, arrays, strict=True)), **statics)  # noqa: E731
+    run = lambda *arrays: kernel.call(robot, **dict(zip(given, arrays, strict=True)), **statics)
     return simplify(trace(run, sizes, kernel.source.__name__))

@@ -106,7 +106,7 @@ def jacobian_derivative(robot: Robot, q: Array, frame: str, reference: str = "bo
     zero = like(np.zeros(6), q)
     rank = {k: n for n, k in enumerate(path)}
 
-    def derivative(k: int, l: int) -> Array:  # noqa: E741
+    def derivative(k: int, l: int) -> Array:
         if k not in rank or l not in rank:
             return zero
         before = rank[k] < rank[l] and together.get(k) != together.get(l, ())
@@ -123,7 +123,7 @@ def jacobian_derivative(robot: Robot, q: Array, frame: str, reference: str = "bo
     n = robot.tree_nv
     if not n:
         return like(np.zeros((6, 0, 0)), q)
-    slices = [_assemble(robot, {k: derivative(k, l) for k in range(n)}, q) for l in range(n)]  # noqa: E741
+    slices = [_assemble(robot, {k: derivative(k, l) for k in range(n)}, q) for l in range(n)]
     return robot.from_tree_columns(stack(slices, axis=-1))
 
 
@@ -141,7 +141,7 @@ def jacobian_rate(robot: Robot, q: Array, v: Array, frame: str, reference: str =
         k = path[n]
         # Freedoms before which k stands: all farther out, less those of its own subgroup joint.
         own = like(np.zeros(6), q)
-        for l in range(k + 1, together[k].stop) if k in together else ():  # noqa: E741
+        for l in range(k + 1, together[k].stop) if k in together else ():
             own = own + a[l] * v[..., l : l + 1]
         body = se3.ad_act(a[k], later - own)
         if reference == "space":

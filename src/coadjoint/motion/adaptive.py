@@ -57,7 +57,7 @@ def _samples(
         turns = []
         for i in np.flatnonzero(back | again):
             sign = np.sign(after[i])
-            away = lambda t, i=i, sign=sign: sign * at(t)[i]  # noqa: E731
+            away = lambda t, i=i, sign=sign: sign * at(t)[i]
             deepest = minimize_scalar(away, bounds=(left, right), method="bounded", options={"xatol": 1e-6 * little})
             if deepest.fun < -NOISE:
                 turns.append(float(deepest.x))
@@ -254,7 +254,7 @@ class Flow:
         from scipy.optimize import brentq
 
         k = len(self.events)
-        at = lambda t: self._signals(t, *self._split(sol(t)))  # noqa: E731
+        at = lambda t: self._signals(t, *self._split(sol(t)))
         if not armed:  # what has just happened is not to happen again: a gap that is closed at the start must open first
             before = before.copy()
             before[k:] = np.where(before[k:] <= TOUCHING, np.finfo(float).tiny, before[k:])
@@ -275,7 +275,7 @@ class Flow:
                     if low + level == 0 or np.sign(low + level) == np.sign(after[i] + level):
                         found[i] = left if left > start else right
                     else:
-                        signal = lambda t, i=i, level=level: at(t)[i] + level  # noqa: E731
+                        signal = lambda t, i=i, level=level: at(t)[i] + level
                         found[i] = brentq(signal, left, right, xtol=1e-15 * max(1.0, abs(right)), rtol=1e-15)
                 first = min(found.values())
                 near = 1e-12 * max(1.0, abs(first))

@@ -236,7 +236,7 @@ def variational_step(
 def _with_friction(robot: Robot, friction: bool, force: Any) -> Any:
     if not friction:
         return force
-    loss = lambda v: robot.from_tree(friction_force(robot, robot.tree_v(v)))  # noqa: E731
+    loss = lambda v: robot.from_tree(friction_force(robot, robot.tree_v(v)))
     return (lambda q, v: -loss(v)) if force is None else (lambda q, v: force(q, v) - loss(v))
 
 

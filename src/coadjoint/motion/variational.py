@@ -60,7 +60,7 @@ def step(
 
     w (..., nv) guesses that velocity; force(q, v) gives the joint forces. held (..., nv): 1 for joints that are locked, whose w is 0.
     """
-    middle = lambda v: robot.integrate(q, (h / 2) * v)  # noqa: E731
+    middle = lambda v: robot.integrate(q, (h / 2) * v)
     W = inverse(mass_matrix(robot, middle(w)))
     bound = None if constraint is None else Bound(robot, constraint, q, W, held)
     W = W if held is None else locked(W, held)

@@ -119,7 +119,7 @@ def told(fn: Callable[..., Any], robot: Robot, q: Array, task: AnyTask, *others:
 def _in_double(
     fn: Callable[..., Any], robot: Robot, q: np.ndarray, task: AnyTask, *others: Any, out: Any = None, **options: Any
 ) -> Any:
-    wide = lambda x: x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x  # noqa: E731
+    wide = lambda x: x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x
     arrays = [x for x in (*others, *options.values()) if isinstance(x, np.ndarray)]
     found = told(fn, robot, wide(q), task, *map(wide, others), **{name: wide(x) for name, x in options.items()})
     if any(x.dtype != np.float32 for x in arrays):

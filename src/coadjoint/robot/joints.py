@@ -252,7 +252,7 @@ SUBGROUPS = ("spherical", "planar", "free")
 def wrong_screws(kind: str, screws: np.ndarray, tolerance: float = 1e-6) -> str:
     """What keeps screws (nv, 6) from being those of a joint of that kind, in words; empty for screws that are."""
     w, v = screws[:, :3], screws[:, 3:]
-    differ = lambda x, y: bool(np.max(np.abs(x - y), initial=0.0) > tolerance)  # noqa: E731
+    differ = lambda x, y: bool(np.max(np.abs(x - y), initial=0.0) > tolerance)
     if kind == "fixed":
         return ""
     if kind == "prismatic":
@@ -311,7 +311,7 @@ def home_screws(kind: str, **geometry: Any) -> np.ndarray:
     """The screws (nv, 6) of a joint of that kind; see `Joint` for the geometry each takes."""
     axis = geometry.get("axis")
     point = np.asarray(geometry.get("point", (0.0, 0.0, 0.0)), dtype=float)
-    line = lambda w: np.concatenate([w, np.cross(point, w)])  # noqa: E731
+    line = lambda w: np.concatenate([w, np.cross(point, w)])
     if kind == "fixed":
         return np.zeros((0, 6))
     if kind in ("revolute", "continuous"):

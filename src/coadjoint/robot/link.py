@@ -99,7 +99,7 @@ class Joint:
         if self.mimic is not None and not isinstance(self.mimic, Mimic):
             raise ModelError(f"mimic is {short(self.mimic)}; expected a Mimic(joint, ratio, offset).")
         kind, label = KINDS[self.kind], f"joint {short(self.name)}" if self.name else f"the {self.kind} joint"
-        set_ = lambda key, value: object.__setattr__(self, key, value)  # noqa: E731
+        set_ = lambda key, value: object.__setattr__(self, key, value)
         set_("screws", _finite(_frozen(self.screws, (kind.nv, 6), f"{label}: screws"), f"{label}: screws"))
         if wrong := wrong_screws(self.kind, self.screws):
             raise ModelError(f"{label}: screws are {self.screws.tolist()}; of a {self.kind} joint {wrong}.")
@@ -237,7 +237,7 @@ class Link:
         label = f"link {short(name)}"
         if _axes(inertia) < 2:
             inertia = np.diag(_frozen(inertia, (3,), f"{label}: inertia"))
-        I = _frozen(inertia, (3, 3), f"{label}: inertia")  # noqa: E741
+        I = _frozen(inertia, (3, 3), f"{label}: inertia")
         check_solid(label, mass, com, I)
         parameters = _inertia.from_body(mass, np.asarray(com, dtype=float), I)
         return Link(name, parent, joint, np.eye(4) if placement is None else placement, parameters)

@@ -94,7 +94,7 @@ class Robot(Coordinates):
                 f"gravity is {short(given)}; expected three numbers, the acceleration of free fall in the space frame."
             )
         joint = [link.joint for link in self.links]
-        rows = lambda parts, *shape: np.concatenate([np.zeros((0, *shape)), *parts])  # noqa: E731
+        rows = lambda parts, *shape: np.concatenate([np.zeros((0, *shape)), *parts])
         numbers = {
             "placements": rows([x.placement[None] for x in self.links], 4, 4),
             "screws": rows([x.screws for x in joint], 6),

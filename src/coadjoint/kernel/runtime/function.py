@@ -43,7 +43,7 @@ class Signature:
 
     def shapes(self) -> str:
         """The core shapes of arguments and results, for people."""
-        one = lambda shape: f"(..., {', '.join(map(str, shape))})" if shape else "(...)"  # noqa: E731
+        one = lambda shape: f"(..., {', '.join(map(str, shape))})" if shape else "(...)"
         inputs = ", ".join(f"{name} {one(shape)}" for name, shape in zip(self.input_names, self.input_shapes, strict=True))
         return f"{inputs or 'nothing'} -> {', '.join(map(one, self.output_shapes))}"
 
