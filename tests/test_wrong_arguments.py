@@ -1,233 +1,132 @@
-"""What kernels and compiled functions are called with: the same checks, precision and errors in every execution."""
+"""Arguments of the wrong kind: a CoadjointError that names them, from every public function that is no kernel."""
 
 from __future__ import annotations
 
 import inspect
-import os
-import signal
-import subprocess
-import sys
-import traceback
 
 import numpy as np
 import pytest
 
 import coadjoint as cj
-
-ROBOT = cj.load("planar2r")
-X = np.random.default_rng(0).standard_normal((4, 2))
-
-
-@pytest.fixture(params=["native", "as written"], autouse=True)
-def execution(request, monkeypatch):
-    if request.param == "native":
-        pytest.importorskip("llvmlite")
-    monkeypatch.setenv("COADJOINT_NATIVE", "1" if request.param == "native" else "0")
-    return request.param
-
-
-@pytest.fixture
-def robot():
-    """One for which nothing was compiled yet."""
-    return cj.load("planar2r")
-
-
-def test_masked_numbers_are_nan_everywhere(robot):
-    q = np.ma.masked_array([0.3, 99.0], [False, True])
-    for f in (cj.compile(cj.gravity_force, robot), cj.derivative(cj.gravity_force, robot), lambda q: cj.gravity_force(robot, q)):
-        assert np.isnan(f(q)).any()
-        assert np.isfinite(f(np.ma.masked_array([0.3, 0.2], [False, False]))).all()
-        assert type(f(q)) is np.ndarray
-
-
-CALLS = {
-    "plain": lambda robot: lambda *x, **o: cj.inverse_dynamics(robot, *x, **o),
-    "compiled": lambda robot: cj.compile(cj.inverse_dynamics, robot),
-}
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_out_is_checked(robot, call):
-    f = CALLS[call](robot)
-    expected = f(X, X, X)
-    out = np.empty((4, 2))
-    assert f(X, X, X, out=out) is out
-    assert np.array_equal(out, expected)
-    for bad, words in [
-        (np.zeros((4, 2), int), "out has dtype int64; the result has dtype float64"),
-        (np.zeros((4, 4, 2)), r"out has shape \(4, 4, 2\); the result has shape \(4, 2\)"),
-        ([0.0, 0.0], "out is a list"),
-        (np.broadcast_to(np.zeros(2), (4, 2)), "read-only"),
-        (np.lib.stride_tricks.as_strided(np.zeros(2), (4, 2), (0, 8)), "the same memory for several entries"),
-    ]:
-        with pytest.raises(cj.CoadjointError, match=words):
-            f(X, X, X, out=bad)
-
-
-@pytest.mark.parametrize("call", ["plain", "compiled"])
-def test_results_cannot_share_an_out(robot, call):
-    f = (
-        cj.compile(cj.inverse_dynamics_derivatives, robot)
-        if call == "compiled"
-        else lambda *x, **o: cj.inverse_dynamics_derivatives(robot, *x, **o)
-    )
-    expected = f(X, X, X)
-    one = np.empty((4, 2, 2))
-    with pytest.raises(cj.CoadjointError, match=r"out\[0\] and out\[2\] share memory"):
-        f(X, X, X, out=(one, one.copy(), one))
-    with pytest.raises(
-        cj.CoadjointError, match="out must be a tuple of 3 arrays: inverse_dynamics_derivatives has as many results"
-    ):
-        f(X, X, X, out=one)
-    side_by_side = np.empty((4, 2, 6))  # in one block of memory, but apart
-    outs = tuple(side_by_side[..., k : k + 2] for k in (0, 2, 4))
-    f(X, X, X, out=outs)
-    for x, y in zip(outs, expected, strict=True):
-        assert np.array_equal(x, y)
-
-
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("threads", ["x", 2.5, 0, -3, [1]])
-def test_threads_are_checked(robot, call, threads):
-    f = CALLS[call](robot)
-    with pytest.raises(cj.CoadjointError, match=r"threads is .*; expected a whole number, 1 or more"):
-        f(X, X, X, threads=threads)
-    f(X, X, X, threads=np.int64(2))
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_names_and_numbers_of_arguments_are_checked(robot, call):
-    f = CALLS[call](robot)
-    for arrays, named in [((X, X), {}), ((X, X, X), {"q": X}), ((X, X, X), {"nothing": X})]:
-        with pytest.raises(TypeError):
-            f(*arrays, **named)
-
-
-def test_precision_is_the_same_in_every_execution(robot):
-    """Single if all arrays are single, else double, whatever else they are."""
-    q, v, a = X[:3]
-    exact = cj.inverse_dynamics(robot, *(x.astype(np.float32).astype(float) for x in (q, v, a)))
-    single = [x.astype(np.float32) for x in (q, v, a)]
-    assert cj.inverse_dynamics(robot, *single).dtype == np.float32
-    for mixed in ([*single[:2], single[2].astype(float)], [single[0].astype(np.longdouble), *single[1:]]):
-        found = cj.inverse_dynamics(robot, *mixed)
-        assert found.dtype == np.float64
-        np.testing.assert_allclose(found, exact, rtol=1e-14)
-    half = np.float16(0.5) * np.ones(2, np.float16)
-    assert cj.gravity_force(robot, half).dtype == np.float64
-    np.testing.assert_allclose(cj.gravity_force(robot, half), cj.gravity_force(robot, 0.5 * np.ones(2)), rtol=1e-14)
-
-
-def test_precision_of_compiled_functions(robot):
-    f, g = cj.compile(cj.gravity_force, robot), cj.compile(cj.gravity_force, robot, dtype=np.float32)
-    for dtype in (np.float16, np.float32, np.float64, np.longdouble, int):
-        assert f(np.ones(2, dtype)).dtype == np.float64
-        assert g(np.ones(2, dtype)).dtype == np.float32
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "christoffel",
-        "mass_matrix_derivative",
-        "connection",
-        "curvature",
-        "mass_matrix",
-        "pose",
-        "inverse_dynamics_second_derivatives",
-    ],
+from coadjoint import CoadjointError, Joint, Link, Robot
+from coadjoint.arguments import (
+    a_function,
+    a_name,
+    a_number,
+    a_robot,
+    a_type,
+    names,
+    numbers,
+    one_of,
+    positive,
+    sequence,
+    takes,
+    whole,
 )
-@pytest.mark.parametrize("size", [2, 30])
-def test_empty_batches(name, size):
-    robot = cj.load("planar2r") if size == 2 else cj.load("planar30r")
-    f = getattr(cj, name)
-    arrays = 3 if "second" in name else 1
-    further = ("tip",) if name == "pose" and "tip" in robot.frame_names else (robot.link_names[-1],) if name == "pose" else ()
-    if size == 30 and name in ("curvature", "inverse_dynamics_second_derivatives"):
-        shapes = {"curvature": [(30,) * 4], "inverse_dynamics_second_derivatives": [(30,) * 3] * 4}[name]
-    else:
-        one = f(robot, *[np.full(size, 0.3)] * arrays, *further)
-        shapes = [x.shape for x in (one if isinstance(one, tuple) else (one,))]
-    for batch in ((0,), (3, 0), (0, 1, 2)):
-        found = f(robot, *[np.zeros((*batch, size))] * arrays, *further)
-        assert [x.shape for x in (found if isinstance(found, tuple) else (found,))] == [(*batch, *shape) for shape in shapes]
+
+R2 = cj.load("planar2r")
+A, B, Q, R = np.array([[0, 1.0], [0, 0]]), np.array([[0.0], [1.0]]), np.eye(2), np.eye(1)
+SCREWS, HOME = cj.space_screws(cj.load("panda"), "tip")
+POSE = np.eye(4)
+ZERO = np.zeros(2)
+CALLS = {
+    "inverse_kinematics": (cj.inverse_kinematics, {"robot": R2, "target": POSE, "frame": "tip", "tolerance": 1e-9}),
+    "inverse_kinematics_solutions": (cj.inverse_kinematics_solutions, {"robot": R2, "target": POSE, "frame": "tip"}),
+    "simulate": (cj.simulate, {"robot": R2, "q": ZERO, "v": ZERO, "t": 0.01, "method": "adaptive"}),
+    "geodesic": (cj.geodesic, {"robot": R2, "q": ZERO, "v": ZERO, "t": 0.1}),
+    "lqr": (cj.lqr, {"A": A, "B": B, "Q": Q, "R": R}),
+    "discretize": (cj.discretize, {"A": A, "B": B, "dt": 0.1}),
+    "controllability": (cj.controllability, {"A": A, "B": B}),
+    "equilibrium_force": (cj.equilibrium_force, {"robot": R2, "q": ZERO}),
+    "total_mass": (cj.total_mass, {"robot": R2}),
+    "is_flat": (cj.is_flat, {"robot": R2}),
+    "is_balanced": (cj.is_balanced, {"robot": R2}),
+    "triangle": (cj.triangle, {"a": np.eye(3)}),
+    "from_triangle": (cj.from_triangle, {"x": np.arange(6.0)}),
+    "space_screws": (cj.space_screws, {"robot": R2, "frame": "tip"}),
+    "body_screws": (cj.body_screws, {"robot": R2, "frame": "tip"}),
+    "relative_screws": (cj.relative_screws, {"robot": R2, "frame": "tip"}),
+    "product_of_exponentials": (cj.product_of_exponentials, {"screws": SCREWS, "home": HOME, "q": np.zeros(7), "form": "space"}),
+    "to_dh": (cj.to_dh, {"screws": SCREWS, "home": HOME}),
+    "from_dh": (cj.from_dh, {"rows": np.zeros((3, 4)), "convention": "standard"}),
+    "robot_from_dh": (
+        cj.robot_from_dh,
+        {"rows": np.zeros((1, 4)), "masses": [1.0], "coms": np.zeros((1, 3)), "inertias": np.eye(3)[None]},
+    ),
+    "circle_path": (cj.circle_path, {"start": POSE, "center": np.zeros(3), "axis": [0, 0, 1.0], "angle": 1.0, "duration": 1.0}),
+    "geodesic_path": (cj.geodesic_path, {"start": POSE, "goal": POSE, "duration": 1.0, "kind": "screw"}),
+    "spline_path": (cj.spline_path, {"poses": np.stack([POSE, POSE]), "duration": 1.0}),
+    "equations": (cj.equations, {"robot": R2, "what": ["M"], "parameters": "numeric"}),
+    "compile": (cj.compile, {"fn": cj.mass_matrix, "robot": R2, "dtype": np.float64}),
+    "trace": (cj.trace, {"fn": cj.mass_matrix, "robot": R2}),
+    "derivative": (cj.derivative, {"fn": cj.gravity_force, "robot": R2, "wrt": "q"}),
+    "jvp": (cj.jvp, {"fn": cj.gravity_force, "robot": R2, "wrt": "q"}),
+    "vjp": (cj.vjp, {"fn": cj.gravity_force, "robot": R2, "wrt": "q"}),
+    "point": (cj.Constraint.point, {"robot": R2, "frame": "tip", "axes": "x"}),
+    "save": (cj.save, {"robot": R2}),
+    "Joint": (Joint, {"kind": "revolute", "screws": np.array([[0, 0, 1.0, 0, 0, 0]])}),
+    "helical": (Joint.helical, {"axis": (0, 0, 1), "pitch": 0.1}),
+    "Link": (Link, {"joint": Joint.revolute(), "placement": POSE, "parameters": np.ones(10)}),
+    "solid": (Link.solid, {"joint": Joint.revolute(), "mass": 1.0, "com": (0, 0, 0), "inertia": (1, 1, 1)}),
+    "Robot": (Robot, {"name": "r", "links": [], "frames": [], "gravity": (0, 0, -9.0), "base": "base"}),
+    "parameters": (R2.parameters, {"name": "masses"}),
+    "with_inertial_parameters": (R2.with_inertial_parameters, {"parameters": R2.inertial_parameters}),
+    "frame": (R2.frame, {"name": "tip"}),
+    "attach": (R2.attach, {"other": R2, "frame": "tip", "prefix": "x"}),
+}
+PLACES = {f"{name}, {key}": (fn, given, key) for name, (fn, given) in CALLS.items() for key in given}
+ODD = [object(), {"a": 1}, 1j, b"b", np.array([object()]), [[1], [1, 2]], np.array("a"), ..., 10**400]
+MORE = {"Link": {"name": "a", "parent": "base"}, "solid": {"name": "a", "parent": "base"}, "save": {"path": "never/written.json"}}
 
 
-@pytest.mark.parametrize("axes", [25, 31, 40, 60])
-def test_too_many_axes(robot, axes):
-    with pytest.raises(cj.errors.ShapeError, match="batch axes; expected at most"):
-        cj.mass_matrix(robot, np.zeros((1,) * axes + (2,)))
-    assert cj.mass_matrix(robot, np.zeros((1,) * 24 + (2,))).ndim == 26
+@pytest.mark.parametrize(("fn", "given", "key"), PLACES.values(), ids=PLACES)
+def test_arguments_of_the_wrong_kind_are_named(fn, given, key):
+    name = next(name for name, (f, g) in CALLS.items() if g is given)
+    for odd in ODD:
+        with pytest.raises(CoadjointError):
+            fn(**MORE.get(name, {}), **given | {key: odd})
 
 
-def test_singular_states_of_extended_precision():
-    """They used to be a TypeError where the state is explained."""
-    robot = cj.Robot.from_screws(
-        [[0, 0, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0]], np.broadcast_to(np.eye(4), (2, 4, 4)), [0.0, 1.0], [np.zeros((3, 3)), np.eye(3)]
-    )
-    with pytest.raises(cj.errors.SingularMassMatrixError):
-        cj.forward_dynamics(robot, *[np.zeros(2, np.longdouble)] * 3)
-
-
-def test_a_wrong_name_gives_a_short_traceback(robot):
-    for call, words in [
-        (lambda: cj.pose(robot, X, "tipp"), "no frame is named 'tipp'"),
-        (lambda: cj.jacobian(robot, X, "tipp"), "no frame is named 'tipp'"),
-        (lambda: cj.jacobian(robot, X, "link2", "bodi"), "reference is 'bodi'"),
-        (lambda: cj.jacobian_rate(robot, X, X, "tipp"), "no frame is named 'tipp'"),
-        (lambda: cj.pose("panda", X, "tipp"), "the first argument is str; expected a Robot"),
-    ]:
-        with pytest.raises(cj.CoadjointError, match=words) as caught:
+def test_messages_name_the_argument():
+    for call, words in (
+        (lambda: cj.total_mass(5), "robot is 5; expected a Robot"),
+        (lambda: cj.discretize(A, B, [1, 2]), "dt is .1, 2.; expected one finite number"),
+        (lambda: cj.discretize(A, B, np.inf), "dt is inf; expected one finite number"),
+        (lambda: cj.discretize(A, B, -1.0), "dt is -1.0; expected a positive number"),
+        (lambda: cj.geodesic(R2, ZERO, ZERO, 1j), "t is 1j; expected real numbers"),
+        (lambda: cj.triangle(np.zeros(3)), "the matrix has shape"),
+        (lambda: R2.random("x"), "rng is 'x'"),
+        (lambda: R2.random(0, [1, -1]), "shape is"),
+        (lambda: cj.equations(R2).latex("x.tex"), "digits is 'x.tex'; expected a whole number. The equations are returned as text"),
+        (lambda: cj.equations(R2).text(0), "digits is 0"),
+    ):
+        with pytest.raises(CoadjointError, match=words):
             call()
-        frames = [f for f in traceback.extract_tb(caught.value.__traceback__) if "test_arguments" not in f.filename]
-        assert len(frames) <= 3, frames
-        assert all(f.line for f in frames)  # the lines of generated functions, too
 
 
-def test_signatures_are_true():
-    for f in (cj.inverse_dynamics, cj.pose, cj.forward_dynamics_derivatives):
-        parameters = inspect.signature(f).parameters
-        assert list(parameters)[-2:] == ["out", "threads"]
-        assert parameters["out"].kind is parameters["threads"].kind is inspect.Parameter.KEYWORD_ONLY
-        assert f.__doc__
-    shown = subprocess.run(
-        [sys.executable, "-c", "import coadjoint as cj; help(cj.inverse_dynamics)"], capture_output=True, text=True, check=True
-    ).stdout
-    assert "out" in shown
-    assert "threads" in shown
+def test_checks_return_what_is_right():
+    assert a_robot(R2, "x") is R2
+    assert a_name("a", "x") == "a"
+    assert names(("a", "b"), "x") == ["a", "b"]
+    assert one_of("a", "b")("b", "x") == "b"
+    assert a_function(len, "x") is len
+    np.testing.assert_array_equal(numbers([1, 2], "x"), [1.0, 2.0])
+    assert a_number(np.float32(2), "x") == 2
+    assert positive(1, "x") == 1
+    assert whole(np.int64(3), "x") == 3
+    assert sequence(range(2), "x") == [0, 1]
+    assert a_type("float32", "x") == "float32"
 
 
-def test_compiled_functions_say_what_they_are(robot, execution):
-    f = cj.compile(cj.inverse_dynamics, robot)
-    assert str(inspect.signature(f)) == "(q, v, a, /, *, out=None, threads=None)"
-    assert f.__name__ == "inverse_dynamics"
-    assert "q (..., 2), v (..., 2), a (..., 2) -> (..., 2)" in f.__doc__
-    assert "inverse_dynamics" in repr(f)
+def test_a_function_that_takes_checked_arguments_stays_itself():
+    @takes(n=whole, name=a_name)
+    def f(n, *rest, name=None, **more):
+        """What it does."""
+        return n, rest, name, more
 
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer")
-def test_an_interrupt_while_tracing_is_an_interrupt(execution):
-    """NumPy's loops over objects went on after it and gave a SystemError."""
-    if execution != "native":
-        pytest.skip("nothing is traced")
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTS], capture_output=True, text=True, check=False, env=os.environ | {"COADJOINT_CACHE": "off"}
-    )
-    assert done.returncode == 0, done.stderr
-
-
-INTERRUPTS = """
-import signal, coadjoint as cj
-robot = cj.load("panda")
-cj.trace(cj.forward_dynamics_derivatives, cj.load("planar2r"))
-for k in range(60):
-    signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0017 * k)
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        try:
-            cj.trace(cj.forward_dynamics_derivatives, robot)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    except KeyboardInterrupt:
-        pass
-"""
+    assert f(1, 2, 3, other=4) == (1, (2, 3), None, {"other": 4})
+    assert f(n=np.int8(1), name=None) == (1, (), None, {})
+    assert list(inspect.signature(f).parameters) == ["n", "rest", "name", "more"]
+    assert f.__doc__ == "What it does."
+    with pytest.raises(TypeError):
+        f()
