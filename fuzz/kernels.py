@@ -69,7 +69,7 @@ def _compared(seed: int, rng: np.random.Generator, robot: cj.Robot, function: Ca
     kernel: Kernel = function.kernel  # type: ignore[attr-defined]
     statics = {name: STATICS[name] for name in kernel.statics}
     sizes = {name: core_shape(kernel.cores[name], robot) for name in kernel.required}
-    graph = trace(lambda *x: kernel.general(robot, **dict(zip(sizes, x, strict=True)), **statics), sizes, function.__name__)
+    graph = trace(lambda *x: kernel.call(robot, **dict(zip(sizes, x, strict=True)), **statics), sizes, function.__name__)
     inputs = [_states(rng, robot, name, shape) for name, shape in sizes.items()]
     trial = attempt(graph, inputs, "float64")
     arrays = dict(zip(sizes, inputs, strict=True))
