@@ -1,6 +1,7 @@
 """Every kernel is compared with the graph as traced: wrong kernels are found, right ones are not suspected."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -87,6 +88,7 @@ def test_right_kernels_are_not_suspected(seed):
 CHOICES = {
     "tie": lambda x: np.where((x[0] + x[1] + x[2]) - (x[0] + (x[1] + x[2])) > 0, x, -x),
     "cut": lambda x: np.arctan2((x[0] + x[1] + x[2]) - (x[0] + (x[1] + x[2])), -1.0 - x * x),
+    "signed zero": lambda x: np.arctan2(np.floor(abs(x[0]) * 0.1) * (x * x) - 2.0 * np.floor(abs(x[0]) * 0.1), -1.0 - x * x),
     "pole": lambda x: 1.0 / ((x[0] + x[1] + x[2]) - (x[0] + (x[1] + x[2]))),
     "root": lambda x: np.sqrt((x[0] * 0.1 + x[1] * 0.1) - (x[0] + x[1]) * 0.1),
     "cancels": lambda x: ((x + 1e8) - x - 1e8) * 1e8,
@@ -149,9 +151,33 @@ def test_every_call_can_be_compared(monkeypatch, tmp_path):
     out = np.zeros((70, 2, 2))
     assert cj.mass_matrix(robot, q, out=out) is out
     f = native.build(trace(lambda x: np.where(x > 0.99, x, 2 * x), {"x": ()}, "f"))
-    right = CompiledFunction.compute
-    monkeypatch.setattr(
-        CompiledFunction, "compute", lambda self, *a, **o: right(self, *a, **o) + (a[0] == 0.5)
-    )  # wrong at one place
+    right = CompiledFunction.run
+    monkeypatch.setattr(CompiledFunction, "run", lambda self, given, *o: right(self, given, *o) + (given[0] == 0.5))  # in one place
     with pytest.warns(KernelWarning, match="1 of 3 entries"):
         np.testing.assert_array_equal(f(np.array([0.1, 0.5, 2.0])), [0.2, 1.0, 2.0])
+
+
+def test_every_call_of_a_public_function_is_compared(monkeypatch, tmp_path):
+    monkeypatch.setenv("COADJOINT_VERIFY", "full")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    robot = cj.load("planar2r")
+    q = robot.random(0, 3)
+    cj.gravity_force(robot, q)
+    right = CompiledFunction.run
+    monkeypatch.setattr(CompiledFunction, "run", lambda self, *a: right(self, *a) + 1.0)
+    for _ in range(2):
+        with pytest.warns(KernelWarning, match="6 of 6 entries"):
+            np.testing.assert_allclose(cj.gravity_force(robot, q), cj.gravity_force.source(robot, q), atol=1e-14)
+
+
+def test_compared_functions_take_what_others_take(monkeypatch):
+    monkeypatch.setenv("COADJOINT_VERIFY", "full")
+    robot = cj.load("planar2r")
+    f = cj.compile(cj.gravity_force, robot)
+    q = robot.random(0, 4)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(f))(q), f(q))
+    assert np.isnan(f(np.ma.masked_array(q, q == q))).all()
+    dask = pytest.importorskip("dask.array")
+    later = f(dask.from_array(q, chunks=(2, 2)))
+    assert isinstance(later, dask.Array)
+    np.testing.assert_allclose(later.compute(), f(q), atol=1e-14)

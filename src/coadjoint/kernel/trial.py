@@ -108,6 +108,8 @@ def _run(graph: Graph, rows: list[Array], noise: Array | None) -> list[Array]:
                 x = rows[value[0]][value[1]]
             elif op == "const":
                 x = np.asarray(value, dtype=kind)
+            elif op == "atan2" and noise is not None:  # the sign of a zero is not kept: the cut is a tie
+                x = NUMPY[op](values[args[0]] + 1e-300 * (noise[k % ROWS] - 1.0), values[args[1]])
             else:
                 x = NUMPY[op](*[values[j] for j in args])
             if noise is not None and op != "block" and x.dtype.kind == "f":

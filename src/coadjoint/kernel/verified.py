@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import KernelWarning
 from . import selftest
 from .graph import Graph
+from .runtime.arguments import Shape
 from .runtime.function import CompiledFunction, Kernel, Recipe
 from .trial import attempt
 
@@ -32,13 +33,12 @@ class VerifiedFunction(CompiledFunction):
         """This object: no call may pass it by."""
         return self
 
-    def compute(self, *arrays: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
-        """Run the kernel on copies of the inputs, compare, return."""
+    def run(self, given: list[np.ndarray], batch: Shape, out: Any, threads: int | None) -> Any:
+        """Run the kernel on copies of the inputs, compare, return: public functions and compiled ones all come here."""
         s = self.signature
-        given = [np.array(x) for x in s.bind(arrays, named)]
-        result = super().compute(*given, out=out, threads=threads)
+        given = [np.array(x) for x in given]  # `out` may be one of them
+        result = super().run(given, batch, out, threads)
         results = list(result) if len(s.output_shapes) != 1 else [result]
-        batch = np.broadcast_shapes(*(x.shape[: x.ndim - len(core)] for x, core in zip(given, s.input_shapes, strict=True)))
         flat = [np.broadcast_to(x, (*batch, *core)).reshape(-1, *core) for x, core in zip(given, s.input_shapes, strict=True)]
         found = [x.reshape(-1, *core) for x, core in zip(results, s.output_shapes, strict=True)]
         for start in range(0, len(found[0]) if found else 0, CHUNK):

@@ -144,6 +144,8 @@ class CompiledFunction:
     def __reduce__(self) -> Any:
         if self.recipe is None:
             raise TypeError(f"{self!r} cannot be pickled; pickle the function and the robot that it was compiled from.")
+        if self.call is self:  # no built-in function, which would be pickled as an attribute of this object
+            return self.recipe, ()
         return _Remade, (self.recipe,)
 
     def __repr__(self) -> str:
