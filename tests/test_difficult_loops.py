@@ -93,8 +93,8 @@ def test_bennetts_linkage():
 
 
 @native
-@pytest.mark.parametrize("family", (False, True))
-@pytest.mark.parametrize(("method", "dt", "bound"), (("rk4", 1e-3, 2e-6), ("euler", 1e-3, 4e-2), ("variational", 5e-4, 1e-5)))
+@pytest.mark.parametrize("family", [False, True])
+@pytest.mark.parametrize(("method", "dt", "bound"), [("rk4", 1e-3, 2e-6), ("euler", 1e-3, 4e-2), ("variational", 5e-4, 1e-5)])
 def test_bennetts_linkage_in_steps_alone(method, dt, bound, family):
     """Without a simulation before that finds out what is special about it, and as one of several robots."""
     robot, loop = bennett()
