@@ -92,6 +92,20 @@ def test_bennetts_linkage():
         np.testing.assert_allclose(q[np.round(times / dt).astype(int), 0], true, atol=bound)
 
 
+@native
+@pytest.mark.parametrize("family", [False, True])
+@pytest.mark.parametrize(("method", "dt", "bound"), [("rk4", 1e-3, 2e-6), ("euler", 1e-3, 4e-2), ("variational", 5e-4, 1e-5)])
+def test_bennetts_linkage_in_steps_alone(method, dt, bound, family):
+    """Without a simulation before that finds out what is special about it, and as one of several robots."""
+    robot, loop = bennett()
+    x, w, times = 2.02356054, 1.3, np.array([0.0, 0.5, 1.0, 2.0, 3.0])
+    true = one_freedom(robot, x, w, times)
+    given = {"parameters": {"masses": np.stack([robot.parameters("masses")] * 2)}} if family else {}
+    q, _ = cj.rollout(robot, angles(x), w * rates(x), dt=dt, steps=round(3 / dt), constraints=loop, method=method, **given)
+    at = q.reshape(-1, *q.shape[-2:])[-1, np.round(times / dt).astype(int), 0]
+    np.testing.assert_allclose(at, true, atol=bound)
+
+
 def test_what_is_overconstrained():
     """Bennett's linkage is; a planar loop written in space, and a parallelogram at its singular configuration, are not."""
     robot, loop = bennett()

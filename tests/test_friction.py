@@ -397,3 +397,39 @@ def test_box_complementarity(seed):
     assert np.abs(w[inside]).max(initial=0.0) < 1e-9
     assert np.all(w[(lam == lower) & ~fixed] > -1e-9)
     assert np.all(w[(lam == upper) & ~fixed] < 1e-9)
+
+
+@pytest.mark.parametrize("limits", [(0.1, 1.9), (1.9, 0.1), (1.0, 1.0), (0.0, 2.0)])
+def test_joints_that_a_constraint_moves_together_share_their_friction(limits):
+    """Two sliders move as one, x₁ = x₂: a force that grows with time holds until it is μ₁ + μ₂, in whichever of them friction is."""
+    slides = [cj.Joint.prismatic((1, 0, 0), friction=x) for x in limits]
+    robot = cj.Robot("two", [cj.Link.solid(f"s{k}", "base", x, mass=1.0 + k) for k, x in enumerate(slides)])
+    together = cj.Constraint.holonomic(lambda q: q[:1] - q[1:])
+    push = lambda robot, q, v, t: np.array([t, 0.0])
+    times = np.linspace(0.0, 3.0, 7)
+    motion = cj.simulate(robot, [0.0, 0.0], [0.0, 0.0], times, control=push, constraints=together, friction=True)
+    true = np.maximum(times - 2.0, 0.0) ** 3 / 6 / 3.0
+    np.testing.assert_allclose(motion.q, np.stack([true, true], -1), atol=1e-9)
+
+
+def test_a_held_arm_comes_to_rest():
+    """The tip of an arm may move up and down only: both joints stick at once, and the motion ends there."""
+    below = np.eye(4)
+    below[2, 3] = -1.0
+    arm = cj.Robot(
+        "arm",
+        [
+            cj.Link.solid(
+                "a", "base", cj.Joint.revolute((0, 1, 0), friction=1.0, damping=0.1), mass=1.0, com=(0, 0, -0.5), inertia=0.02
+            ),
+            cj.Link.solid("b", "a", cj.Joint.revolute((0, 1, 0), friction=0.5), below, mass=1.0, com=(0, 0, -0.5), inertia=0.02),
+        ],
+    ).with_frame("tip", "b", below)
+    q = np.array([0.9, -0.4])
+    held = cj.Constraint.point(arm, "tip", axes="x").at(arm, q)
+    v = cj.constraints.project_velocity(arm, held, q, [1.0, -0.5])
+    motion = cj.simulate(arm, q, v, 2.0, constraints=held, friction=True)
+    assert motion.end == 2.0
+    assert np.all(motion.v[-1] == 0)
+    steps = cj.rollout(arm, q, v, dt=1e-3, steps=2000, constraints=held, friction=True, method="rk4")[0]
+    np.testing.assert_allclose(steps[-1], motion.q[-1], atol=1e-5)

@@ -65,7 +65,12 @@ class Family:
         for name, core in zip(self.names, self.cores, strict=True):
             n = int(np.prod(core, dtype=int))
             chosen[name], offset = numbers[offset : offset + n].reshape(core), offset + n
-        return _with(self.robot, chosen) if chosen else self.robot
+        if not chosen:
+            return self.robot
+        member = _with(self.robot, chosen)
+        if "overconstrained" in self.robot._cache:  # a property of the structure
+            member._cache["overconstrained"] = self.robot._cache["overconstrained"]
+        return member
 
     def compiled(self, key: Any, fn: Callable[..., Any], name: str, **shapes: tuple[int, ...]) -> Callable[..., Any]:
         """fn(robot, numbers, *arrays) compiled: a callable f(*arrays, *numbers, out=None, threads=None) for states of any batch axes.

@@ -134,4 +134,5 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
 
 def project_velocity(robot: Robot, constraint: Constraint, q: Array, v: Array) -> Array:
     """P v (..., nv): the nearest velocity, in kinetic energy, that a constraint allows."""
-    return mv(constraint_projector(robot, constraint, q), v)
+    P = constraint_projector(robot, constraint, q)
+    return mv(P, robot._checked(v if hasattr(v, "shape") else np.asarray(v), "v", robot.nv))

@@ -167,11 +167,15 @@ class Rank(NamedTuple):
         return text + (f"; implied by other rows: {', '.join(self.redundant)}" if self.redundant else "")
 
 
-def note_overconstrained(robot: Robot, constraint: Constraint, q: np.ndarray) -> None:
-    """Find out, once, whether a constraint that q (nq,) satisfies is overconstrained; `is_overconstrained` then says so."""
+def note_overconstrained(robot: Robot, constraint: Constraint, q: np.ndarray, *others: Robot) -> None:
+    """Find out, once, whether a constraint that q (nq,) satisfies is overconstrained; `is_overconstrained` then says so.
+
+    It then says so of other robots of the same structure as well.
+    """
     found = recent(robot, ("overconstrained", constraint), lambda: "yes" if _moves_only_there(robot, constraint, q) else "no")
     if found == "yes":
-        robot._cache.setdefault("overconstrained", set()).add(constraint)
+        for each in (robot, *others):
+            each._cache.setdefault("overconstrained", set()).add(constraint)
 
 
 def _moves_only_there(robot: Robot, constraint: Constraint, q: np.ndarray) -> bool:

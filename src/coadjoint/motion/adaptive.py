@@ -243,7 +243,7 @@ class Flow:
         mechanics, mode = self.mechanics, self.mechanics.mode
         signals = [np.array([e.value(q, v, t) for e in self.events])]
         if len(mode.closed) or len(self.dry):
-            _, force, hold = mechanics.motion(q, v, t) if mode.holds else (None, 0.0, np.zeros(self.robot.nv))
+            force, hold = mechanics.held(q, v, t) if mode.holds else (0.0, np.zeros(self.robot.nv))
             left = (1.0 + MARGIN) * mechanics.dry - np.abs(hold)
             signals.append(np.where(mode.closed, force, mechanics.contacts.gaps(q)))
             signals.append(np.where(mode.sticking, left, mode.direction * v)[self.dry])
@@ -308,7 +308,7 @@ class Flow:
         loose = np.zeros(self.robot.nv)
         for i in self.dry[joints]:
             if mode.sticking[i]:  # it breaks loose, against the force that held it
-                loose[i] = -np.sign(self.mechanics.motion(self.q, self.v, self.t)[2][i])
+                loose[i] = -np.sign(self.mechanics.held(self.q, self.v, self.t)[1][i])
             else:
                 self.v[i] = 0.0
         hit = rows & ~mode.closed

@@ -34,6 +34,8 @@ SHORT = 0.1
 """Rows shorter than this part of all together are not made longer where they depend on each other on the constraint only."""
 AMPLIFIED, ROUNDING = 1e5, 1e-10
 """A way back to the constraint that is this many times longer than what is violated, and more than rounding, is not taken."""
+FREE = 1e-9
+"""Singular values of rows of length one that are nothing: forces along them change no motion."""
 STILL = 1e-13
 """Relative velocity of a joint with dry friction that counts as rest."""
 
@@ -62,6 +64,18 @@ def _solve(G: np.ndarray, b: np.ndarray, overconstrained: bool) -> np.ndarray:
     scale = np.exp2(np.round(np.log2(length)))
     dependent = OVERCONSTRAINED if overconstrained else DEPENDENT
     return np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=dependent)[0] / scale
+
+
+def _shared(forces: np.ndarray, free: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """forces + free z (n + m,), those of n contacts and m joints, with the least max |force| / limit of the joints; contacts push."""
+    from scipy.optimize import linprog
+
+    n, k = len(forces) - len(limit), free.shape[1]
+    contact, joint = free[:n], free[n:] / limit[:, None]
+    part = forces[n:] / limit
+    above = np.block([[-contact, np.zeros((n, 1))], [joint, -np.ones((len(limit), 1))], [-joint, -np.ones((len(limit), 1))]])
+    found = linprog(np.eye(k + 1)[k], above, np.concatenate([forces[:n], -part, part]), bounds=(None, None))
+    return forces + free @ found.x[:k] if found.status == 0 else forces
 
 
 @dataclass(frozen=True)
@@ -158,6 +172,29 @@ class Mechanics:
         a = a + W @ (A.T @ lam)
         a[mode.sticking] = 0.0
         return a, force, hold
+
+    def held(self, q: np.ndarray, v: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """The force of every contact row and that which holds sticking joints (nv,).
+
+        Constraints and closed contacts may leave open how joints share it, as two that a loop moves together do. It is then shared so
+        that the joint nearest to its limit has most to spare: where one slips, no other sharing would have held it.
+        """
+        mode, m = self.mode, int(self.mode.sticking.sum())
+        _, force, hold = self.motion(q, v, t)
+        if not m or (self.constraint is None and not mode.closed.any()):
+            return force, hold
+        A = self._rows(q, v, mode.closed, mode.sticking)[0]
+        length = np.linalg.norm(A, axis=1)
+        scale = np.where(length > 0, length, 1.0)
+        U, s, _ = np.linalg.svd(A / scale[:, None])
+        free = U[:, int((s > FREE).sum()) :] / scale[:, None]
+        n, parts = len(A) - m - int(mode.closed.sum()), free[len(A) - m :]
+        if not free.shape[1] or np.abs(parts).max(initial=0.0) < FREE:
+            return force, hold
+        forces, limit = np.concatenate([force[mode.closed], hold[mode.sticking]]), self.dry[mode.sticking]
+        found = _shared(forces, free[n:], limit)
+        force[mode.closed], hold[mode.sticking] = np.split(found, [len(found) - m])
+        return force, hold
 
     def rate(self, t: float, y: np.ndarray) -> np.ndarray:
         """The rate of the state y = (q, v)."""

@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays import Array, mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..constraints.manifold import _check_rows, check_state
-from ..constraints.rank import ConstraintError
+from ..constraints.rank import ConstraintError, is_overconstrained, note_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
@@ -134,9 +134,11 @@ class _Run:
         self.constraint: Constraint | None = None
         if qs.size:
             first = family.member(self.numbers[0][0]) if family else family.robot
-            self.constraint = opened(first, constraints, qs.reshape(-1, self.steps + 1, qs.shape[-1])[0, 0])
+            start = qs.reshape(-1, self.steps + 1, qs.shape[-1])[0, 0]
+            self.constraint = opened(first, constraints, start)
         if self.constraint is not None:
             check_rows(family, self.constraint, self._states(0), self.numbers, batch)
+            note_overconstrained(first, self.constraint, first.normalize(start), family.robot)
 
     def _states(self, k: int) -> list[np.ndarray]:
         """q (N, nq) and v (N, nv) after k steps."""
@@ -209,7 +211,8 @@ def _step(
         q, v = one(robot, q, v, third, acceleration, dt)
         return (q, v) if constraint is None else settled(robot, constraint, q, v)
 
-    robot, key = family.robot, ("step", dt, control, method, friction, constraint, with_tau)
+    robot = family.robot
+    key = ("step", dt, control, method, friction, constraint, _is_hard(robot, constraint), with_tau)
     name, size = ("tau", robot.nv) if with_tau else ("t", 1)
     return family.compiled(key, step, "step", q=(robot.nq,), v=(robot.nv,), **{name: (size,)})
 
@@ -227,10 +230,15 @@ def variational_step(
             return Frictional(robot, constraint, asked, h).variational(q, p, w, third)
         return variational.step(robot, q, p, w, h, _with_friction(robot, friction, force), constraint)
 
-    robot, key = family.robot, ("variational step", control, friction, constraint, with_tau)
+    robot = family.robot
+    key = ("variational step", control, friction, constraint, _is_hard(robot, constraint), with_tau)
     name, size = ("tau", robot.nv) if with_tau else ("t", 1)
     shapes = {"q": (robot.nq,), "p": (robot.nv,), "w": (robot.nv,), name: (size,), "h": (1,)}
     return family.compiled(key, step, "variational_step", **shapes)
+
+
+def _is_hard(robot: Robot, constraint: Constraint | None) -> bool:
+    return constraint is not None and is_overconstrained(robot, constraint)
 
 
 def _with_friction(robot: Robot, friction: bool, force: Any) -> Any:

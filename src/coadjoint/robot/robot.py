@@ -326,8 +326,7 @@ class Robot(Coordinates):
             return self
         if not self.has_plain_numbers:
             other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
-            if "original" in self._cache:
-                other._cache["original"] = self._cache["original"]
+            other._cache.update({key: self._cache[key] for key in ("original", "overconstrained") if key in self._cache})
             return other
         kept = (
             type(x).__module__.partition(".")[0],
