@@ -3,7 +3,7 @@
 States are drawn at random chunk by chunk, their joint torques computed and summed; only the sums are kept, in a Zarr group. It shows
 
     speed     of a cluster against as many plain processes without Dask, in turns, and what generating, kernel and sum take of it
-    memory    of scheduler, workers and client together, at its largest
+    memory    of all processes together (scheduler, workers and the server that forks them, client), at its largest
     bits      of all sums, against those of one process
     deaths    the same sums when a worker is killed every some seconds, and the client once, and the stream is resumed
 
@@ -31,6 +31,12 @@ import numpy as np
 import coadjoint as cj
 
 CHUNK = 1 << 18
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "100",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",  # it looks at every thread 100 times a second
+}
+"""Set for all processes of the run."""
 
 
 class RandomStates:
@@ -108,14 +114,11 @@ def worker(address: str, folder: str) -> None:
 
 
 class Cluster:
-    """A scheduler and workers of one thread, each a process, whose memory is watched and which can be killed."""
+    """A scheduler and workers of one thread, each a process, whose memory can be watched and which can be killed."""
 
     def __init__(self, workers: int) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.environment = os.environ | {
-            "PYTHONPATH": str(Path(cj.__file__).parents[1]),
-            "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "100",
-        }
+        environment = os.environ | {"PYTHONPATH": str(Path(cj.__file__).parents[1])}
         file = Path(self.folder.name) / "scheduler.json"
         command = [
             sys.executable,
@@ -128,17 +131,15 @@ class Cluster:
             str(file),
         ]
         quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.scheduler = subprocess.Popen(command, env=self.environment, cwd=self.folder.name, **quiet)
+        self.scheduler = subprocess.Popen(command, env=environment, cwd=self.folder.name, **quiet)
         while not file.exists():
             time.sleep(0.05)
         self.address = json.loads(file.read_text())["address"]
         self.workers = [self.worker() for _ in range(workers)]
         self.others: list[Any] = []
-        self.largest = 0
+        self.largest = self.largest_one = 0
         self.deaths = 0
         self.stop = threading.Event()
-        self.watcher = threading.Thread(target=self._watch, daemon=True)
-        self.watcher.start()
 
     def worker(self) -> Any:
         """A new worker process; forked from one that has imported all it needs, so that it starts quickly."""
@@ -146,16 +147,19 @@ class Cluster:
         process.start()
         return process
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
+        """Note the memory of all processes that this one has started, until the cluster is closed."""
         import psutil
 
         while not self.stop.wait(0.5):
             total = 0
-            for pid in [self.scheduler.pid, *(x.pid for x in (*self.workers, *self.others))]:
+            for process in psutil.Process().children(recursive=True):
                 try:
-                    total += psutil.Process(pid).memory_info().rss
+                    rss = process.memory_info().rss
                 except psutil.Error:
                     continue
+                total += rss
+                self.largest_one = max(self.largest_one, rss)
             self.largest = max(self.largest, total)
 
     def cpu(self) -> float:
@@ -184,7 +188,7 @@ class Cluster:
 
 
 def speeds(cluster: Cluster, workers: int, rows: int, rounds: int) -> None:
-    """A cluster against plain processes, in turns."""
+    """A cluster against plain processes, in turns: by the clock, and by the processor time of all processes, client and scheduler too."""
     import distributed
 
     context = multiprocessing.get_context("spawn")
@@ -194,7 +198,7 @@ def speeds(cluster: Cluster, workers: int, rows: int, rounds: int) -> None:
         process.start()
     for pair in pairs:
         pair[0].recv()
-    wall, cpu, kernel = [], [], []
+    wall, cpu = [], []
     with tempfile.TemporaryDirectory() as folder, distributed.Client(cluster.address, set_as_default=False) as client:
         client.wait_for_workers(workers)
         stream(4 * workers * CHUNK, f"{folder}/warm.zarr", client)
@@ -210,20 +214,19 @@ def speeds(cluster: Cluster, workers: int, rows: int, rounds: int) -> None:
             wall.append(alone / with_dask)
             cpu.append(sum(x[2] for x in answers) / (cluster.cpu() - used + time.process_time() - own))
             parts = {name: 1e9 * sum(x[1][name] for x in answers) / rows for name in answers[0][1]}
-            kernel.append(parts)
             shares = ", ".join(f"{name} {ns:.0f}" for name, ns in parts.items())
             print(
-                f"round {k + 1}: plain {alone:.2f} s ({shares} ns a state), Dask {with_dask:.2f} s: "
+                f"- round {k + 1}: plain {alone:.2f} s ({shares} ns a state), Dask {with_dask:.2f} s: "
                 f"{100 * wall[-1]:.0f} % of the speed, {100 * cpu[-1]:.0f} % by processor time",
                 flush=True,
             )
     for pair in pairs:
         pair[0].send(0)
     print(
-        f"speed of Dask against plain processes: {100 * np.median(wall):.0f} % (median of {rounds}; best {100 * max(wall):.0f} %), ",
+        f"- speed of Dask against plain processes: {100 * np.median(wall):.0f} % (median of {rounds}; lowest {100 * min(wall):.0f} %), ",
         end="",
     )
-    print(f"by processor time {100 * np.median(cpu):.0f} %")
+    print(f"by processor time {100 * np.median(cpu):.0f} % (lowest {100 * min(cpu):.0f} %)")
 
 
 def main() -> None:
@@ -235,34 +238,35 @@ def main() -> None:
     parser.add_argument("--client", nargs=2, metavar=("ADDRESS", "OUT"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     FORKING.set_forkserver_preload(["coadjoint.scale.streaming", "distributed", "zarr"])
-    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ |= ENVIRONMENT
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the cluster is closed on the way out
     rows = -(-int(args.torques) // 7)
     if args.client:
         stream(rows, args.client[1], args.client[0])
         return
-    print(f"{7 * rows:.4g} torques of {rows:.4g} states in {-(-rows // CHUNK)} chunks; load {os.getloadavg()[0]:.1f}", flush=True)
+    print(f"- {7 * rows:.4g} torques of {rows:.4g} states in {-(-rows // CHUNK)} chunks; load {os.getloadavg()[0]:.1f}", flush=True)
     speeds_of, folder = Cluster(args.workers), Path(tempfile.mkdtemp())
     try:
-        speeds(speeds_of, args.workers, min(rows, 100 * CHUNK), args.rounds)
+        speeds(speeds_of, args.workers, rows, args.rounds)
     finally:
         speeds_of.close()
     t = time.perf_counter()
     expected, _ = plain(rows)
-    print(f"one process without Dask: {time.perf_counter() - t:.1f} s", flush=True)
+    print(f"- one process without Dask: {time.perf_counter() - t:.1f} s", flush=True)
     calm, times = run(args, rows, folder / "calm.zarr", kill=False)
-    print(f"through Dask, {args.workers} workers: {times}; sums equal bit for bit: {np.array_equal(calm, expected)}", flush=True)
+    print(f"- through Dask, {args.workers} workers: {times}; sums equal bit for bit: {np.array_equal(calm, expected)}", flush=True)
     stormy, times = run(args, rows, folder / "stormy.zarr", kill=True)
-    print(f"with deaths: {times}; sums equal bit for bit: {np.array_equal(stormy, expected)}")
+    print(f"- with deaths: {times}; sums equal bit for bit: {np.array_equal(stormy, expected)}")
     total = np.zeros(7)
     for x in stormy:
         total += x
-    print(f"mean torques: {np.array2string(total / rows, precision=6)}")
+    print(f"- mean torques: {np.array2string(total / rows, precision=6)}")
 
 
 def run(args: argparse.Namespace, rows: int, out: Path, kill: bool) -> tuple[np.ndarray, str]:
     """The sums by a client process and a cluster; a worker is killed every so often, the client when a third of the chunks is done."""
     cluster = Cluster(args.workers)
+    threading.Thread(target=cluster.watch, daemon=True).start()
     count = -(-rows // CHUNK)
     command = [sys.executable, "-m", "benchmarks.streaming", "--torques", str(args.torques), "--client", cluster.address, str(out)]
     begin = last = time.perf_counter()
@@ -287,12 +291,13 @@ def run(args: argparse.Namespace, rows: int, out: Path, kill: bool) -> tuple[np.
             raise SystemExit(f"the client failed with code {client.returncode}")
         seconds = time.perf_counter() - begin
     finally:
-        largest, deaths = cluster.largest, cluster.deaths
+        largest, largest_one, deaths = cluster.largest, cluster.largest_one, cluster.deaths
         cluster.close()
     import zarr
 
     found = zarr.open_group(str(out), mode="r")["tau"][:]
-    text = f"{seconds:.1f} s, {rows * 7 / seconds:.3g} torques a second, {largest / 1e6:.0f} MB at most"
+    text = f"{seconds:.1f} s, {rows * 7 / seconds:.3g} torques a second, "
+    text += f"{largest / 1e6:.0f} MB at most, {largest_one / 1e6:.0f} MB in one process"
     return found, text + (f", {deaths} workers and {client_deaths} client killed" if kill else "")
 
 

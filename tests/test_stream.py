@@ -174,6 +174,38 @@ def test_a_cluster_gives_the_same_bits_and_tells_errors(files):
             stream(files / "nan.npy", files / "nan.zarr", scheduler=client)
 
 
+class Reused(States):
+    """States scaled by a number, read into the same arrays again; it counts how often it is unpacked."""
+
+    unpacked = 0
+
+    def __init__(self, scale):
+        super().__init__(f"reused {scale}")
+        self.scale, self.kept = scale, {}
+
+    def __setstate__(self, state):
+        Reused.unpacked += 1
+        self.__dict__.update(state, kept={name: np.empty((N, 2)) for name in "qva"})
+
+    def read(self, start, stop):
+        for name, x in super().read(start, stop).items():
+            np.multiply(x, self.scale, out=self.kept.setdefault(name, np.empty((N, 2)))[: stop - start])
+        return {name: x[: stop - start] for name, x in self.kept.items()}
+
+
+@pytest.mark.native
+def test_threads_of_a_worker_unpack_a_stream_once_and_keep_streams_apart(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
+    with cluster, distributed.Client(cluster) as client:
+        for k, scale in enumerate((1.0, 0.5, 1.0)):
+            Reused.unpacked = 0
+            found = stream(Reused(scale), tmp_path / f"{k}.zarr", scheduler=client, chunk=20)
+            assert 1 <= Reused.unpacked <= 2
+            expected = cj.inverse_dynamics(ROBOT, scale * Q, scale * V, scale * A)
+            np.testing.assert_array_equal(found["inverse_dynamics"][:], expected)
+
+
 @pytest.mark.native
 def test_the_command(files, capsys):
     arguments = ["dynamics", "planar2r", "--states", str(files / "states.parquet"), "--out", str(files / "out.zarr")]

@@ -6,6 +6,8 @@ who computed which chunk.
 
 from __future__ import annotations
 
+import pickle
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +28,7 @@ CHUNK_BYTES = 1 << 25
 """Size of a chunk's inputs and results together, unless the caller chooses."""
 AHEAD = 2
 """Tasks for each thread of a cluster that are submitted at once: one to run, one to wait."""
-TASK_SECONDS = 0.25
+TASK_SECONDS = 0.75
 """Processor time of a task of a cluster: as many chunks as fit, so that what a task itself costs stays small."""
 MOST = 64
 """Chunks of a task at most."""
@@ -89,9 +91,8 @@ def stream(
     if scheduler is None:
         if options.get("threads") is None:
             task.options.pop("threads", None)  # as many as the chunk is worth
-        buffers: dict[str, np.ndarray] = {}
         for n, k in enumerate(left):
-            work(k, buffers)
+            work(k)
             say(len(left) - n - 1)
     elif left:
         _on_cluster(work, left, scheduler, say)
@@ -99,13 +100,17 @@ def stream(
 
 
 class Work:
-    """The computation of chunks, given by their numbers; sent to workers."""
+    """The computation of chunks, given by their numbers; sent to workers.
+
+    The buffers hold the results from chunk to chunk and from task to task: new memory would be cleared by the system each time.
+    """
 
     def __init__(
         self, task: Task, source: Source, path: Path, description: dict[str, Any], names: tuple[str, ...], reduce: Any
     ) -> None:
         self.task, self.source, self.path, self.description = task, source, path, description
         self.names, self.reduce = names, reduce
+        self.buffers: dict[str, np.ndarray] = {}
 
     def several(self, chunks: list[int]) -> float:
         """Compute those chunks that are not done yet; the seconds of processor time that one took."""
@@ -115,18 +120,18 @@ class Work:
             )
         begin = time.thread_time()
         left = [k for k in chunks if not is_done(self.path, self.description, k)]
-        buffers: dict[str, np.ndarray] = {}
         for k in left:
-            self(k, buffers)
+            self(k)
         return (time.thread_time() - begin) / max(1, len(left))
 
-    def __call__(self, k: int, buffers: dict[str, np.ndarray]) -> None:
-        """Compute one chunk. The buffers hold the results from chunk to chunk: new memory would be cleared by the system each time."""
+    def __call__(self, k: int) -> None:
+        """Compute one chunk."""
         start = k * self.description["chunk"]
         states = self.source.read(start, min(start + self.description["chunk"], self.description["rows"]))
         arrays = [states[name] for name in self.task.names]
         if "q" in states:
             _check_quaternions(self.task.robot, states["q"], start)
+        buffers = self.buffers
         if buffers and len(arrays[0]) == len(buffers[self.names[0]]):
             out = tuple(buffers.values())
             self.task.result(*arrays, out=out if len(out) > 1 else out[0])
@@ -140,6 +145,18 @@ class Work:
         if self.reduce is not None:
             found = {name: np.asarray(self.reduce(x, axis=0))[None] for name, x in found.items()}
         write_chunk(self.path, self.description, k, found, self.reduce is not None)
+
+
+_RECEIVED = threading.local()
+
+
+def _compute(pickled: bytes, chunks: list[int]) -> float:
+    """Work.several on a worker. Each thread keeps the work it received last, so that robot, source and buffers serve all its tasks."""
+    if getattr(_RECEIVED, "pickled", None) != pickled:
+        _RECEIVED.__dict__.clear()  # its memory is free before the next is made
+        _RECEIVED.work = pickle.loads(pickled)
+        _RECEIVED.pickled = pickled
+    return _RECEIVED.work.several(chunks)
 
 
 def _check_finite(arrays: dict[str, np.ndarray], start: int) -> None:
@@ -170,6 +187,7 @@ def _on_cluster(work: Work, left: list[int], scheduler: Any, say: Callable[[int]
     """All chunks on the workers of a cluster, a few at a time; those whose worker died are tried again."""
     try:
         import distributed
+        from distributed.protocol.pickle import dumps
     except ImportError:
         raise MissingPackageError('Dask is not installed; install it with: pip install "coadjoint[dask]"') from None
     own = isinstance(scheduler, str)
@@ -179,12 +197,13 @@ def _on_cluster(work: Work, left: list[int], scheduler: Any, say: Callable[[int]
         raise CoadjointError(f"no Dask scheduler answers at {scheduler}: {error}") from None
     try:
         remaining, size, run = len(left), 1, uuid4().hex
+        pickled = dumps(work)  # once; it passes through the scheduler as bytes
         open_tasks: dict[str, tuple[list[int], int]] = {}
 
         def submit(chunks: list[int], tries: int = 0) -> Any:
             key = f"coadjoint-{chunks[0]}-{tries}-{run}"
             open_tasks[key] = chunks, tries
-            return client.submit(work.several, chunks, key=key)
+            return client.submit(_compute, pickled, chunks, key=key)
 
         def following() -> list[int]:
             nonlocal left
