@@ -15,6 +15,7 @@ from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.runtime import cache, native
 from coadjoint.kernel.runtime.function import CompiledFunction
 from coadjoint.kernel.trace.trace import trace
+from fuzz._mechanisms import mechanism
 from random_robots import ALL_KINDS, random_robot
 
 pytestmark = pytest.mark.native
@@ -46,12 +47,18 @@ def test_sums_that_cancel():
     np.testing.assert_allclose(cj.gravity_force(robot, q), cj.gravity_force.source(robot, q), atol=1e-14)
 
 
-def test_the_old_sum_is_caught(monkeypatch, tmp_path):
+@pytest.fixture
+def old_sum(monkeypatch, tmp_path):
+    """A robot in whose gravity force a sum cancels while sums are reassociated as they once were; reports go to the folder."""
     monkeypatch.setattr(reassociate, "_sum", sum_with_minus_one)
-    native._alive.clear()  # a kernel of an equal robot may be alive
-    monkeypatch.setenv("COADJOINT_CACHE", "off")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    robot = two_balls()
+    monkeypatch.setenv("COADJOINT_CACHE", "off")
+    native._alive.clear()  # a kernel of an equal robot may be alive
+    return mechanism(np.random.default_rng(537))
+
+
+def test_the_old_sum_is_caught(old_sum, tmp_path):
+    robot = old_sum
     q = robot.random(0)
     with pytest.warns(KernelWarning, match=r"gravity_force does not compute what its source does.*please report it") as seen:
         wrong = cj.gravity_force(robot, q)
@@ -65,11 +72,8 @@ def test_the_old_sum_is_caught(monkeypatch, tmp_path):
     cj.gravity_force(robot, q)  # no second warning
 
 
-def test_compiled_functions_fall_back(monkeypatch, tmp_path):
-    monkeypatch.setattr(reassociate, "_sum", sum_with_minus_one)
-    monkeypatch.setenv("COADJOINT_CACHE", "off")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    robot = two_balls()
+def test_compiled_functions_fall_back(old_sum):
+    robot = old_sum
     q = robot.random(0, 3)
     with pytest.warns(KernelWarning):
         f = cj.compile(cj.gravity_force, robot)
