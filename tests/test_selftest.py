@@ -155,3 +155,12 @@ def test_every_call_can_be_compared(monkeypatch, tmp_path):
     )  # wrong at one place
     with pytest.warns(KernelWarning, match="1 of 3 entries"):
         np.testing.assert_array_equal(f(np.array([0.1, 0.5, 2.0])), [0.2, 1.0, 2.0])
+
+
+def test_rounding_amplified_beyond_all_bounds_decides_nothing():
+    """Iterations that diverge at a trial state give numbers such as 1e174 of either sign: no sign of a wrong kernel."""
+    from coadjoint.kernel.trial import Trial
+
+    trial = Trial(None, "float64", [], [np.array([[-1.2e170], [1.0]])], [np.array([[4.2e174], [1e-9]])])
+    assert not trial.wrong([np.array([[-5.2e174], [1.0]])])[0].any()
+    assert trial.wrong([np.array([[-5.2e174], [1.1]])])[0].tolist() == [[False], [True]]
