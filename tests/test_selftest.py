@@ -185,3 +185,12 @@ def test_compared_functions_take_what_others_take(monkeypatch):
     later = f(dask.from_array(q, chunks=(2, 2)))
     assert isinstance(later, dask.Array)
     np.testing.assert_allclose(later.compute(), f(q), atol=1e-14)
+
+
+def test_rounding_amplified_beyond_all_bounds_decides_nothing():
+    """Iterations that diverge at a trial state give numbers such as 1e174 of either sign: no sign of a wrong kernel."""
+    from coadjoint.kernel.trial import Trial
+
+    trial = Trial(None, "float64", [], [np.array([[-1.2e170], [1.0]])], [np.array([[4.2e174], [1e-9]])])
+    assert not trial.wrong([np.array([[-5.2e174], [1.0]])])[0].any()
+    assert trial.wrong([np.array([[-5.2e174], [1.1]])])[0].tolist() == [[False], [True]]
