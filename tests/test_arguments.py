@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
-import signal
 import subprocess
 import sys
 import traceback
@@ -203,31 +201,3 @@ def test_compiled_functions_say_what_they_are(robot, execution):
     assert f.__name__ == "inverse_dynamics"
     assert "q (..., 2), v (..., 2), a (..., 2) -> (..., 2)" in f.__doc__
     assert "inverse_dynamics" in repr(f)
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer")
-def test_an_interrupt_while_tracing_is_an_interrupt(execution):
-    """NumPy's loops over objects went on after it and gave a SystemError."""
-    if execution != "native":
-        pytest.skip("nothing is traced")
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTS], capture_output=True, text=True, check=False, env=os.environ | {"COADJOINT_CACHE": "off"}
-    )
-    assert done.returncode == 0, done.stderr
-
-
-INTERRUPTS = """
-import signal, coadjoint as cj
-robot = cj.load("panda")
-cj.trace(cj.forward_dynamics_derivatives, cj.load("planar2r"))
-for k in range(60):
-    signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0017 * k)
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        try:
-            cj.trace(cj.forward_dynamics_derivatives, robot)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    except KeyboardInterrupt:
-        pass
-"""

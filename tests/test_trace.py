@@ -1,5 +1,9 @@
 """Tracing: the graph computes what the function computes, and nothing twice."""
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -369,3 +373,29 @@ def test_unsound_graphs_are_found(change, what):
     verify(Graph(**rest, **sound))
     with pytest.raises(AssertionError, match=what):
         verify(Graph(**rest, **(sound | change)))
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer")
+def test_an_interrupt_while_tracing_is_an_interrupt():
+    """NumPy's loops over objects went on after it and gave a SystemError."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTS], capture_output=True, text=True, check=False, env=os.environ | {"COADJOINT_CACHE": "off"}
+    )
+    assert done.returncode == 0, done.stderr
+
+
+INTERRUPTS = """
+import signal, coadjoint as cj
+robot = cj.load("panda")
+cj.trace(cj.forward_dynamics_derivatives, cj.load("planar2r"))
+for k in range(60):
+    signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0017 * k)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        try:
+            cj.trace(cj.forward_dynamics_derivatives, robot)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        pass
+"""

@@ -34,8 +34,11 @@ def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: s
             raise error.__cause__ from None
         raise
     except SystemError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # NumPy went on after it
-            raise error.__cause__ from None
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):  # NumPy went on after an interrupt, perhaps more than once
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt):
+            raise cause from None
         raise
     outputs = [_output(x, name) for x in (returned if isinstance(returned, (tuple, list)) else (returned,))]
     nodes = [[_node(table, x) for x in output.ravel().tolist()] for output in outputs]
