@@ -6,7 +6,7 @@ import argparse
 
 from ..kernel.runtime import cache
 
-HELP = "tell where compiled kernels are kept, and how many"
+HELP = "show where compiled kernels are kept, and how many there are"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

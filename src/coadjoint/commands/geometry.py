@@ -17,7 +17,7 @@ from ..show.terminal import number, table, vector
 from ..words import printable
 from .robots import add_robot, name_of
 
-HELP = "tell curvature, geodesics and balance of a robot, over two of its joints"
+HELP = "compute curvature, geodesics and balance of a robot over two of its joints"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from ..show.terminal import number, table, vector
 from ..words import printable
 from .robots import add_robot, name_of, read_robot
 
-HELP = "tell what a robot can do besides its task, and how it drifts round a closed path"
+HELP = "compute the null motions of a redundant robot, and its drift around a closed path"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
 from .robots import add_robot, read_robot, tell
 
-HELP = "let a robot move from a state, under gravity, and draw or film it"
+HELP = "simulate a robot from a state under gravity; draw or animate the motion"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
