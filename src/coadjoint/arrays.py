@@ -10,14 +10,18 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from .errors import CoadjointError, ShapeError
 
-Array = Any
-"""A NumPy, JAX or PyTorch array, or a NumPy array of symbols."""
+Array: TypeAlias = np.ndarray | Any
+"""A NumPy, JAX or PyTorch array, or a NumPy array of symbols.
+
+Type checkers see NumPy's array, with the attributes that all of these share, or one that is unknown: so the result does not depend on which
+of the libraries are installed.
+"""
 
 
 class OtherArray(Protocol):
@@ -118,7 +122,7 @@ def refuse_lazy(x: object, name: str) -> None:
         )
 
 
-def asfloat(x: Array, name: str = "the array") -> Array:
+def asfloat(x: Any, name: str = "the array") -> Array:
     """x as an array of floating-point numbers (or symbols); integers and lists become float64, what is masked becomes nan."""
     refuse_lazy(x, name)
     if _is_torch(x):
@@ -178,7 +182,7 @@ def not_real(name: str, x: object) -> ShapeError:
     return ShapeError(f"{name} is {text if len(text) < 80 else f'{text[:60]}… ({type(x).__name__})'}; expected real numbers.")
 
 
-def like(constant: Array, x: Array) -> Array:
+def like(constant: Any, x: Any) -> Array:
     """The constant as an array of the namespace, precision and device of x."""
     if _is_torch(x):
         import torch

@@ -89,7 +89,10 @@ class Explanation:
 
     def __str__(self) -> str:
         g, scheme, target = self.graph, self.plan, self.target
-        shapes = lambda names, sizes: ", ".join(f"{n} {s}" for n, s in zip(names, sizes, strict=True))
+
+        def shapes(names: Sequence[str], sizes: Sequence[tuple[int, ...]]) -> str:
+            return ", ".join(f"{n} {s}" for n, s in zip(names, sizes, strict=True))
+
         results = [f"result {k}" if len(g.outputs) > 1 else "result" for k in range(len(g.outputs))]
         lanes = self.made.lanes
         lines = [

@@ -10,9 +10,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .arrays import Array, namespace, stack
+
+if TYPE_CHECKING:
+    from .kernel.graph import Graph
+
+T = TypeVar("T")
 
 KEPT = 128
 """How many compiled functions and graphs made of users' functions a robot keeps; the longest unused goes first."""
@@ -28,9 +33,9 @@ class Recent:
     def __len__(self) -> int:
         return len(self._made)
 
-    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+    def get(self, key: Any, make: Callable[[], T]) -> T:
         """What was made for this key, or else make() now. Two threads may both make it; neither waits for the other."""
-        found = self._made.pop(key, None)
+        found: T | None = self._made.pop(key, None)
         if found is None:
             found = make()
         self._made[key] = found  # the last used stands last
@@ -40,9 +45,10 @@ class Recent:
         return found
 
 
-def recent(robot: Any, key: Any, make: Callable[[], Any]) -> Any:
+def recent(robot: Any, key: Any, make: Callable[[], T]) -> T:
     """What was made for a robot under this key, which says all that decides it."""
-    return robot._cache.setdefault("recent", Recent()).get(key, make)
+    store: Recent = robot._cache.setdefault("recent", Recent())
+    return store.get(key, make)
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class Traced:
     """A user's function as it was when it was traced: equal to another that computes the same in the same order."""
 
     digest: str
-    graph: Any = field(compare=False, repr=False)
+    graph: Graph = field(compare=False, repr=False)
     """Not simplified: that is for what is made of it."""
 
     @property
@@ -72,7 +78,7 @@ def traced(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: 
     return Traced(of_graph(graph), graph)
 
 
-def evaluated(graph: Any, *arrays: Array) -> Array:
+def evaluated(graph: Graph, *arrays: Array) -> Array:
     """The first output of a graph for arrays of any kind with batch axes in front."""
     import numpy as np
 

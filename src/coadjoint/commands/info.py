@@ -70,7 +70,10 @@ def describe(robot: Robot) -> dict[str, Any]:
 
 def _joint(robot: Robot, i: int) -> dict[str, Any]:
     joint, mimic = robot.links[i].joint, robot.links[i].joint.mimic
-    finite = lambda x: [float(y) if np.isfinite(y) else None for y in x]
+
+    def finite(x: np.ndarray) -> list[float | None]:
+        return [float(y) if np.isfinite(y) else None for y in x]
+
     own = robot.q_slice(joint.name)
     return {
         "name": joint.name,

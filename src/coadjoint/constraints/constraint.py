@@ -264,4 +264,5 @@ def robot_size(robot: Robot) -> float:
     if "size" not in robot._cache:
         poses = [np.asarray(x)[..., :3, 3] for x in (robot.placements, robot.frame_poses)]
         robot._cache["size"] = max(float(np.abs(x).max(initial=0.0)) for x in poses)
-    return robot._cache["size"]
+    result: float = robot._cache["size"]
+    return result

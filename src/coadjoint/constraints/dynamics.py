@@ -64,7 +64,8 @@ def always_regular(robot: Robot) -> bool:
         ]
         plain = all(link.joint.kind != "universal" for link in robot.links)
         robot._cache["always regular"] = plain and all(x > least for x in own)
-    return robot._cache["always regular"]
+    result: bool = robot._cache["always regular"]
+    return result
 
 
 class Rows:
@@ -171,11 +172,12 @@ def constrained_dynamics(
     if single_precision(q, v, tau):  # double decides whether rows depend on each other
         q, v, tau = (x.astype(np.float64) for x in (q, v, tau))
         found = constrained_dynamics(robot, constraint, q, v, tau, wrenches, friction, threads=threads)
-        return written_to(out, tuple(x.astype(np.float32) for x in found), "constrained_dynamics")
+        result: tuple[Array, Array] = written_to(out, tuple(x.astype(np.float32) for x in found), "constrained_dynamics")
+        return result
     solve: Any = regular_dynamics
-    a, multipliers = found = solve(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
+    a, multipliers = solve(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
     if type(a) is np.ndarray and a.dtype != object and has_nan(multipliers):
         from .rank import solve_irregular
 
         solve_irregular(robot, constraint, q, v, tau, wrenches, friction, a, multipliers)
-    return found
+    return a, multipliers

@@ -50,7 +50,8 @@ class Impact:
     @property
     def energy_change(self) -> np.ndarray:
         """ΔT (...) ≤ 0."""
-        return self.energy_after - self.energy_before
+        result: np.ndarray = self.energy_after - self.energy_before
+        return result
 
     def __str__(self) -> str:
         if self.v_after.ndim > 1:

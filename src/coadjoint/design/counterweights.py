@@ -177,7 +177,8 @@ def _solve(A: np.ndarray, b: np.ndarray, cost: np.ndarray, owner: np.ndarray, li
         m[felt] = _polished(A, b, found) if found is not None else _least_squares(A, b, own, limits)
     total = np.bincount(owner, m, len(limits))
     over = np.divide(limits, total, out=np.ones_like(total), where=total > limits)  # what rounding put above
-    return m * over[owner]
+    result: np.ndarray = m * over[owner]
+    return result
 
 
 def _exact(A: np.ndarray, b: np.ndarray, cost: np.ndarray, owner: np.ndarray, limits: np.ndarray) -> np.ndarray | None:
@@ -199,7 +200,8 @@ def _exact(A: np.ndarray, b: np.ndarray, cost: np.ndarray, owner: np.ndarray, li
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    return found.x
+    result: np.ndarray | None = found.x
+    return result
 
 
 def _least_squares(A: np.ndarray, b: np.ndarray, owner: np.ndarray, limits: np.ndarray) -> np.ndarray:
@@ -212,7 +214,8 @@ def _least_squares(A: np.ndarray, b: np.ndarray, owner: np.ndarray, limits: np.n
     slack = np.concatenate([np.zeros((len(b) + len(owner), len(bounded))), 1e3 * size * np.eye(len(bounded))])
     right = np.concatenate([b, np.zeros(len(owner)), 1e3 * size * limits[bounded]])
     m, _ = nnls(np.concatenate([left, slack], axis=1), right, maxiter=100 * left.shape[1])
-    return m[: len(owner)]
+    result: np.ndarray = m[: len(owner)]
+    return result
 
 
 def _polished(A: np.ndarray, target: np.ndarray, m: np.ndarray) -> np.ndarray:

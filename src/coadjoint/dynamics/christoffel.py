@@ -97,7 +97,8 @@ def _places(robot: Robot, name: str, choose: Any) -> list[np.ndarray]:
         where, n = _Where(robot), robot.tree_nv
         chosen = [[where.column(p) for p in choose(where, *ijk)] for ijk in np.ndindex(n, n, n)]
         robot._cache[name] = list(np.array(chosen, dtype=int).reshape(n**3, -1).T)
-    return robot._cache[name]
+    result: list[np.ndarray] = robot._cache[name]
+    return result
 
 
 def tree_christoffel(robot: Robot, q: Array) -> Array:

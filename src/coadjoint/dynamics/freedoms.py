@@ -42,7 +42,8 @@ def freedoms(robot: Robot) -> Freedoms:
     """The freedoms of a robot, worked out once."""
     if "freedoms" not in robot._cache:
         robot._cache["freedoms"] = Freedoms(robot)
-    return robot._cache["freedoms"]
+    result: Freedoms = robot._cache["freedoms"]
+    return result
 
 
 def path_screws(robot: Robot, f: list[Array], S: list[Array]) -> list[Array]:

@@ -70,7 +70,8 @@ def inertia_scale(robot: Robot) -> np.ndarray:
             if np.any(scale[robot.v_slice(name)] <= 0):
                 raise SingularMassMatrixError(_message(robot, name, "moves no mass"))
         robot._cache["inertia_scale"] = scale
-    return robot._cache["inertia_scale"]
+    result: np.ndarray = robot._cache["inertia_scale"]
+    return result
 
 
 def explain_singular(robot: Robot, q: np.ndarray, **_: object) -> None:

@@ -234,7 +234,9 @@ def _join(robot: Robot, q: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.nd
         gap[..., -1, n:] = 0.0  # the velocity at the goal is free
         return gap
 
-    size = lambda x: float(np.max(np.abs(x)))
+    def size(x: np.ndarray) -> float:
+        return float(np.max(np.abs(x)))
+
     for lead, joined in ((_coarse, ROUGHLY), (geodesic, JOINED)):
         gap = gaps(q, v, lead(robot, q, v, 1 / pieces))
         for _ in range(ITERATIONS):
@@ -257,7 +259,8 @@ def _join(robot: Robot, q: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.nd
             (q, v), gap = new, new_gap
         else:
             raise GeodesicError(f"after {ITERATIONS} iterations the pieces of the way are still {size(gap):.2g} apart")
-    return v[0]
+    result: np.ndarray = v[0]
+    return result
 
 
 def _newton(columns: np.ndarray, gap: np.ndarray) -> np.ndarray:

@@ -193,7 +193,10 @@ def curvature(robot: Robot, q: Array) -> Array:
     lowered = symbols[..., first, second, :]  # ordered as the path is, for freedoms of a group too
     gram = lowered @ inverse @ transpose(lowered)
     i, j, k, l = _kept(robot, "independent", lambda: np.array(_independent(n)).T)
-    ordered = lambda x, y: gram[..., np.minimum(x, y), np.maximum(x, y)]
+
+    def ordered(x: Array, y: Array) -> Array:
+        return gram[..., np.minimum(x, y), np.maximum(x, y)]
+
     R = _flat_part(robot, robot.tree_q(q)) - ordered(pair[i, k], pair[j, l]) + ordered(pair[i, l], pair[j, k])
     # Where M is singular its inverse is nan, and so is R; what vanishes by symmetry has to be told.
     zero = namespace(inverse).where(inverse[..., :1, 0] > 0.0, like(np.zeros(1), R), np.nan)

@@ -136,11 +136,11 @@ def states(robot: Robot, **given: tuple[Any, int]) -> list[np.ndarray]:
 
 
 def times(t: Any) -> np.ndarray:
-    """Times as an array; an error for what is no finite number."""
-    t = np.asarray(to_numpy(t, "t"), dtype=float)
-    if not np.all(np.isfinite(t)):
-        raise CoadjointError(f"t is {t}; expected finite times.")
-    return t
+    """t as an array of finite numbers, or an error."""
+    numbers = np.asarray(to_numpy(t, "t"), dtype=float)
+    if not np.all(np.isfinite(numbers)):
+        raise CoadjointError(f"t is {numbers}; expected finite times.")
+    return numbers
 
 
 def unit(robot: Robot, q: np.ndarray) -> np.ndarray:

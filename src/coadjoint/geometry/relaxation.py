@@ -29,7 +29,8 @@ def energy(robot: Robot, q: np.ndarray) -> np.ndarray:
     """½ ∫ ⟨v, v⟩ dt (...) of ways (..., K + 1, nq) that take a unit of time."""
     d = robot.difference(q[..., :-1, :], q[..., 1:, :])
     M = mass_matrix(robot, robot.integrate(q[..., :-1, :], 0.5 * d))
-    return 0.5 * d.shape[-2] * np.einsum("...ki,...kij,...kj->...", d, M, d)
+    result: np.ndarray = 0.5 * d.shape[-2] * np.einsum("...ki,...kij,...kj->...", d, M, d)
+    return result
 
 
 def relaxed(robot: Robot, q: np.ndarray) -> np.ndarray:

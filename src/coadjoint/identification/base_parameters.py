@@ -166,7 +166,8 @@ def _span(rows: np.ndarray) -> np.ndarray:
     if not len(rows):
         return rows
     _, s, basis = np.linalg.svd(rows, full_matrices=False)
-    return basis[s > _RANK * s[0]]
+    result: np.ndarray = basis[s > _RANK * s[0]]
+    return result
 
 
 def _closed(rows: np.ndarray, maps: list[np.ndarray]) -> np.ndarray:
@@ -197,7 +198,8 @@ def _restricted(robot: Robot, rows: np.ndarray) -> np.ndarray:
     seen = regressor(robot, q, v, a).reshape(-1, rows.shape[1]) @ np.linalg.pinv(rows)
     sizes = np.linalg.norm(seen, axis=0).clip(1e-300)
     _, s, basis = np.linalg.svd(seen / sizes, full_matrices=False)
-    return basis[s > _RANK * s[0]] * sizes @ rows
+    result: np.ndarray = basis[s > _RANK * s[0]] * sizes @ rows
+    return result
 
 
 def _preference(links: int) -> list[int]:

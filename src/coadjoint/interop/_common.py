@@ -59,10 +59,10 @@ def chain(
 
 def array(x: Any, name: str, size: int, of: str) -> np.ndarray:
     """x as float64 of shape (..., size)."""
-    x = np.asarray(x, dtype=np.float64)
-    if x.ndim == 0 or x.shape[-1] != size:
-        raise ShapeError(f"{name} has shape {x.shape}; expected (..., {size}) for {of}.")
-    return x
+    numbers = np.asarray(x, dtype=np.float64)
+    if numbers.ndim == 0 or numbers.shape[-1] != size:
+        raise ShapeError(f"{name} has shape {numbers.shape}; expected (..., {size}) for {of}.")
+    return numbers
 
 
 def listing(names: Sequence[str], most: int = 8) -> str:

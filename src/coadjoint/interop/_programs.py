@@ -11,7 +11,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..kernel.trace.trace import trace as graph_of
 from ..robot.robot import Robot
 
 Places = tuple[int, ...]
+T = TypeVar("T")
 
 
 class Program:
@@ -63,11 +64,12 @@ class Program:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(name, kind) for name in self.graph.input_names])
 
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _once(self, key: Any, make: Callable[[], T]) -> T:
         with self._lock:
             if key not in self._made:
                 self._made[key] = make()
-            return self._made[key]
+            found: T = self._made[key]
+            return found
 
     def native(self, dtype: Any) -> CompiledFunction:
         """Its machine code for float64 or float32."""

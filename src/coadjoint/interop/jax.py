@@ -100,15 +100,16 @@ primitive.multiple_results = True
 
 @functools.lru_cache(maxsize=1024)
 def _jitted(program: Program) -> Callable[..., Any]:
-    return jax.jit(functools.partial(primitive.bind, program=program))
+    run: Callable[..., Any] = jax.jit(functools.partial(primitive.bind, program=program))
+    return run
 
 
-@primitive.def_impl
+@primitive.def_impl  # type: ignore[untyped-decorator]
 def _run(*arrays: Array, program: Program) -> Any:
     return _jitted(program)(*arrays)
 
 
-@primitive.def_abstract_eval
+@primitive.def_abstract_eval  # type: ignore[untyped-decorator]
 def _shapes(*arrays: Any, program: Program) -> Any:
     batch = _batch(program, [x.shape for x in arrays])
     return [jax.core.ShapedArray(batch + core, arrays[0].dtype) for core in program.graph.output_shapes]
@@ -190,8 +191,10 @@ def _as_written(program: Program, *arrays: Array) -> tuple[Array, ...]:
 
     at = tuple(arrays[k] for k in inputs)
     if kind == "along":
-        return jax.jvp(of, at, arrays[n:])[1]
-    return jax.vjp(of, *at)[1](arrays[n:])
+        rates: tuple[Array, ...] = jax.jvp(of, at, arrays[n:])[1]
+    else:
+        rates = jax.vjp(of, *at)[1](arrays[n:])
+    return rates
 
 
 ad.primitive_jvps[primitive] = _jvp

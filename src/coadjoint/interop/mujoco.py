@@ -241,8 +241,14 @@ def _left_out(model: Any) -> list[tuple[str, bool]]:
             shown = [names[k] or f"number {k}" for k in numbers]
             found.append((f"{what} ({len(numbers)}): {listing(shown)}", changes))
 
-    everything = lambda n: np.ones(n, dtype=bool)
-    optional = lambda key, rows: getattr(model, key, np.zeros(rows)).astype(bool).reshape(rows, -1 if rows else 1).any(-1)
+    def everything(n: int) -> np.ndarray:
+        return np.ones(n, dtype=bool)
+
+    def optional(key: str, rows: int) -> np.ndarray:
+        given: np.ndarray = getattr(model, key, np.zeros(rows))
+        present: np.ndarray = np.any(given.astype(bool).reshape(rows, -1 if rows else 1), axis=-1)
+        return present
+
     joints, bodies = joint_names(model), _body_names(model)
     actuators, tendons = names_of(model, "actuator"), names_of(model, "tendon")
     note("springs of joints", (model.jnt_stiffness != 0) | optional("jnt_stiffnesspoly", model.njnt), joints)

@@ -85,7 +85,9 @@ def recognise(robot: Robot, frame: str) -> Arm:
 def _kind(w: np.ndarray, p: np.ndarray, home: np.ndarray, tolerance: float) -> Arm | str:
     """The arm of these axes, by what they have in common to a tolerance; or why there is no closed form."""
     size = float(np.abs(np.concatenate([p, home[:3, 3][None]])).max()) or 1.0
-    parallel = lambda i, j: bool(np.linalg.norm(np.cross(w[i], w[j])) < tolerance)
+
+    def parallel(i: int, j: int) -> bool:
+        return bool(np.linalg.norm(np.cross(w[i], w[j])) < tolerance)
 
     def meeting(*axes: int) -> np.ndarray | None:
         """The point where these axes meet, if they do; parallel neighbours do not."""
@@ -168,7 +170,10 @@ def _wrist(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Ar
     found = []
     for q1, q2, q3 in _POSITION[arm.kind](arm, w, p, c, k):
         reached = _moved(w, p, 0, q1, _moved(w, p, 1, q2, _moved(w, p, 2, q3, c)))
-        seen = lambda x, q1=q1, q2=q2, q3=q3: turned(w[2], back(q3), turned(w[1], back(q2), turned(w[0], back(q1), mv(R, x))))
+
+        def seen(x: Array, q1: Angle = q1, q2: Angle = q2, q3: Angle = q3) -> Array:
+            return turned(w[2], back(q3), turned(w[1], back(q2), turned(w[0], back(q1), mv(R, x))))
+
         end, beside = seen(w[5]), seen(aside)  # R₄R₅R₆ of both
         for q5 in _tilts(arm, w, 3, w[3], end):
             sixth = turned(w[4], q5, w[5])  # R₅ ω₆
@@ -210,7 +215,10 @@ def _second_parallel_third(arm: Arm, w: Array, p: Array, c: Array, k: Array) -> 
 def _planar(w: Array, p: Array, joints: tuple[int, int], x: Array, y: Array) -> list[tuple[Angle, Angle]]:
     """Both angles of two parallel joints i, j with eᵢ eⱼ x = y, in the plane across them."""
     i, j = joints
-    flat = lambda z: z - dot(w[i], z)[..., None] * w[i]
+
+    def flat(z: Array) -> Array:
+        return z - dot(w[i], z)[..., None] * w[i]
+
     goal = flat(y - p[i])
     found = []
     for qj in subproblem3(w[j], flat(x - p[j]), flat(p[i] - p[j]), dot(goal, goal)):
@@ -265,8 +273,13 @@ def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[A
             free = xp.less(dot(cross(w[5], seen), cross(w[5], seen)), STRAIGHT**2)
             bent = subproblem1(w[5], seen, fifth)
             q6 = Angle(xp.where(free, straight.sin, bent.sin), xp.where(free, straight.cos, bent.cos))
-            undone = lambda x, q5=q5, q6=q6: _moved(w, p, 5, back(q6), _moved(w, p, 4, back(q5), x))
-            at = lambda x, minus=minus, undone=undone: _moved(w, p, 0, minus, mv(R, undone(x)) + shift)  # e₂e₃e₄ x
+
+            def undone(x: Array, q5: Angle = q5, q6: Angle = q6) -> Array:
+                return _moved(w, p, 5, back(q6), _moved(w, p, 4, back(q5), x))
+
+            def at(x: Array, minus: Angle = minus, undone: Callable[[Array], Array] = undone) -> Array:  # e₂e₃e₄ x
+                return _moved(w, p, 0, minus, mv(R, undone(x)) + shift)
+
             fourth, beside = at(p[3]), at(p[3] + aside)
             total = angle(azimuth(w[1], aside, beside - fourth))  # of the three parallel joints together
             off = _apart((turned(w[5], q6, seen), fifth)) + dot(w[3], beside - fourth) ** 2
@@ -282,7 +295,10 @@ def _least_bent(w: Array, p: Array, g: Array, q1: Angle, q5: Angle) -> Angle:
 
     So the rest can be reached if it can be at all: |g e₆⁻¹e₅⁻¹p₄ - e₁p₂|² in the plane across ω₆ is to be |p₃ - p₂|² + |p₄ - p₃|².
     """
-    flat = lambda i, x: x - dot(w[i], x)[..., None] * w[i]
+
+    def flat(i: int, x: Array) -> Array:
+        return x - dot(w[i], x)[..., None] * w[i]
+
     hub = mv(transpose(g[..., :3, :3]), _moved(w, p, 0, q1, p[1]) - g[..., :3, 3])  # g⁻¹ e₁ p₂
     upper, fore = flat(1, p[2] - p[1]), flat(1, p[3] - p[2])
     arm = _moved(w, p, 4, back(q5), p[3])

@@ -131,7 +131,8 @@ def _across(z: np.ndarray, axes: np.ndarray) -> np.ndarray:
     for e in axes.T:
         x = e - (e @ z) * z
         if np.linalg.norm(x) > 1e-6:
-            return x / np.linalg.norm(x)
+            result: np.ndarray = x / np.linalg.norm(x)
+            return result
     raise AssertionError("three axes cannot all be along one")
 
 

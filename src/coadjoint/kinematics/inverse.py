@@ -167,7 +167,7 @@ class _Solver:
         configurations, there = table(self.robot, self.targets, k, seed)
 
         def starting(index: np.ndarray) -> np.ndarray:
-            q = configurations[closest(features(self.targets, self.goal[index]), there)]
+            q: np.ndarray = configurations[closest(features(self.targets, self.goal[index]), there)]
             if not self.moving.all():
                 q[:, ~self.moving] = self.rest[index]
             return q

@@ -68,4 +68,5 @@ def _newton(robot: Robot, q: np.ndarray, goal: np.ndarray, g: np.ndarray, slope:
     values, vectors = np.linalg.eigh((H + np.swapaxes(H, -1, -2)) / 2)
     sizes = np.abs(values)
     sizes = np.maximum(sizes, 1e-9 * np.maximum(sizes.max(-1, keepdims=True), 1e-9))
-    return -(vectors @ ((np.swapaxes(vectors, -1, -2) @ g[..., None]) / sizes[..., None]))[..., 0] * free
+    result: np.ndarray = -(vectors @ ((np.swapaxes(vectors, -1, -2) @ g[..., None]) / sizes[..., None]))[..., 0] * free
+    return result

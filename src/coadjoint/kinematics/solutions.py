@@ -55,7 +55,8 @@ class Solutions:
     @property
     def count(self) -> np.ndarray:
         """How many solutions every target has (...,); those that fall together are counted as often as they are found."""
-        return self.valid.sum(-1)
+        result: np.ndarray = self.valid.sum(-1)
+        return result
 
     def of(self, *index: int, turns: bool = False, apart: float = 1e-6) -> np.ndarray:
         """The distinct solutions (m, nq) of one target of the batch; with `turns` also those whole turns away within the limits."""

@@ -126,7 +126,10 @@ def _check_poses(poses: np.ndarray, where: str) -> None:
     """An error for matrices that are no rigid motions, which says what is wrong with the first of them."""
     a = poses.reshape(-1, 16).T.copy().reshape(4, 4, -1)  # entry by entry: long rows are quicker than small matrices
     x, y, z = (a[:3, k] for k in range(3))
-    product = lambda u, v: u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+
+    def product(u: Any, v: Any) -> Array:
+        return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+
     skew = abs(product(x, x) - 1.0)
     for u, v, one in ((y, y, 1.0), (z, z, 1.0), (x, y, 0.0), (y, z, 0.0), (z, x, 0.0)):
         skew = np.maximum(skew, abs(product(u, v) - one))

@@ -119,8 +119,8 @@ def _system(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _weight(name: str, x: Any, n: int) -> np.ndarray:
-    x = np.asarray(to_numpy(x, name), dtype=float)
-    x = np.diag(x) if x.ndim == 1 else x
-    if x.shape != (n, n):
-        raise ShapeError(f"{name} has shape {x.shape}; expected ({n}, {n}) or its diagonal ({n},).")
-    return x
+    numbers = np.asarray(to_numpy(x, name), dtype=float)
+    weight = np.diag(numbers) if numbers.ndim == 1 else numbers
+    if weight.shape != (n, n):
+        raise ShapeError(f"{name} has shape {numbers.shape}; expected ({n}, {n}) or its diagonal ({n},).")
+    return weight

@@ -241,10 +241,15 @@ def _is_hard(robot: Robot, constraint: Constraint | None) -> bool:
     return constraint is not None and is_overconstrained(robot, constraint)
 
 
-def _with_friction(robot: Robot, friction: bool, force: Any) -> Any:
+def _with_friction(
+    robot: Robot, friction: bool, force: Callable[[Array, Array], Array] | None
+) -> Callable[[Array, Array], Array] | None:
     if not friction:
         return force
-    loss = lambda v: robot.from_tree(friction_force(robot, robot.tree_v(v)))
+
+    def loss(v: Array) -> Array:
+        return robot.from_tree(friction_force(robot, robot.tree_v(v)))
+
     return (lambda q, v: -loss(v)) if force is None else (lambda q, v: force(q, v) - loss(v))
 
 

@@ -118,7 +118,8 @@ class Trajectory:
     @property
     def energy(self) -> np.ndarray:
         """T + U (N,)."""
-        return self.kinetic_energy + self.potential_energy
+        result: np.ndarray = self.kinetic_energy + self.potential_energy
+        return result
 
     @property
     def impacts(self) -> tuple[Happening, ...]:

@@ -44,11 +44,11 @@ def _needs_freedom(robot: Robot, task: AnyTask) -> None:
 
 def _one(robot: Robot, q: Any) -> np.ndarray:
     """q (nq,) as numbers."""
-    q = np.asarray(q, dtype=float)
-    if q.shape != (robot.nq,) or not np.all(np.isfinite(q)):
-        what = f"has shape {q.shape}" if q.shape != (robot.nq,) else "has entries that are not finite"
+    numbers = np.asarray(q, dtype=float)
+    if numbers.shape != (robot.nq,) or not np.all(np.isfinite(numbers)):
+        what = f"has shape {numbers.shape}" if numbers.shape != (robot.nq,) else "has entries that are not finite"
         raise ShapeError(f"q {what}; expected one configuration ({robot.nq},) of robot {robot.name!r}.")
-    return q
+    return numbers
 
 
 def self_motion(robot: Robot, q: Any, velocity: Any, t: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
@@ -98,7 +98,8 @@ def fibre(
     def along(at: np.ndarray, before: np.ndarray) -> np.ndarray:
         n = vertical_basis(robot, at, task)[:, 0]
         n = n / np.linalg.norm(n)
-        return n if not before.size or n @ before >= 0 else -n
+        result: np.ndarray = n if not before.size or n @ before >= 0 else -n
+        return result
 
     while way < longest:
         at = found[-1]

@@ -156,7 +156,10 @@ def inverse_brackets(robot: Robot, q: Any, inverse: Inverse, frame: str | AnyTas
         flat = B.reshape((*B.shape[:-2], task.size**2))
         return (flat - L @ (task.jacobian(robot, q) @ flat)).reshape(B.shape)
 
-    return recent(robot, ("inverse brackets", now, task.key), lambda: compile(found, robot))(np.asarray(q, dtype=float))
+    result: np.ndarray = recent(robot, ("inverse brackets", now, task.key), lambda: compile(found, robot))(
+        np.asarray(q, dtype=float)
+    )
+    return result
 
 
 def constant_weight(robot: Robot, weight: Any) -> np.ndarray:

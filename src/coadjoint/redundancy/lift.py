@@ -119,7 +119,9 @@ def told(fn: Callable[..., Any], robot: Robot, q: Array, task: AnyTask, *others:
 def _in_double(
     fn: Callable[..., Any], robot: Robot, q: np.ndarray, task: AnyTask, *others: Any, out: Any = None, **options: Any
 ) -> Any:
-    wide = lambda x: x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x
+    def wide(x: Array) -> Array:
+        return x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x
+
     arrays = [x for x in (*others, *options.values()) if isinstance(x, np.ndarray)]
     found = told(fn, robot, wide(q), task, *map(wide, others), **{name: wide(x) for name, x in options.items()})
     if any(x.dtype != np.float32 for x in arrays):
@@ -233,7 +235,8 @@ def split_velocity(
     robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> tuple[Array, Array]:
     """The horizontal and the vertical part of v, (..., nv) each: orthogonal in M, and only the first does the task. Altafini (13)."""
-    return told(_split_velocity, robot, q, task_of(frame, rows), v)
+    result: tuple[Array, Array] = told(_split_velocity, robot, q, task_of(frame, rows), v)
+    return result
 
 
 @kernel("nv nv", q="nq", explain=explain_task)
@@ -322,4 +325,5 @@ def _scaled(robot: Robot, q: Any, task: AnyTask) -> np.ndarray:
     for group in task.groups:
         size[..., group] = np.mean(size[..., group], axis=-1, keepdims=True)
     size = np.sqrt(np.where(size > 0, size, 1.0))
-    return A / (size[..., :, None] * size[..., None, :])
+    result: np.ndarray = A / (size[..., :, None] * size[..., None, :])
+    return result

@@ -131,7 +131,8 @@ class Spherical(JointKind):
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
         q = rng.normal(size=(*shape, 4))
-        return q / np.linalg.norm(q, axis=-1, keepdims=True)
+        result: np.ndarray = q / np.linalg.norm(q, axis=-1, keepdims=True)
+        return result
 
 
 class Planar(JointKind):
@@ -252,7 +253,10 @@ SUBGROUPS = ("spherical", "planar", "free")
 def wrong_screws(kind: str, screws: np.ndarray, tolerance: float = 1e-6) -> str:
     """What keeps screws (nv, 6) from being those of a joint of that kind, in words; empty for screws that are."""
     w, v = screws[:, :3], screws[:, 3:]
-    differ = lambda x, y: bool(np.max(np.abs(x - y), initial=0.0) > tolerance)
+
+    def differ(x: Any, y: Any) -> bool:
+        return bool(np.max(np.abs(x - y), initial=0.0) > tolerance)
+
     if kind == "fixed":
         return ""
     if kind == "prismatic":
@@ -284,7 +288,8 @@ def _subgroup(kind: str, screws: np.ndarray, exact: bool = False) -> tuple[np.nd
 def nearest_rotation(R: np.ndarray) -> np.ndarray:
     """The rotation nearest to a matrix (3, 3) that is almost one: U Vᵀ of its singular value decomposition."""
     U, _, V = np.linalg.svd(R)
-    return U @ V
+    result: np.ndarray = U @ V
+    return result
 
 
 def exact_screws(kind: str, screws: np.ndarray) -> np.ndarray:
@@ -311,7 +316,10 @@ def home_screws(kind: str, **geometry: Any) -> np.ndarray:
     """The screws (nv, 6) of a joint of that kind; see `Joint` for the geometry each takes."""
     axis = geometry.get("axis")
     point = np.asarray(geometry.get("point", (0.0, 0.0, 0.0)), dtype=float)
-    line = lambda w: np.concatenate([w, np.cross(point, w)])
+
+    def line(w: Any) -> np.ndarray:
+        return np.concatenate([w, np.cross(point, w)])
+
     if kind == "fixed":
         return np.zeros((0, 6))
     if kind in ("revolute", "continuous"):
@@ -319,7 +327,8 @@ def home_screws(kind: str, **geometry: Any) -> np.ndarray:
     if kind == "prismatic":
         return np.concatenate([np.zeros(3), axis])[None]
     if kind == "helical":
-        return (line(axis) + np.concatenate([np.zeros(3), geometry["pitch"] * np.asarray(axis)]))[None]
+        result: np.ndarray = (line(axis) + np.concatenate([np.zeros(3), geometry["pitch"] * np.asarray(axis)]))[None]
+        return result
     if kind == "universal":
         return np.stack([line(axis), line(geometry["second_axis"])])
     if kind == "spherical":

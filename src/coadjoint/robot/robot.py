@@ -94,7 +94,10 @@ class Robot(Coordinates):
                 f"gravity is {short(given)}; expected three numbers, the acceleration of free fall in the space frame."
             )
         joint = [link.joint for link in self.links]
-        rows = lambda parts, *shape: np.concatenate([np.zeros((0, *shape)), *parts])
+
+        def rows(parts: list[np.ndarray], *shape: int) -> np.ndarray:
+            return np.concatenate([np.zeros((0, *shape)), *parts])
+
         numbers = {
             "placements": rows([x.placement[None] for x in self.links], 4, 4),
             "screws": rows([x.screws for x in joint], 6),
@@ -149,7 +152,7 @@ class Robot(Coordinates):
 
     def _remade(self, **changes: Any) -> Robot:
         whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.settled()
-        parts = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
+        parts: dict[str, Any] = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
         return Robot(**(parts | {"base": self.base, "notes": self.notes} | changes))
 
     # --- a changed copy
@@ -337,7 +340,8 @@ class Robot(Coordinates):
             other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
             other._cache["original"] = self
             self._cache[kept] = other
-        return self._cache[kept]
+        result: Robot = self._cache[kept]
+        return result
 
     # --- saving, comparing, showing
 
@@ -357,7 +361,8 @@ class Robot(Coordinates):
             for array in (*(getattr(self, key) for key in NUMBERS), *(self._q_map or ())):
                 digest.update(np.ascontiguousarray(array).tobytes())
             self._cache["fingerprint"] = digest.hexdigest()
-        return self._cache["fingerprint"]
+        result: str = self._cache["fingerprint"]
+        return result
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Robot) and (self is other or self.fingerprint == other.fingerprint)

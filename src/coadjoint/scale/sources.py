@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -47,10 +47,11 @@ def open_source(path: str | Path, robot: Robot, needs: Sequence[str]) -> Source:
     path = Path(path)
     if not path.exists():
         raise ReadError(f"{path}: there is no such file.")
-    kinds: dict[str, Any] = {".parquet": ParquetSource, ".zarr": ZarrSource, ".npy": NpySource}
+    kinds: dict[str, Callable[..., Source]] = {".parquet": ParquetSource, ".zarr": ZarrSource, ".npy": NpySource}
     if path.suffix.lower() not in kinds:
         raise ReadError(f"{path}: states of a stream stand in {', '.join(kinds)}, not in {path.suffix or 'nothing'!r}.")
-    return kinds[path.suffix.lower()](path.resolve(), robot, tuple(needs))
+    result: Source = kinds[path.suffix.lower()](path.resolve(), robot, tuple(needs))
+    return result
 
 
 def widths(robot: Robot, needs: Sequence[str]) -> dict[str, int]:
@@ -89,7 +90,8 @@ class NpySource:
 
     def _array(self) -> np.ndarray:
         try:
-            return np.load(self.path, mmap_mode="r", allow_pickle=False)
+            result: np.ndarray = np.load(self.path, mmap_mode="r", allow_pickle=False)
+            return result
         except (ValueError, OSError, EOFError) as error:
             raise ReadError(f"{self.path}: not an array of numbers that numpy.save has written: {error}") from None
 

@@ -66,7 +66,8 @@ def open_store(path: Path, description: dict[str, Any], arrays: Mapping[str, tup
 
 def chunks(description: Mapping[str, Any]) -> int:
     """How many chunks the stream has."""
-    return -(-description["rows"] // description["chunk"])
+    answer: int = -(-description["rows"] // description["chunk"])
+    return answer
 
 
 def _check_same(path: Path, description: dict[str, Any]) -> None:
@@ -156,7 +157,8 @@ def _is_marked(path: Path, k: int, expected: np.ndarray) -> bool:
 
 def _file_size(array: Any) -> int:
     """Bytes of a chunk's file: its numbers and four of checksum."""
-    return int(np.prod(array.chunks)) * array.dtype.itemsize + 4
+    result: int = int(np.prod(array.chunks)) * array.dtype.itemsize + 4
+    return result
 
 
 def _size(file: Path) -> int:

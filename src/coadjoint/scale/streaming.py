@@ -86,7 +86,11 @@ def stream(
     work = Work(task, source, path, description, tuple(names), reduce)
     left = missing_chunks(path, description, names)
     total = chunks(description)
-    say = (lambda n: None) if report is None else (lambda n: report((total - n) / total))
+
+    def say(left: int) -> None:
+        if report is not None:
+            report((total - left) / total)
+
     say(len(left))
     if scheduler is None:
         if options.get("threads") is None:
@@ -156,7 +160,8 @@ def _compute(pickled: bytes, chunks: list[int]) -> float:
         _RECEIVED.__dict__.clear()  # its memory is free before the next is made
         _RECEIVED.work = pickle.loads(pickled)
         _RECEIVED.pickled = pickled
-    return _RECEIVED.work.several(chunks)
+    answer: float = _RECEIVED.work.several(chunks)
+    return answer
 
 
 def _check_finite(arrays: dict[str, np.ndarray], start: int) -> None:

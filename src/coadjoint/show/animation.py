@@ -53,7 +53,8 @@ def _joint_point(robot: Robot, i: int) -> np.ndarray:
     screws = np.asarray(robot.joint_screws(i))
     if len(screws) == 1 and np.any(screws[0, :3]):
         w, v = screws[0, :3], screws[0, 3:]
-        return np.cross(w, v) / (w @ w)
+        result: np.ndarray = np.cross(w, v) / (w @ w)
+        return result
     return np.zeros(3)
 
 

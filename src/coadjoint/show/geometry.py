@@ -194,7 +194,7 @@ def _fan(upper: Axes, lower: Axes, shown: Geometry) -> None:
     for k in conjugate(found):
         lower.plot(found.time[k], found.distance[k], "o", color="0.2", markersize=5)
         note = {"xytext": (0, 14), "textcoords": "offset points", "fontsize": 8, "color": "0.2", "ha": "center"}
-        lower.annotate("conjugate point", (found.time[k], found.distance[k]), **note)  # type: ignore[arg-type]
+        lower.annotate("conjugate point", (found.time[k], found.distance[k]), **note)
     lower.set_xlabel("time [s]")
     lower.legend(fontsize=8, frameon=False, loc="upper left")
     lower.margins(x=0.01)

@@ -84,7 +84,8 @@ class Redundancy:
         M = mass_matrix(self.robot, self.start)
         ends = [[track.q[-1] for track in tracks] for tracks in self.tracks]
         away = [[np.zeros(self.robot.nv), *(self.robot.difference(self.start, q) for q in own)] for own in ends]
-        return np.sqrt(np.einsum("kli,ij,klj->kl", away, M, away))
+        result: np.ndarray = np.sqrt(np.einsum("kli,ij,klj->kl", away, M, away))
+        return result
 
 
 def redundancy(

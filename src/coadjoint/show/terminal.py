@@ -16,7 +16,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> s
     """Rows of text in columns two spaces apart, each aligned left (l) or right (r); control characters are escaped."""
     cells = [[printable(text) for text in row] for row in (header, *rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
-    pad = lambda text, k: text.ljust(widths[k]) if align[k] == "l" else text.rjust(widths[k])
+
+    def pad(text: str, k: int) -> str:
+        return text.ljust(widths[k]) if align[k] == "l" else text.rjust(widths[k])
+
     return "\n".join("  ".join(pad(text, k) for k, text in enumerate(row)).rstrip() for row in cells)
 
 

@@ -200,7 +200,10 @@ class Spread:
 def spread(robot: Robot, q: Any, v: Any, across: Any, duration: float = 1.0, rays: int = 11, width: float = 0.5) -> Spread:
     """Geodesics from q in directions up to `width` radians to either side of v, in the plane of v and `across`; all of the speed of v."""
     q, v, across = (np.asarray(x, dtype=float) for x in (q, v, across))
-    product = lambda x, y: float(inner_product(robot, q, x, y))
+
+    def product(x: np.ndarray, y: np.ndarray) -> float:
+        return float(inner_product(robot, q, x, y))
+
     normal = across - v * (product(v, across) / product(v, v))
     normal = normal * np.sqrt(product(v, v) / product(normal, normal))
     angles = np.linspace(-width, width, rays)[:, None]

@@ -273,7 +273,7 @@ def _is_zero(f: Formula) -> bool:
 
 def _named(array: np.ndarray, index: tuple[int, ...], name: str, definitions: list[tuple[Symbol, Formula]]) -> Formula:
     """An entry by its name, here and in its array, defined at its first use; short entries stand for themselves."""
-    f = array[index]
+    f: Formula = array[index]
     symbol = Symbol(entry(name, index), "named")
     if size(f) <= 1:
         return f

@@ -172,7 +172,10 @@ def _moved(robot: Robot, frames: np.ndarray) -> Robot:
         if screws[dofs].size:
             screws[dofs] = se3.Ad_inv_act(frames[i], screws[dofs])
     inertias = inertia.transform(back, robot.inertias)
-    clean = lambda x, scale: np.where(np.abs(x) < 1e-14 * scale, 0.0, x)
+
+    def clean(x: np.ndarray, scale: float) -> np.ndarray:
+        return np.where(np.abs(x) < 1e-14 * scale, 0.0, x)
+
     length = max(1e-300, float(np.max(np.abs(robot.placements[:, :3, 3]), initial=0.0)))
     placements[:, :3, :3] = clean(placements[:, :3, :3], 1.0)
     placements[:, :3, 3] = clean(placements[:, :3, 3], length)

@@ -108,10 +108,10 @@ class Poly:
         return Poly(self.ring, {key: -x for key, x in self.terms.items()})
 
     def __sub__(self, other: Any) -> Poly:
-        return self + -other
+        return self.__add__(-other)
 
     def __rsub__(self, other: Any) -> Poly:
-        return -self + other
+        return (-self).__add__(other)
 
     def __mul__(self, other: Any) -> Poly:
         ring = self.ring

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
 from ..kernel.graph import Graph
 from ..kernel.passes.simplify import simplify
 from .arrange import factor_key
@@ -22,7 +21,7 @@ INLINE = 8
 """A step with fewer symbols than this is not named, though it be used twice."""
 
 
-def named_parts(definitions: Definitions, arrays: Mapping[str, Array]) -> tuple[Definitions, dict[str, Array]]:
+def named_parts(definitions: Definitions, arrays: Mapping[str, np.ndarray]) -> tuple[Definitions, dict[str, np.ndarray]]:
     """The same formulas with a name for every bracket that stands in more than one place."""
     entries = list(dict.fromkeys(f for array in arrays.values() for f in array.reshape(-1).tolist()))
     formulas = [f for _, f in definitions] + entries
@@ -37,13 +36,13 @@ def named_parts(definitions: Definitions, arrays: Mapping[str, Array]) -> tuple[
     for key, array in arrays.items():
         changed[key] = np.empty_like(array)
         for index in np.ndindex(array.shape):
-            changed[key][index] = rebuilt(array[index], names)
+            changed[key][index] = rebuilt(array.item(index), names)
     return own + [(symbol, rebuilt(f, names)) for symbol, f in definitions], changed
 
 
 def step_by_step(
     graph: Graph, outputs: Sequence[str], symbols: Sequence[Sequence[Symbol]], before: int = 0
-) -> tuple[Definitions, dict[str, Array]]:
+) -> tuple[Definitions, dict[str, np.ndarray]]:
     """The graph as definitions, counted on from `before`, and arrays of formulas; `symbols` name the elements of its inputs."""
     graph = simplify(graph)
     uses = [0] * len(graph)
@@ -72,7 +71,8 @@ def step_by_step(
 def _formula(op: str, args: list[Formula], value: Any, symbols: Sequence[Sequence[Symbol]]) -> Formula:
     if op == "input":
         argument, place = value
-        return symbols[argument][place]
+        result: Formula = symbols[argument][place]
+        return result
     if op == "const":
         return Product(float(value))
     if op in ("sin", "cos"):
