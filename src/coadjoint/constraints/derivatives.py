@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, concat, mv, transpose
+from ..arrays import Array, ArrayLike, concat, mv, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.derivatives import inverse_dynamics_derivatives
@@ -92,7 +92,9 @@ def _shift(robot: Robot, constraint: Constraint, q: np.ndarray, multipliers: np.
     return result
 
 
-def constrained_dynamics_derivatives(robot: Robot, constraint: Constraint, q: Any, v: Any, tau: Any) -> Derivatives:
+def constrained_dynamics_derivatives(
+    robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, tau: ArrayLike
+) -> Derivatives:
     """∂a and ∂λ of `constrained_dynamics` by q, v and τ, rows a and λ.
 
     Where rows depend on each other, both hold as long as they go on doing so, and ∂λ is the change of the shortest λ.

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import ArrayLike
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import explain_singular
@@ -212,7 +213,7 @@ def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
     return constraint in robot._cache.get("overconstrained", ())
 
 
-def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:
+def constraint_rank(robot: Robot, constraint: Constraint, q: ArrayLike) -> Rank:
     """The rank of a constraint at one configuration q (nq,), and its redundant rows."""
     q, constraint = np.asarray(robot._checked(q, "q", robot.nq), dtype=float), checked(constraint, robot)
     d = decompose(robot, constraint, q)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import ArrayLike
 from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
 from ..robot.robot import Robot
@@ -80,7 +81,7 @@ class GeodesicsBetween:
         return f"{count} found from {self.start} to {self.goal} in {self.tried} attempts, of length {lengths}"
 
 
-def geodesics_between(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS, rng: Any = 0) -> GeodesicsBetween:
+def geodesics_between(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS, rng: Any = 0) -> GeodesicsBetween:
     """Search for geodesics from one configuration (nq,) to another, from the straight way and from others up to `attempts`.
 
     Angles count as they are written: a joint that goes on to q + 2π ends elsewhere. Ask for that goal to find the ways that wind.
@@ -296,7 +297,7 @@ def _shortest(robot: Robot, start: Any, goal: Any, attempts: int) -> tuple[np.nd
     return velocities, lengths
 
 
-def logarithm(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS) -> np.ndarray:
+def logarithm(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS) -> np.ndarray:
     """log_start(goal) (..., nv): the velocity at the start of the shortest geodesic found, exp_start(log) = goal.
 
     An error where none is found. That it is the shortest of all is likely, not proven: see `distance`.
@@ -304,7 +305,7 @@ def logarithm(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS) -> 
     return _shortest(robot, start, goal, attempts)[0]
 
 
-def distance(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS) -> np.ndarray:
+def distance(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS) -> np.ndarray:
     """The length (...) of the shortest geodesic found between two configurations (..., nq), in the metric of kinetic energy.
 
     An upper bound of the distance, and likely the distance: ways from `attempts` starts are drawn tight, and no shorter one was seen.

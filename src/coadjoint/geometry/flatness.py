@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, takes, whole
-from ..arrays import Array, concat, dot, like, namespace, transpose
+from ..arrays import Array, ArrayLike, concat, dot, like, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import composite_inertias, mass_matrix
 from ..dynamics.coriolis import coriolis_matrix
@@ -124,7 +124,9 @@ def is_flat(robot: Robot) -> bool:
     return flatness(robot).flat
 
 
-def flat_coordinates(robot: Robot, q: Any, origin: Any = None, frame: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def flat_coordinates(
+    robot: Robot, q: ArrayLike, origin: ArrayLike | None = None, frame: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
     """q̃ (..., nv) and N = ∂q̃/∂q (..., nv, nv) of a flat robot: Nᵀ N = M, and q̃'' = N⁻ᵀ τ for the forces τ that M a + C v = τ.
 
     q̃ is zero at `origin` (nq,), home if None, where N is `frame`, the Cholesky factor of M if None; all other such coordinates

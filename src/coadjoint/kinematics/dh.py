@@ -17,11 +17,12 @@ What a row cannot hold is in `base`, from space to the first frame, and `tool`, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arguments import numbers, takes
+from ..arrays import ArrayLike
 from ..errors import ModelError, ShapeError
 from ..lie import screw as _screw
 from ..lie import se3
@@ -48,7 +49,9 @@ class DH(NamedTuple):
     convention: str
 
 
-def from_dh(rows: Any, convention: str = "standard", kinds: str | None = None, base: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def from_dh(
+    rows: ArrayLike, convention: str = "standard", kinds: str | None = None, base: ArrayLike | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The screws (n, 6) of the joints in the space frame and the links' frames (n, 4, 4), both at home, from rows (n, 4).
 
     kinds: a letter for each row, R or P; all revolute if None. base (4, 4): the frame that the first row starts from.
@@ -66,7 +69,7 @@ def from_dh(rows: Any, convention: str = "standard", kinds: str | None = None, b
 
 
 @takes(screws=numbers)
-def to_dh(screws: Any, home: Any, convention: str = "standard") -> DH:
+def to_dh(screws: ArrayLike, home: ArrayLike, convention: str = "standard") -> DH:
     """Denavit–Hartenberg parameters of a chain of revolute and prismatic joints.
 
     screws (n, 6) in the space frame and home (4, 4), the pose of the tool, both at home, as in the product of exponentials (13).

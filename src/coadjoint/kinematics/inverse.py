@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_number, a_robot, takes
-from ..arrays import Array, stack, to_numpy
+from ..arrays import Array, ArrayLike, stack, to_numpy
 from ..errors import CoadjointError
 from ..families import Family, built
 from ..recent import recent
@@ -79,7 +79,7 @@ def inverse_kinematics(
     frame: str | None = None,
     *,
     rows: Sequence[int] | None = None,
-    q0: Array | None = None,
+    q0: ArrayLike | None = None,
     starts: int = 50,
     tolerance: float = 1e-9,
     seed: int = 0,

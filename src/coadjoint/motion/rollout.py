@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv, to_numpy
+from ..arrays import Array, ArrayLike, mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..constraints.manifold import _check_rows, check_state
 from ..constraints.rank import ConstraintError, is_overconstrained, note_overconstrained
@@ -61,9 +61,9 @@ def rk4_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Accelerat
 @lazily("step nq", "step nv", q="nq", v="nv", tau="step nv")
 def rollout(
     robot: Robot,
-    q: Array,
-    v: Array,
-    tau: Array | None = None,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike | None = None,
     *,
     dt: float,
     steps: int | None = None,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import transpose
+from ..arrays import ArrayLike, transpose
 from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
 from ..kernel.dispatch import as_written
@@ -53,7 +53,7 @@ def _turned(robot: Robot, q: np.ndarray, L: np.ndarray, B: np.ndarray) -> np.nda
     return result
 
 
-def pseudoinverse_defect(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def pseudoinverse_defect(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """|P M (1 - P)| / |M| (...) with P = J⁺ J: zero exactly where M maps ker J to ker J, that is where L = J⁺."""
     task, q = task_of(frame, rows), np.asarray(q, dtype=float)
     P, M = moore_penrose(robot, q, task) @ task.jacobian(robot, q), mass_matrix(robot, q)

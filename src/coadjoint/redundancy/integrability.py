@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, cross, like, mv, namespace, solve_spd, stack, transpose
+from ..arrays import Array, ArrayLike, concat, cross, like, mv, namespace, solve_spd, stack, transpose
 from ..dynamics.christoffel import check_metric
 from ..dynamics.coriolis import coriolis_matrix
 from ..kernel.dispatch import frozen, kernel
@@ -92,7 +92,7 @@ def _brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None
 
 @lazily("nv task task", q="nq", weight="nv nv")
 def lift_brackets(
-    robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
+    robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
     """[L_a, L_b] (..., nv, a, b) of the columns of the horizontal lift, or of the inverse of another constant weight (nv, nv)."""
     return told(_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight}))
@@ -108,7 +108,7 @@ def _vertical_brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | No
 
 @lazily("nv task task", q="nq", weight="nv nv")
 def vertical_brackets(
-    robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
+    robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
     """(1 - L J) [L_a, L_b] (..., nv, a, b): zero everywhere exactly if motion by L repeats itself. See `lift_brackets`.
 
@@ -127,7 +127,7 @@ def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
 
 
 @lazily("nv task task", q="nq")
-def oneill_tensor(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def oneill_tensor(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """A(L_a, L_b) = (∇_{L_a} L_b)ᵛ (..., nv, a, b): how the horizontal spaces turn into the vertical ones along horizontal ways.
 
     Its skew part is ½ [L_a, L_b]ᵛ, which vanishes if the horizontal distribution is integrable. Its symmetric part vanishes if Λ does not
@@ -141,7 +141,9 @@ Inverse = Callable[[Robot, Array], Array]
 """A user's own inverse: (nv, size) from the robot and q, with array operations."""
 
 
-def inverse_brackets(robot: Robot, q: Any, inverse: Inverse, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def inverse_brackets(
+    robot: Robot, q: ArrayLike, inverse: Inverse, frame: str | AnyTask, rows: Sequence[int] | None = None
+) -> np.ndarray:
     """(1 - L J) [L_a, L_b] (..., nv, a, b) of the columns of a user's inverse L(q), differentiated by tracing it."""
     from ..compiling import compile
     from ..differentiating import differential

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_number
+from ..arrays import ArrayLike
 from ..errors import ModelError, unknown
 from ..lie import inertia as _inertia
 from ..words import cut, short
@@ -229,11 +230,11 @@ class Link:
         name: str,
         parent: str,
         joint: Joint,
-        placement: Any = None,
+        placement: ArrayLike | None = None,
         *,
         mass: float = 0.0,
         com: Vector = (0.0, 0.0, 0.0),
-        inertia: Any = 0.0,
+        inertia: ArrayLike = 0.0,
     ) -> Link:
         """A link by its mass, centre of mass (3,) in its frame, and inertia (3, 3) or diagonal (3,) about the centre of mass.
 
@@ -245,7 +246,8 @@ class Link:
         I = _frozen(inertia, (3, 3), f"{label}: inertia")
         check_solid(label, mass, com, I)
         parameters = _inertia.from_body(mass, np.asarray(com, dtype=float), I)
-        return Link(name, parent, joint, np.eye(4) if placement is None else placement, parameters)
+        pose: Any = np.eye(4) if placement is None else placement
+        return Link(name, parent, joint, pose, parameters)
 
 
 def check_solid(label: str, mass: Any, com: Any, inertia: Any) -> None:
