@@ -1,8 +1,9 @@
-"""Users' functions, traced anew whenever they are used, and a bounded store for what is made of them.
+"""Users' functions: traced at every use, with a bounded cache of compiled code keyed by the trace.
 
-A function of a user reads variables that may change between two calls: gains, targets, attributes of an object. So nothing is kept by
-the function itself. It is traced each time, which takes less than a millisecond for most, and what is costly (simplified graphs,
-machine code) is kept by the content of that trace.
+A user's function may read
+variables that change between calls: gains, targets, attributes of an object. So the function itself is not a valid cache key. It is
+traced each time, which usually takes less than a millisecond, and costly results (simplified graphs, machine code) are cached by
+the content of that trace.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KEPT = 128
-"""How many compiled functions and graphs made of users' functions a robot keeps; the longest unused goes first."""
+"""How many results of users' functions (compiled code, graphs) a robot caches; the least recently used is dropped first."""
 
 
 class Recent:
-    """The last things that were made, by key."""
+    """A least-recently-used cache."""
 
     def __init__(self, size: int = KEPT) -> None:
         self.size = size
@@ -34,7 +35,7 @@ class Recent:
         return len(self._made)
 
     def get(self, key: Any, make: Callable[[], T]) -> T:
-        """What was made for this key, or else make() now. Two threads may both make it; neither waits for the other."""
+        """The cached value of this key; on a miss, make() is called. Two threads may both call it; neither waits for the other."""
         found: T | None = self._made.pop(key, None)
         if found is None:
             found = make()
@@ -46,18 +47,18 @@ class Recent:
 
 
 def recent(robot: Any, key: Any, make: Callable[[], T]) -> T:
-    """What was made for a robot under this key, which says all that decides it."""
+    """The value of make(), cached on the robot under a key that determines it."""
     store: Recent = robot._cache.setdefault("recent", Recent())
     return store.get(key, make)
 
 
 @dataclass(frozen=True)
 class Traced:
-    """A user's function as it was when it was traced: equal to another that computes the same in the same order."""
+    """A user's function as traced at one time. Two are equal if they perform the same operations in the same order."""
 
     digest: str
     graph: Graph = field(compare=False, repr=False)
-    """Not simplified: that is for what is made of it."""
+    """The graph as traced, before simplification."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,7 +71,7 @@ class Traced:
 
 
 def traced(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: str) -> Traced:
-    """fn of arrays of these shapes, with all that it reads besides as it is now."""
+    """The trace of fn for arrays of these shapes; other variables that fn reads become constants with their present values."""
     from .kernel.runtime.cache_key import of_graph
     from .kernel.trace.trace import trace
 
@@ -101,6 +102,6 @@ def evaluated(graph: Graph, *arrays: Array) -> Array:
 
 
 def _lifted(operation: Callable[..., Array], reference: Array) -> Callable[..., Array]:
-    """An operation of an array library that also takes plain numbers."""
+    """The operation of an array library, extended to accept plain Python numbers."""
     zero = 0.0 * reference[..., 0]
     return lambda *args: operation(*(x + zero if isinstance(x, float) else x for x in args))

@@ -1,4 +1,4 @@
-"""A wrench at a frame as the wrenches on all links, which dynamics take."""
+"""A wrench at a frame, converted to the argument `wrenches` of the dynamics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Geodesics of kinetic energy: the motions of a robot that nothing acts on, and the shortest ways between configurations.
+"""Geodesics of kinetic energy: the motions of a robot without forces, and the shortest paths between configurations.
 
 ∇_v v = 0, that is M dv/dt + C v = 0. The length of a motion is ∫ √⟨v, v⟩ dt, in √(kg m²) where angles are in radians; along a
 geodesic the speed √⟨v, v⟩ is constant.
@@ -18,7 +18,7 @@ from .metric import inner_product
 
 
 class Geodesic:
-    """The geodesic through q with velocity v, to be read off at any time of a span: `curve(t)` gives q(t), v(t)."""
+    """The geodesic through q with velocity v, which can be evaluated at any time of a span: `curve(t)` gives q(t), v(t)."""
 
     def __init__(self, robot: Robot, q: Any, v: Any, span: Any) -> None:
         """q (..., nq), v (..., nv); span: times up to which it is wanted, before or after 0."""

@@ -1,4 +1,4 @@
-"""What is carried along a motion: parallel vectors, and the spread of neighbouring motions."""
+"""Parallel transport along a curve, and Jacobi fields along a geodesic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from .metric import covariant_derivative
 def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], x: ArrayLike, t: ArrayLike) -> np.ndarray:
     """x(t) (..., *t.shape, nv), parallel along a curve, ∇_v x = 0, with x (..., nv) at t = 0: M dx/dt = -C(q, v) x.
 
-    `curve(t)` gives q (nq,) and the velocity v (nv,) at a time; a `Geodesic` is one. Lengths and angles of parallel vectors stay.
+    `curve(t)` gives q (nq,) and the velocity v (nv,) at a time; a `Geodesic` is one. Lengths and angles of parallel vectors stay
+    constant.
     """
     (x,) = flow.states(robot, x=(x, robot.nv))
     still = np.zeros((robot.nv, robot.nv))

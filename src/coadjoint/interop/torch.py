@@ -3,8 +3,8 @@
     torque = cj.interop.torch.function(cj.inverse_dynamics, robot)
     (torque(q, v, a) ** 2).sum().backward()
 
-Tensors in the processor's memory are read where they lie, by machine code; those on other devices go through the function as written.
-Derivatives are kernels too (`_programs`), exact, and made when they are first asked for; those by q are by its entries.
+Machine code reads tensors on the CPU in place; for tensors on other devices the function runs as written.
+Derivatives are kernels too (`_programs`): exact, and compiled at their first use; derivatives by q are by its entries.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def function(
 
 
 def _checked(given: Mapping[str, Any]) -> list[Tensor]:
-    """The arrays as tensors of one floating-point type."""
+    """The arrays converted to tensors of one floating-point type."""
     tensors = [asfloat(x if isinstance(x, torch.Tensor) else torch.as_tensor(x), name) for name, x in given.items()]
     for name, x in zip(given, tensors, strict=True):
         if x.dtype not in DTYPES:
@@ -75,7 +75,7 @@ def _checked(given: Mapping[str, Any]) -> list[Tensor]:
 
 
 class _Run(_Function):  # type: ignore[misc]
-    """A program on tensors that all have the whole batch."""
+    """The autograd function that runs a program on tensors with a common batch."""
 
     @staticmethod
     def forward(program: Program, *tensors: Tensor) -> tuple[Tensor, ...]:

@@ -37,8 +37,9 @@ from .subproblems import Angle, angle, azimuth, back, both, subproblem1, subprob
 STRAIGHT = 1e-10
 """The sine of the angle between parallel axes."""
 EXACT, NEARLY = 1e-9, 3e-5
-"""Axes are parallel, or meet, to this (the sine of an angle; a part of the arm's size); or nearly, as those of files with angles such as
-1.5707963 or 1.5708 are."""
+"""Tolerances for axes that are parallel (sine of the angle) or meet (distance relative to the arm's size): to rounding, and nearly,
+as in files with angles such as 1.5707963 or 1.5708.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +116,9 @@ def _kind(w: np.ndarray, p: np.ndarray, home: np.ndarray, tolerance: float) -> A
 
 
 def _ideal(arm: Arm) -> Arm:
-    """The arm whose axes are parallel and meet exactly where those of this one nearly do; axes that are nearly across are made so."""
+    """The arm whose axes are parallel and meet exactly where those of this one nearly do; axes that are nearly orthogonal are made
+    so.
+    """
     w, p = arm.w.copy(), arm.p.copy()
     groups = {"wrist, 2 ∥ 3": (1, 2), "wrist, 1 ∥ 2": (0, 1), "three parallel": (1, 2, 3)}
     first, *others = groups.get(arm.kind, (0,))
@@ -136,7 +139,7 @@ def _ideal(arm: Arm) -> Arm:
 
 
 def _snapped(x: np.ndarray) -> np.ndarray:
-    """Entries within rounding of a whole number made whole, so that they vanish from traced code."""
+    """x with entries that are integers up to rounding made exact, so that traced code folds them."""
     return np.where(np.abs(x - np.round(x)) < 4e-15, np.round(x), x)
 
 
@@ -188,7 +191,8 @@ def _wrist(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Ar
 def _tilts(arm: Arm, w: Array, i: int, x: Array, y: Array) -> tuple[Angle, Angle]:
     """Both q₅ with ωᵢ · R₅ω₆ = x · y, for unit vectors x, y: subproblem 4.
 
-    Where ω₅ is across ωᵢ and ω₆, x and y are q₅ apart but for a constant, and its sine is |x × y|, which is exact where the height x · y,
+    Where ω₅ is orthogonal to ωᵢ and ω₆, x and y are q₅ apart but for a constant, and its sine is |x × y|, which is exact where the
+    height x · y,
     near 1, does not tell the angle: by a wrist that is nearly straight.
     """
     if arm.w[4] @ arm.w[i] != 0.0 or arm.w[4] @ arm.w[5] != 0.0:
@@ -199,7 +203,7 @@ def _tilts(arm: Arm, w: Array, i: int, x: Array, y: Array) -> tuple[Angle, Angle
 
 
 def _across(w: np.ndarray) -> np.ndarray:
-    """A unit vector across w, along an axis where w is one."""
+    """A unit vector orthogonal to w; along a coordinate axis if w is one."""
     x = np.cross(w, np.eye(3)[np.argmin(np.abs(w))])
     return _snapped(x / np.linalg.norm(x))
 
@@ -213,7 +217,7 @@ def _second_parallel_third(arm: Arm, w: Array, p: Array, c: Array, k: Array) -> 
 
 
 def _planar(w: Array, p: Array, joints: tuple[int, int], x: Array, y: Array) -> list[tuple[Angle, Angle]]:
-    """Both angles of two parallel joints i, j with eᵢ eⱼ x = y, in the plane across them."""
+    """Both pairs of angles of two parallel joints i, j with eᵢ eⱼ x = y, in the plane orthogonal to their axes."""
     i, j = joints
 
     def flat(z: Array) -> Array:
@@ -293,7 +297,8 @@ def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[A
 def _least_bent(w: Array, p: Array, g: Array, q1: Angle, q5: Angle) -> Angle:
     """q₆ for a straight wrist, where axis 6 is the fourth parallel one and its angle free: the elbow is brought nearest to a right angle.
 
-    So the rest can be reached if it can be at all: |g e₆⁻¹e₅⁻¹p₄ - e₁p₂|² in the plane across ω₆ is to be |p₃ - p₂|² + |p₄ - p₃|².
+    So the rest can be reached if it can be at all: |g e₆⁻¹e₅⁻¹p₄ - e₁p₂|² in the plane orthogonal to ω₆ is to be |p₃ - p₂|² + |p₄ -
+    p₃|².
     """
 
     def flat(i: int, x: Array) -> Array:

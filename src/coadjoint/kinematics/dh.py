@@ -30,7 +30,9 @@ from ..robot.dh import check_rows, row_pose
 from ..robot.link import as_pose
 
 PARALLEL = 1e-8
-"""The sine of the angle below which two axes count as parallel: the feet of a normal lose as much to rounding as is lost so."""
+"""The sine of the angle below which two axes count as parallel: the error made by that equals the rounding error of the feet of
+their common normal.
+"""
 SAME = 1e-11
 """The distance in metres below which parallel axes are one line."""
 
@@ -130,7 +132,7 @@ def _axes(screws: np.ndarray, home: np.ndarray) -> tuple[str, list[tuple[np.ndar
 
 
 def _across(z: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """The unit vector across z that is nearest the x axis, or the y axis where x is along z."""
+    """The unit vector orthogonal to z that is nearest to the x axis, or to the y axis if z is along x."""
     for e in axes.T:
         x = e - (e @ z) * z
         if np.linalg.norm(x) > 1e-6:

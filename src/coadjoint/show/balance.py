@@ -1,4 +1,4 @@
-"""A robot before and after counterweights, drawn."""
+"""The figure of a robot before and after counterweights are added."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WEIGHT = "#b35900"
 
 
 def draw_balance(path: str | Path, result: Counterweights) -> None:
-    """Draw `balance_figure` to a file; it appears whole or not at all."""
+    """Write `balance_figure` to a file, atomically."""
     check_figure(path)
     name = result.before.name
     listing = "".join(f"<li>{escape(str(w))}</li>" for w in result.weights)
@@ -89,7 +89,7 @@ def _entries(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def _robot(axes: Axes, result: Counterweights, q: np.ndarray) -> None:
-    """The links as lines from joint to joint, seen where they spread most; discs for counterweights, as large as their mass."""
+    """The links as lines from joint to joint, in the projection of largest extent; counterweights as discs, sized by their mass."""
     robot = result.before
     T = forward_kinematics(robot, q)
 

@@ -31,7 +31,7 @@ _SMALL = 1e-12
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a robot that is kept as a symbol: its name, its value, and what it is."""
+    """A number of a robot that becomes a symbol: its name, its value, and its description."""
 
     symbol: Symbol
     value: float
@@ -160,7 +160,7 @@ def _joint_frames(robot: Robot) -> np.ndarray:
 
 
 def _moved(robot: Robot, frames: np.ndarray) -> Robot:
-    """The same robot seen in these frames of its links, what rounding leaves of zeros taken away."""
+    """The robot with its links described in these frames; entries that are zero up to rounding become zero."""
     back = se3.inverse(frames)
     placements = np.array(robot.placements @ frames)
     for i, parent in enumerate(robot.parents):

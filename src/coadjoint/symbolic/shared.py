@@ -1,4 +1,4 @@
-"""Names for what repeats: in formulas that are written out, and in a graph, which is then written step by step."""
+"""Names for repeated subexpressions: in expanded formulas, and in a graph that is written step by step."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Definitions = list[tuple[Symbol, Formula]]
 LETTER = "x"
 """Named parts are x_1, x_2, …"""
 INLINE = 8
-"""A step with fewer symbols than this is not named, though it be used twice."""
+"""A step with fewer symbols than this is not named, even if it is used twice."""
 
 
 def named_parts(definitions: Definitions, arrays: Mapping[str, np.ndarray]) -> tuple[Definitions, dict[str, np.ndarray]]:
-    """The same formulas with a name for every bracket that stands in more than one place."""
+    """The formulas with a name for every bracket that occurs more than once."""
     entries = list(dict.fromkeys(f for array in arrays.values() for f in array.reshape(-1).tolist()))
     formulas = [f for _, f in definitions] + entries
     counts = Counter(part for f in formulas for part in walk(f) if isinstance(part, Sum) and part != f)
@@ -43,7 +43,7 @@ def named_parts(definitions: Definitions, arrays: Mapping[str, np.ndarray]) -> t
 def step_by_step(
     graph: Graph, outputs: Sequence[str], symbols: Sequence[Sequence[Symbol]], before: int = 0
 ) -> tuple[Definitions, dict[str, np.ndarray]]:
-    """The graph as definitions, counted on from `before`, and arrays of formulas; `symbols` name the elements of its inputs."""
+    """The graph as definitions, numbered from `before`, and arrays of formulas; `symbols` name the elements of its inputs."""
     graph = simplify(graph)
     uses = [0] * len(graph)
     for args in graph.args:
