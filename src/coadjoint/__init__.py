@@ -120,13 +120,14 @@ _MODULES = (
     "kernel",
     "kinematics",
     "lie",
+    "memo",
     "motion",
-    "recent",
     "redundancy",
     "robot",
     "scale",
     "show",
     "symbolic",
+    "traced",
     "words",
 )
 """Modules and folders that are attributes of the package, whatever was imported before."""

@@ -23,13 +23,14 @@ from . import interop as interop
 from . import kernel as kernel
 from . import kinematics as kinematics
 from . import lie as lie
+from . import memo as memo
 from . import motion as motion
-from . import recent as recent
 from . import redundancy as redundancy
 from . import robot as robot
 from . import scale as scale
 from . import show as show
 from . import symbolic as symbolic
+from . import traced as traced
 from . import words as words
 from .arrays import where as where
 from .compiling import compile as compile

@@ -60,8 +60,7 @@ def coriolis_matrix(robot: Robot, q: Array, v: Array) -> Array:
             j, s = robot.tree_v_slices[i].start + own, S[i][..., own : own + 1, :]
             wrench = inertia.apply(J[i], rates[i][own]) + moving[i].wrench(s[..., :3])[..., 0, :]
             momentum, turning = inertia.apply(J[i], s[..., 0, :]), moving[i].turning(s)[..., 0, :]
-            link = i
-            while link >= 0:
+            for link in reversed(robot.path(i)):
                 for row in range(S[link].shape[-2]):
                     k, screw = robot.tree_v_slices[link].start + row, S[link][..., row, :]
                     C[k][j] = dot(screw, wrench)
@@ -69,7 +68,6 @@ def coriolis_matrix(robot: Robot, q: Array, v: Array) -> Array:
                         C[j][k] = dot(rates[link][row], momentum) + dot(screw[..., :3], turning)
                 wrench, momentum = se3.Ad_inv_dual_act(f[link], wrench), se3.Ad_inv_dual_act(f[link], momentum)
                 turning = mv(f[link][..., :3, :3], turning)
-                link = robot.parents[link]
     if not n:
         return like(np.zeros((0, 0)), q)
     half = robot.from_tree_columns(matrix(C))

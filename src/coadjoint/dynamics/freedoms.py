@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from ..arrays import Array, stack
 from ..lie import se3
+from ..memo import per_structure
 from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .blocks import rows
@@ -38,11 +39,10 @@ class Freedoms:
         return all(a in self.above[b] for a, b in pairwise(links))
 
 
+@per_structure
 def freedoms(robot: Robot) -> Freedoms:
-    """The freedoms of a robot, worked out once."""
-    if "freedoms" not in robot._cache:
-        robot._cache["freedoms"] = Freedoms(robot)
-    return robot._cache["freedoms"]
+    """The freedoms of a robot."""
+    return Freedoms(robot)
 
 
 def path_screws(robot: Robot, f: list[Array], S: list[Array]) -> list[Array]:

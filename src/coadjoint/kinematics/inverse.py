@@ -17,7 +17,7 @@ from ..arguments import a_number, a_robot, takes
 from ..arrays import Array, stack, to_numpy
 from ..errors import CoadjointError
 from ..families import Family, built
-from ..recent import recent
+from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .levenberg import clamped, descend, search
@@ -274,8 +274,6 @@ def _moving(robot: Robot, targets: list[Target]) -> np.ndarray:
     """Which coordinates of q (nq,) move one of the frames."""
     moving = np.zeros(robot.nq, dtype=bool)
     for target in targets:
-        link, _ = robot.frame(target.frame)
-        while link >= 0:
+        for link in robot.path(robot.frame(target.frame)[0]):
             moving[robot._q_slices[link]] = True
-            link = robot.parents[link]
     return moving

@@ -36,15 +36,14 @@ def check_reference(robot: Robot, frame: str, reference: str) -> None:
 def _body_columns(robot: Robot, q: Array, frame: str) -> tuple[Array, dict[int, Array]]:
     """The pose of the frame and the column a_k (..., 6) of every freedom k of the tree on its path."""
     q = robot.tree_q(q)
-    link, T = robot.frame(frame)
+    last, T = robot.frame(frame)
     columns: dict[int, Array] = {}
-    while link >= 0:
+    for link in reversed(robot.path(last)):
         S = robot.kind(link).subspace(robot.joint_screws(link), q[..., robot.tree_q_slices[link]])
         dofs = robot.tree_v_slices[link]
         for row, k in enumerate(range(dofs.start, dofs.stop)):
             columns[k] = se3.Ad_inv_act(like(T, q), like(S, q)[..., row, :])
         T = relative_pose(robot, q, link) @ like(T, q)
-        link = robot.parents[link]
     return like(T, q), columns
 
 
@@ -78,13 +77,7 @@ def _together(robot: Robot) -> dict[int, slice]:
 
 def _before(robot: Robot, frame: str) -> list[int]:
     """The freedoms on the path to the frame, from the base outward."""
-    link, _ = robot.frame(frame)
-    path: list[int] = []
-    while link >= 0:
-        dofs = robot.tree_v_slices[link]
-        path = [*range(dofs.start, dofs.stop), *path]
-        link = robot.parents[link]
-    return path
+    return [k for i in robot.path(robot.frame(frame)[0]) for k in range(robot.tree_nv)[robot.tree_v_slices[i]]]
 
 
 @kernel("6 nv", q="nq", check=check_reference)

@@ -23,9 +23,9 @@ from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
 from ..families import Family
-from ..recent import Traced
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
+from ..traced import Traced
 from . import variational
 from .control import Control, as_function, traced_control
 from .friction import has_dry_friction

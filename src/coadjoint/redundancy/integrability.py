@@ -24,7 +24,7 @@ from ..dynamics.christoffel import check_metric
 from ..dynamics.coriolis import coriolis_matrix
 from ..kernel.dispatch import frozen, kernel
 from ..lie import se3
-from ..recent import recent
+from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .lift import Split, explain_task, nan_where_none, split_of, told

@@ -19,7 +19,7 @@ from ..errors import CoadjointError
 from ..geometry import flow
 from ..kernel.dispatch import frozen
 from ..kinematics.paths import Path
-from ..recent import recent
+from ..memo import recent
 from ..robot.robot import Robot
 from .integrability import Inverse, constant_weight
 from .lift import SingularTaskError, dexterity, singular, split_of

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..lie import inertia, se3
+from ..memo import per_robot, results
 from .robot import Robot
 
 _TINY = 4e-16
@@ -34,6 +35,7 @@ class Canonical:
     frames: np.ndarray
 
 
+@per_robot
 def canonical(robot: Robot) -> Canonical:
     """The canonical form of a robot whose numbers are constants."""
     onward = _heaviest_branches(robot)
@@ -61,12 +63,12 @@ def canonical(robot: Robot) -> Canonical:
             placements[i] = home
     placements = _snapped(placements)
     _regroup(robot, placements, inertias)
-    other = robot.with_numbers(placements=placements, screws=_snapped(screws), inertias=inertias)
+    other = robot.derived(placements=placements, screws=_snapped(screws), inertias=inertias)
     index, ratio, shift = robot._q_map or (np.arange(robot.nq), np.ones(robot.nq), np.zeros(robot.nq))
     if np.any(offsets) or robot._q_map is not None:
         other.__dict__["_q_map"] = (index, ratio, shift + offsets)
-    other._cache["original"] = robot
-    other._cache["canonical"] = Canonical(other, np.broadcast_to(np.eye(4), frames.shape))
+    itself = Canonical(other, np.broadcast_to(np.eye(4), frames.shape))
+    results(other._memo, canonical).get((), lambda: itself)
     return Canonical(other, frames)
 
 

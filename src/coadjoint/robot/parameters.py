@@ -219,15 +219,11 @@ def _dh(robot: Robot, frame: str) -> ParameterSet:
     from ..kinematics.exponentials import space_screws
 
     chain = to_dh(*space_screws(robot, frame), "modified")
-    path: list[int] = []
-    link = robot.frame(frame)[0]
-    while link >= 0:
-        path, link = [link, *path], robot.parents[link]
     before: dict[int, np.ndarray] = {}  # what stands before a joint's row, and after it, in its link's placement
     after: dict[int, np.ndarray] = {}
     home, between, row_frame = np.eye(4), np.eye(4), chain.base
     start = chain.base
-    for i in path:
+    for i in robot.path(robot.frame(frame)[0]):
         home = home @ robot.placements[i]
         if not robot.kind(i).nv:
             between = between @ robot.placements[i]

@@ -22,6 +22,7 @@ from ..arguments import names, sequence
 from ..arrays import Array, like
 from ..errors import CoadjointError, ModelError, unknown
 from ..lie import se3
+from ..memo import Memo, Recent, per_robot, results
 from ..words import short
 from . import edit, text
 from .coordinates import Coordinates
@@ -55,9 +56,14 @@ class Robot(Coordinates):
     friction: Array
     frame_poses: Array
     _link_index: dict[str, int]
-    _cache: dict[Any, Any]
+    _memo: Memo
+    _structure_memo: Memo
+    """What does not depend on numbers: shared by `with_numbers`."""
+    _overconstrained: Recent
+    """The constraints that are known to be overconstrained: `constraints/rank.py`."""
     _fast: dict[Any, Any]
     _replaced: bool
+    _original: Robot | None
 
     def __init__(
         self,
@@ -76,9 +82,9 @@ class Robot(Coordinates):
             links=links,
             frames=frames,
             notes=notes,
-            _cache={},
-            _fast={},
+            _structure_memo={},
             _replaced=False,
+            **_nothing_kept(),
         )
         self.__dict__.update(layout(name, base, links, frames))
         self._gather_numbers(gravity)
@@ -274,6 +280,14 @@ class Robot(Coordinates):
 
     # --- for the algorithms
 
+    def path(self, link: int) -> tuple[int, ...]:
+        """The numbers of the links from the base outward to a link, which stands last; () for the base, -1."""
+        found: list[int] = []
+        while link >= 0:
+            found.append(link)
+            link = self.parents[link]
+        return tuple(reversed(found))
+
     def kind(self, i: int) -> JointKind:
         return self.kinds[i]
 
@@ -284,7 +298,13 @@ class Robot(Coordinates):
     def with_numbers(self, **numbers: Array) -> Robot:
         """This robot with some of `NUMBERS` replaced by arrays of any kind, symbols and traced arrays included, unchecked."""
         other = object.__new__(Robot)
-        other.__dict__.update(self.__dict__, **numbers, _cache={}, _fast={}, _replaced=True)
+        other.__dict__.update(self.__dict__, **numbers, _replaced=True, **_nothing_kept())
+        return other
+
+    def derived(self, **numbers: Array) -> Robot:
+        """`with_numbers`, for the same mechanism written otherwise: this is its `original`."""
+        other = self.with_numbers(**numbers)
+        other.__dict__["_original"] = self.original
         return other
 
     def settled(self) -> Robot:
@@ -305,13 +325,16 @@ class Robot(Coordinates):
         return all(type(x := getattr(self, key)) is np.ndarray and x.dtype == np.float64 for key in NUMBERS)
 
     @property
+    def original(self) -> Robot:
+        """The robot of which this is the canonical form, or a copy in another array library or precision; else itself."""
+        return self if self._original is None else self._original
+
+    @property
     def canonical(self) -> Any:
         """The same mechanism in frames in which most constants vanish: see `robot/canonical.py`."""
-        if "canonical" not in self._cache:
-            from .canonical import canonical
+        from .canonical import canonical
 
-            self._cache["canonical"] = canonical(self)
-        return self._cache["canonical"]
+        return canonical(self)
 
     def canonical_arguments(self, arrays: dict[str, Array]) -> tuple[Robot, dict[str, Array]]:
         """The robot in its canonical form, and arrays of arguments by name, wrenches as seen in its frames."""
@@ -324,20 +347,11 @@ class Robot(Coordinates):
         """This robot with its numbers as arrays of the namespace, precision and device of x."""
         if isinstance(x, np.ndarray) and x.dtype != np.float32:
             return self
+        make = lambda: self.derived(**{key: like(getattr(self, key), x) for key in NUMBERS})
         if not self.has_plain_numbers:
-            other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
-            other._cache.update({key: self._cache[key] for key in ("original", "overconstrained") if key in self._cache})
-            return other
-        kept = (
-            type(x).__module__.partition(".")[0],
-            x.dtype,
-            str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else "",
-        )
-        if kept not in self._cache:
-            other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
-            other._cache["original"] = self
-            self._cache[kept] = other
-        return self._cache[kept]
+            return make()
+        device = str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else ""
+        return results(self._memo, Robot.like).get((type(x).__module__.partition(".")[0], x.dtype, device), make)
 
     # --- saving, comparing, showing
 
@@ -350,14 +364,7 @@ class Robot(Coordinates):
     @property
     def fingerprint(self) -> str:
         """A hash of everything that the robot is; of one whose numbers are variables, its own."""
-        if not self.has_plain_numbers:
-            return f"variable {id(self)}"
-        if "fingerprint" not in self._cache:
-            digest = hashlib.sha256(text.structure(self).encode())
-            for array in (*(getattr(self, key) for key in NUMBERS), *(self._q_map or ())):
-                digest.update(np.ascontiguousarray(array).tobytes())
-            self._cache["fingerprint"] = digest.hexdigest()
-        return self._cache["fingerprint"]
+        return _fingerprint(self) if self.has_plain_numbers else f"variable {id(self)}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Robot) and (self is other or self.fingerprint == other.fingerprint)
@@ -386,3 +393,16 @@ class Robot(Coordinates):
 
     def _repr_html_(self) -> str:
         return text.html(self)
+
+
+def _nothing_kept() -> dict[str, Any]:
+    """Attributes of a robot about which nothing is known yet."""
+    return {"_memo": {}, "_overconstrained": Recent(), "_fast": {}, "_original": None}
+
+
+@per_robot
+def _fingerprint(robot: Robot) -> str:
+    digest = hashlib.sha256(text.structure(robot).encode())
+    for array in (*(getattr(robot, key) for key in NUMBERS), *(robot._q_map or ())):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
