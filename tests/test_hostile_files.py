@@ -401,7 +401,7 @@ def test_wrong_tables(name, tmp_path):
 
 
 def test_tables_that_grow_are_refused(tmp_path, monkeypatch):
-    from coadjoint.motion import readers
+    from coadjoint.motion import table_readers as readers
 
     np.savez_compressed(tmp_path / "t.npz", q=np.zeros((10_000, 2)))
     monkeypatch.setattr(readers, "LARGEST", 100_000)

@@ -84,7 +84,7 @@ _LATER = {
     "kinematics.inverse": ("InverseKinematics", "Target", "inverse_kinematics"),
     "kinematics.solutions": ("inverse_kinematics_solutions",),
     "motion.events": ("Contact", "Event"),
-    "motion.mechanics": ("SimulationError",),
+    "motion.equations_of_motion": ("SimulationError",),
     "motion.linearize": ("controllability", "discretize", "equilibrium_force", "linearize", "lqr"),
     "motion.rollout": ("rollout",),
     "motion.simulate": ("simulate",),

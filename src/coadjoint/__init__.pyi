@@ -71,13 +71,13 @@ from .kinematics.paths import geodesic_path as geodesic_path
 from .kinematics.paths import spline_path as spline_path
 from .kinematics.solutions import inverse_kinematics_solutions as inverse_kinematics_solutions
 from .kinematics.targets import Target as Target
+from .motion.equations_of_motion import SimulationError as SimulationError
 from .motion.events import Contact as Contact
 from .motion.events import Event as Event
 from .motion.linearize import controllability as controllability
 from .motion.linearize import discretize as discretize
 from .motion.linearize import equilibrium_force as equilibrium_force
 from .motion.linearize import lqr as lqr
-from .motion.mechanics import SimulationError as SimulationError
 from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectory import Trajectory as Trajectory

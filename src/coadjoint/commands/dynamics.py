@@ -11,10 +11,10 @@ import numpy as np
 from ..dynamics import forward_dynamics, inverse_dynamics
 from ..errors import CoadjointError, ReadError, SingularMassMatrixError
 from ..files import check_output
-from ..motion.sample import smooth_motion
+from ..motion.example_motion import smooth_motion
 from ..motion.states import States, differentiate, force_units
 from ..motion.tables import MissingColumnsError, check_format, check_input, read_states, write_states
-from ..robot.doubts import impossible_inertias
+from ..robot.plausibility import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
 from ..words import printable

@@ -19,8 +19,8 @@ from ..errors import CoadjointError, ReadError
 from ..files import as_path, check_output, replacing
 from ..robot.robot import Robot
 from ..words import cut, short
-from .readers import Csv, Npz, Parquet, Report, open_table
 from .states import States, column_names
+from .table_readers import Csv, Npz, Parquet, Report, open_table
 
 QUANTITIES = {"q": "positions", "v": "velocities", "a": "accelerations", "tau": "joint forces"}
 READERS: dict[str, Any] = {".csv": Csv, ".npz": Npz, ".parquet": Parquet}

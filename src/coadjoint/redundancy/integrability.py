@@ -27,7 +27,7 @@ from ..lie import se3
 from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from .lift import Split, explain_task, nan_where_none, split_of, told
+from .lift import Split, explain_task, nan_where_none, split_of, with_singularity_report
 from .task import AnyTask, OfRobot, task_of
 
 
@@ -95,7 +95,7 @@ def lift_brackets(
     robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
     """[L_a, L_b] (..., nv, a, b) of the columns of the horizontal lift, or of the inverse of another constant weight (nv, nv)."""
-    return told(_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight}))
+    return with_singularity_report(_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight}))
 
 
 @kernel("nv task task", q="nq", weight="nv nv", explain=explain_task, largest=10)
@@ -114,7 +114,9 @@ def vertical_brackets(
 
     For the lift it is twice the skew part of `oneill_tensor`, the curvature of the horizontal distribution.
     """
-    return told(_vertical_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight}))
+    return with_singularity_report(
+        _vertical_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight})
+    )
 
 
 @kernel("nv task task", q="nq", explain=explain_task, largest=10)
@@ -134,7 +136,7 @@ def oneill_tensor(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[i
     change along the fibre, that is if the task is a Riemannian submersion onto some metric. Then O'Neill's formula holds,
     K of the task's plane = K of its lift + ¾ |[X, Y]ᵛ|² for orthonormal X, Y; Altafini's (16) lacks this A.
     """
-    return told(_oneill, robot, q, task_of(frame, rows))
+    return with_singularity_report(_oneill, robot, q, task_of(frame, rows))
 
 
 Inverse = Callable[[Robot, Array], Array]

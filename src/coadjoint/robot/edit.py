@@ -126,7 +126,7 @@ def _merge(robot: Robot, fixed: Any) -> Robot:
 def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Robot:
     if not hasattr(other, "links"):
         raise CoadjointError(f"what is to be attached is {other!r}; expected a Robot.")
-    other, prefix = other.settled(), a_name(prefix, "prefix")
+    other, prefix = other.consolidated(), a_name(prefix, "prefix")
     on, placement = robot.frame(frame)
     root = placement @ (np.eye(4) if pose is None else as_pose(pose, "pose"))
     taken = set(robot.frame_names) | set(robot.joint_names)

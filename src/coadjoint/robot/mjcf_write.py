@@ -45,7 +45,7 @@ def to_mjcf(robot: Robot) -> str:
     that MuJoCo does not know (of velocities; of positions and forces for spherical and free joints; a lower one that is the
     upper) are left out, with a ModelWarning.
     """
-    robot = _joined(robot.settled())
+    robot = _joined(robot.consolidated())
     xml.check_names(robot.name, (robot.name or "-", *robot.frame_names, *robot.joint_names), "MJCF")
     _check(robot)
     root = ElementTree.Element("mujoco", model=robot.name)

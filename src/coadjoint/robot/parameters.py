@@ -70,10 +70,10 @@ def with_parameters(robot: Robot, name: str, values: Array) -> Robot:
     numbers = chosen.numbers(values)
     if namespace(values) is not np or not robot.has_plain_numbers:
         return robot.like(values).with_numbers(**numbers)
-    return _remade(robot, {key: np.asarray(x, dtype=np.float64) for key, x in numbers.items()})
+    return consolidate(robot, {key: np.asarray(x, dtype=np.float64) for key, x in numbers.items()})
 
 
-def _remade(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
+def consolidate(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
     """The robot with other numbers in its links, joints and frames, checked like those of any robot."""
     get = lambda key: numbers.get(key, getattr(robot, key))
     links = []

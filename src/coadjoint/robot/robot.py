@@ -26,10 +26,10 @@ from ..memo import Memo, Recent, per_robot, results
 from ..words import short
 from . import edit, text
 from .coordinates import Coordinates
-from .doubts import impossible_inertias, massless_joints
 from .joints import JointKind
 from .layout import layout
 from .link import Frame, Link, as_pose
+from .plausibility import impossible_inertias, massless_joints
 from .screws import links_of_screws
 
 NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping", "friction", "frame_poses")
@@ -151,10 +151,10 @@ class Robot(Coordinates):
 
     def with_link(self, link: Link) -> Robot:
         """This robot with one more link, for building link by link from `Robot("name", [])`."""
-        return self._remade(links=(*self.settled().links, link))
+        return self._remade(links=(*self.consolidated().links, link))
 
     def _remade(self, **changes: Any) -> Robot:
-        whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.settled()
+        whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.consolidated()
         parts = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
         return Robot(**(parts | {"base": self.base, "notes": self.notes} | changes))
 
@@ -164,7 +164,7 @@ class Robot(Coordinates):
         """This robot with a frame `name` that stands at `pose` (4, 4) in the frame of a link, another frame or the base."""
         on, placement = self.frame(link)
         frame = Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose"))
-        return self._remade(frames=(*self.settled().frames, frame))
+        return self._remade(frames=(*self.consolidated().frames, frame))
 
     def with_gravity(self, gravity: Any) -> Robot:
         """This robot where free fall has that acceleration (3,) in the space frame."""
@@ -172,7 +172,7 @@ class Robot(Coordinates):
 
     def with_inertia(self, link: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
         """This robot with another mass, centre of mass and inertia about it, in the frame of the link."""
-        return edit.with_inertia(self.settled(), link, mass=mass, com=com, inertia=inertia)
+        return edit.with_inertia(self.consolidated(), link, mass=mass, com=com, inertia=inertia)
 
     def with_inertial_parameters(self, parameters: Any) -> Robot:
         """This robot with the ten parameters of every link replaced by the vector (10 n_links,); as `with_parameters("inertial", …)`."""
@@ -183,30 +183,30 @@ class Robot(Coordinates):
 
         The link's own inertia grows by that of the body; `attach` adds a body as a link of its own.
         """
-        return edit.with_payload(self.settled(), frame, mass=mass, com=com, inertia=inertia)
+        return edit.with_payload(self.consolidated(), frame, mass=mass, com=com, inertia=inertia)
 
     def with_joint(self, joint: str, **options: Any) -> Robot:
         """This robot with other armature, damping, friction, lower, upper, velocity, effort or mimic of a joint."""
-        return edit.with_joint(self.settled(), joint, **options)
+        return edit.with_joint(self.consolidated(), joint, **options)
 
     def with_placement(self, link: str, placement: Any) -> Robot:
         """This robot with a link's frame elsewhere in its parent's at home; what the link carries goes along."""
-        return edit.with_placement(self.settled(), link, placement)
+        return edit.with_placement(self.consolidated(), link, placement)
 
     def lock(self, values: Mapping[str, Any]) -> Robot:
         """This robot with joints held at given coordinates; their links become part of what carries them, and frames of it."""
-        return edit.lock(self.settled(), values)
+        return edit.lock(self.consolidated(), values)
 
     def attach(self, other: Robot, frame: str, pose: Any = None, prefix: str = "") -> Robot:
         """This robot carrying another (a tool, a hand): the other's base stands at `pose` in `frame`.
 
         `prefix` goes before the other's names where they would clash.
         """
-        return edit.attach(self.settled(), other, frame, pose, prefix)
+        return edit.attach(self.consolidated(), other, frame, pose, prefix)
 
     def merge_fixed(self) -> Robot:
         """This robot with the links of fixed joints made part of what carries them, and frames of it."""
-        return edit.merge_fixed(self.settled())
+        return edit.merge_fixed(self.consolidated())
 
     # --- named sets of parameters: see `parameters.py`
 
@@ -307,7 +307,7 @@ class Robot(Coordinates):
         other.__dict__["_original"] = self.original
         return other
 
-    def settled(self) -> Robot:
+    def consolidated(self) -> Robot:
         """This robot with its numbers in its links, checked, where `with_numbers` has put others in their place."""
         if not self._replaced:
             return self
@@ -315,9 +315,9 @@ class Robot(Coordinates):
             raise CoadjointError(
                 f"the numbers of robot {self.name!r} are variables; give them values before it is changed or saved."
             )
-        from .parameters import _remade
+        from .parameters import consolidate
 
-        return _remade(self, {})
+        return consolidate(self, {})
 
     @property
     def has_plain_numbers(self) -> bool:
@@ -359,7 +359,7 @@ class Robot(Coordinates):
         """The robot as JSON text, without loss."""
         from . import storage
 
-        return json.dumps(storage.to_dict(self.settled()), indent=1)
+        return json.dumps(storage.to_dict(self.consolidated()), indent=1)
 
     @property
     def fingerprint(self) -> str:
@@ -382,7 +382,7 @@ class Robot(Coordinates):
         return self
 
     def __reduce__(self) -> Any:
-        whole = self.settled()
+        whole = self.consolidated()
         return Robot, (whole.name, whole.links, whole.frames, whole.gravity, whole.base, whole.notes)
 
     def __repr__(self) -> str:

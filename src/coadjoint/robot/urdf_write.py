@@ -59,7 +59,7 @@ def to_urdf(robot: Robot) -> str:
 
     A joint that URDF does not have (helical, universal, spherical) is an error that names it.
     """
-    robot = robot.settled()
+    robot = robot.consolidated()
     xml.check_names(robot.name, (robot.name or "-", *robot.frame_names, *robot.joint_names), "URDF")
     for name in (robot.name, *robot.frame_names, *robot.joint_names):
         if "${" in name or "$(" in name:

@@ -135,7 +135,7 @@ class ParquetSource:
     """Columns of a Parquet file, named as in any table of states; a row group must fit into memory."""
 
     def __init__(self, path: Path, robot: Robot, needs: tuple[str, ...]) -> None:
-        from ..motion.readers import Parquet
+        from ..motion.table_readers import Parquet
         from ..motion.tables import _missing, check_format
 
         check_format(path)
