@@ -61,9 +61,9 @@ def _always_regular(robot: Robot) -> bool:
     own = [
         np.linalg.eigvalsh(S @ inertia.spatial(robot.inertias[i]) @ S.T + np.diag(robot.armature[robot.tree_v_slices[i]])).min()
         for i in range(robot.n_links)
-        if len(S := robot.joint_screws(i)) and robot.links[i].joint.kind != "universal"
+        if len(S := robot.joint_screws(i)) and not robot.kind(i).serial
     ]
-    plain = all(link.joint.kind != "universal" for link in robot.links)
+    plain = not any(kind.serial for kind in robot.kinds)
     return plain and all(x > least for x in own)
 
 

@@ -129,7 +129,7 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
 
     curve = flow.Solution(rate, [q0, v0], flow.times(t), "the motion")
     found_q, found_v = curve(flow.times(t))
-    return flow.unit(robot, found_q), found_v
+    return robot.normalize(found_q), found_v
 
 
 def project_velocity(robot: Robot, constraint: Constraint, q: Array, v: Array) -> Array:

@@ -31,7 +31,6 @@ from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia
 from ..memo import per_structure
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .composite import composite_inertias
 from .freedoms import freedoms, from_tree_axes, path_screws
@@ -123,8 +122,8 @@ def tree_christoffel(robot: Robot, q: Array) -> Array:
 
 def check_metric(robot: Robot) -> None:
     """An error where the equations of motion are not those of a metric: armature along the turning axes of a group joint."""
-    for link in robot.links:
-        if link.joint.kind in SUBGROUPS and np.any(link.joint.armature):
+    for link, kind in zip(robot.links, robot.kinds, strict=True):
+        if kind.group is not None and np.any(link.joint.armature):
             raise ModelError(
                 f"joint {link.joint.name!r} is {link.joint.kind} and has armature. Along axes that turn with the link, armature is "
                 "inertia without its gyroscopic part, and the equations of motion are not those of a metric. Leave it out: "

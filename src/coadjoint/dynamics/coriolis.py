@@ -22,7 +22,6 @@ from ..arrays import Array, dot, like, matrix, mv, transpose
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .composite import composite_inertias
 from .moving import composite_moving
@@ -36,7 +35,7 @@ def screw_rates(robot: Robot, S: list[Array], V: list[Array], v: Array) -> list[
         twist, own = V[i], []
         for k in reversed(range(S[i].shape[-2])):
             own.append(se3.ad_act(twist, S[i][..., k, :]))
-            if k and robot.links[i].joint.kind not in SUBGROUPS:
+            if k and robot.kind(i).serial:
                 twist = twist - S[i][..., k, :] * v[..., robot.tree_v_slices[i]][..., k : k + 1]
         rates.append(own[::-1])
     return rates

@@ -7,7 +7,6 @@ from itertools import pairwise
 from ..arrays import Array, stack
 from ..lie import se3
 from ..memo import per_structure
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .blocks import rows
 
@@ -18,7 +17,7 @@ class Freedoms:
     def __init__(self, robot: Robot) -> None:
         self.count = robot.tree_nv
         self.link = [i for i in range(robot.n_links) for _ in range(robot.kind(i).nv)]
-        self.group = [robot.links[i].joint.kind in SUBGROUPS for i in self.link]
+        self.group = [robot.kind(i).group is not None for i in self.link]
         self.above: list[set[int]] = [set() for _ in range(robot.n_links)]
         self.path: list[list[int]] = [[] for _ in range(robot.n_links)]
         for i in robot.order:

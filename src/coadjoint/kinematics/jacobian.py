@@ -18,7 +18,6 @@ from ..arrays import Array, concat, cross, like, mv, stack
 from ..errors import CoadjointError
 from ..kernel.dispatch import check_robot, kernel
 from ..lie import se3
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .poses import relative_pose
 
@@ -69,8 +68,8 @@ def _together(robot: Robot) -> dict[int, slice]:
     """For every freedom of a subgroup joint, the freedoms of that joint."""
     return {
         k: robot.tree_v_slices[i]
-        for i, link in enumerate(robot.links)
-        if link.joint.kind in SUBGROUPS
+        for i, kind in enumerate(robot.kinds)
+        if kind.group is not None
         for k in range(robot.tree_v_slices[i].start, robot.tree_v_slices[i].stop)
     }
 

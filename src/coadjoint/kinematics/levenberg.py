@@ -104,7 +104,7 @@ def coordinate_of_velocity(robot: Robot) -> dict[int, int]:
     return {
         robot._v_slices[i].start + k: robot._q_slices[i].start + k
         for i, kind in enumerate(robot.kinds)
-        if i not in robot.mimics and robot.links[i].joint.kind not in ("spherical", "planar", "free")
+        if i not in robot.mimics and kind.group is None
         for k in range(kind.nv)
     }
 

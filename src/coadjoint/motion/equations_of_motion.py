@@ -105,7 +105,7 @@ class EquationsOfMotion:
         self.control = control
         self.sampled: Sampled | None = None
         self.overconstrained = constraint is not None and is_overconstrained(robot, constraint)
-        self.plain = robot.nq == robot.nv and all(x.joint.kind != "planar" for x in robot.links)
+        self.plain = all(kind.group is None for kind in robot.kinds)
         """Whether dq/dt is v."""
         none = np.zeros(robot.nv)
         self.damping: np.ndarray

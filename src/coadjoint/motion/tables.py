@@ -134,12 +134,10 @@ def _check_finite(reader: Any, robot: Robot, what: str, x: np.ndarray) -> None:
 
 
 def _check_quaternions(reader: Any, robot: Robot, q: np.ndarray) -> None:
-    for link in robot.links:
-        if link.joint.kind in ("spherical", "free"):
-            stop = robot.q_slice(link.joint.name).stop
-            length = np.linalg.norm(q[:, stop - 4 : stop], axis=1)
-            if np.any(wrong := np.abs(length - 1) > 1e-2):
-                row = int(np.argmax(wrong))
-                place = reader.where(row, "q", stop - 4, robot)
-                what = f"the quaternion (x, y, z, w) of joint {link.joint.name!r} has length {length[row]:.4g}; expected 1"
-                raise ReadError(f"{reader.path}: {place}: {what}.")
+    for joint, own in robot.quaternions:
+        length = np.linalg.norm(q[:, own], axis=1)
+        if np.any(wrong := np.abs(length - 1) > 1e-2):
+            row = int(np.argmax(wrong))
+            place = reader.where(row, "q", own.start, robot)
+            what = f"the quaternion (x, y, z, w) of joint {joint!r} has length {length[row]:.4g}; expected 1"
+            raise ReadError(f"{reader.path}: {place}: {what}.")

@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, cross, like, mv, namespace, solve_spd, stack, transpose
+from ..arrays import Array, concat, like, mv, namespace, solve_spd, stack, transpose
 from ..dynamics.christoffel import check_metric
 from ..dynamics.coriolis import coriolis_matrix
 from ..kernel.dispatch import frozen, kernel
-from ..lie import se3
 from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
@@ -33,27 +32,7 @@ from .task import AnyTask, OfRobot, task_of
 
 def frame_bracket(robot: Robot, x: Array, y: Array) -> Array:
     """[X, Y] (..., nv) of the fields with constant components x and y: zero but for joints whose velocities are those of a group."""
-    parts = []
-    for i, kind in enumerate(robot.kinds):
-        if i in robot.mimics or not kind.nv:
-            continue
-        own = robot._v_slices[i]
-        a, b = x[..., own], y[..., own]
-        joint = robot.links[i].joint.kind
-        if joint == "free":
-            parts.append(se3.ad_act(a, b))
-        elif joint == "spherical":
-            parts.append(cross(a, b))
-        elif joint == "planar":
-            moved = [
-                0.0 * a[..., 0],
-                b[..., 0] * a[..., 2] - a[..., 0] * b[..., 2],
-                a[..., 0] * b[..., 1] - b[..., 0] * a[..., 1],
-            ]
-            parts.append(stack(moved))
-        else:
-            parts.append(0.0 * (a + b))
-    return concat(parts) if parts else x + y
+    return robot.velocitywise(lambda kind, a, b: kind.bracket(a, b), x, y)
 
 
 def _lift_derivatives(robot: Robot, q: Array, task: AnyTask, weight: Array | None) -> tuple[Split, Array, Array]:

@@ -80,7 +80,7 @@ def lock(robot: Robot, values: Mapping[str, Any]) -> Robot:
             q = np.full(nq, np.nan)
         if q.shape != (nq,) or not np.all(np.isfinite(q)):
             raise ModelError(f"joint {joint!r} is to be locked at {value!r}; it takes {nq} finite number(s).")
-        if robot.links[i].joint.kind in ("spherical", "free") and not q[-4:].any():
+        if (own := robot.kind(i).quaternion) is not None and not q[own].any():
             raise ModelError(f"joint {joint!r} is to be locked at {value!r}; a quaternion must not be zero (none turns: 0 0 0 1).")
         held[i] = q
     for i, (source, ratio, offset) in robot.mimics.items():

@@ -31,7 +31,7 @@ from ..arguments import a_name
 from ..arrays import Array, asfloat, concat, like, matrix, namespace, stack
 from ..errors import CoadjointError, ModelError, ShapeError, unknown
 from ..lie import inertia, se3
-from .joints import SUBGROUPS
+from .joints import KINDS
 from .robot import Robot
 
 INERTIAL = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -159,7 +159,7 @@ def _axes(robot: Robot) -> ParameterSet:
     pitches: dict[int, int] = {}
     for i, link in enumerate(robot.links):
         joint, dofs = link.joint, robot.tree_v_slices[i]
-        parts = [(joint.name, dofs)] if len(joint.screws) < 2 or joint.kind in SUBGROUPS else []
+        parts = [(joint.name, dofs)] if len(joint.screws) < 2 or not KINDS[joint.kind].serial else []
         parts = parts or [(f"{joint.name}[{k}]", slice(dofs.start + k, dofs.start + k + 1)) for k in range(len(joint.screws))]
         for name, part in parts if len(joint.screws) else ():
             twists, labels = _moves(joint.kind, robot.screws[part])
@@ -188,7 +188,7 @@ def _moves(kind: str, screws: Array) -> tuple[np.ndarray, Sequence[str]]:
     """The twists that move screws among those of their kind, without those that leave them as they are, and their names."""
     if kind == "planar":  # a shift along the normal changes nothing
         return np.concatenate([np.eye(6)[:3], np.asarray(screws[1:], dtype=float)]), (*TWIST[:3], "x", "y")
-    if kind in SUBGROUPS:
+    if KINDS[kind].group is not None:
         return np.eye(6), TWIST
     w, v = np.asarray(screws[0, :3], dtype=float), np.asarray(screws[0, 3:], dtype=float)
     axis = v if kind == "prismatic" else w
