@@ -39,6 +39,10 @@ class ModelWarning(UserWarning):
     """A robot description and `Robot` cannot represent the same things; the message names what was lost or assumed."""
 
 
+class LogWarning(UserWarning):
+    """A log seems to be in other units, or to have joints or signs swapped; the message says which and what to do."""
+
+
 class KernelWarning(UserWarning):
     """A compiled kernel disagrees with its source and is not used; the message names a file for a bug report."""
 

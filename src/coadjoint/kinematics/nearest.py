@@ -33,7 +33,7 @@ def slope(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tup
     return -mv(transpose(J), e), stack([(e * e).sum(-1), _largest(left)])
 
 
-def settled(
+def converged_to_nearest(
     robot: Robot, q: np.ndarray, goal: np.ndarray, slope: Callable[..., Any], steps: int = 25
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The configurations of the nearest poses, starting from q (n, nq): q, |e|² with the largest remaining square (n, 2), and

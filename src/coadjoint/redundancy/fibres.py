@@ -77,7 +77,7 @@ def self_motion(
 
     t = flow.times(t)
     target = _still(robot, start, task)
-    found = flow.unit(robot, flow.Solution(rate, [start], t, "the motion along the fibre")(t)[0])
+    found = robot.normalize(flow.Solution(rate, [start], t, "the motion along the fibre")(t)[0])
     core = len(task.target_shapes[0])
     target = target.reshape(*start.shape[:-1], *(1,) * t.ndim, *target.shape[target.ndim - core :])
     return _onto(robot, task, method(robot), found, target)

@@ -1,55 +1,17 @@
-"""Users' functions: traced at every use, with a bounded cache of compiled code keyed by the trace.
+"""Users' functions, traced at every use.
 
-A user's function may read
-variables that change between calls: gains, targets, attributes of an object. So the function itself is not a valid cache key. It is
-traced each time, which usually takes less than a millisecond, and costly results (simplified graphs, machine code) are cached by
-the content of that trace.
+A user's function may read variables that change between calls: gains, targets, attributes of an object. So the function itself is
+not a valid cache key. It is traced each time, which usually takes less than a millisecond, and costly results (simplified graphs,
+machine code) are cached by the content of that trace (`memo.recent`).
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from .arrays import Array, namespace, stack
-
-if TYPE_CHECKING:
-    from .kernel.graph import Graph
-
-T = TypeVar("T")
-
-KEPT = 128
-"""How many results of users' functions (compiled code, graphs) a robot caches; the least recently used is dropped first."""
-
-
-class Recent:
-    """A least-recently-used cache."""
-
-    def __init__(self, size: int = KEPT) -> None:
-        self.size = size
-        self._made: dict[Any, Any] = {}
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    def get(self, key: Any, make: Callable[[], T]) -> T:
-        """The cached value of this key; on a miss, make() is called. Two threads may both call it; neither waits for the other."""
-        found: T | None = self._made.pop(key, None)
-        if found is None:
-            found = make()
-        self._made[key] = found  # the last used stands last
-        while len(self._made) > self.size:
-            with contextlib.suppress(RuntimeError, StopIteration):  # another thread was quicker
-                self._made.pop(next(iter(self._made)), None)
-        return found
-
-
-def recent(robot: Any, key: Any, make: Callable[[], T]) -> T:
-    """The value of make(), cached on the robot under a key that determines it."""
-    store: Recent = robot._cache.setdefault("recent", Recent())
-    return store.get(key, make)
 
 
 @dataclass(frozen=True)
@@ -57,13 +19,14 @@ class Traced:
     """A user's function as traced at one time. Two are equal if they perform the same operations in the same order."""
 
     digest: str
-    graph: Graph = field(compare=False, repr=False)
+    graph: Any = field(compare=False, repr=False)
     """The graph as traced, before simplification."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the first result."""
-        return self.graph.output_shapes[0]
+        shape: tuple[int, ...] = self.graph.output_shapes[0]
+        return shape
 
     def __call__(self, *arrays: Array) -> Array:
         """The first result, for arrays of every kind with batch axes in front."""
@@ -79,7 +42,7 @@ def traced(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: 
     return Traced(of_graph(graph), graph)
 
 
-def evaluated(graph: Graph, *arrays: Array) -> Array:
+def evaluated(graph: Any, *arrays: Array) -> Array:
     """The first output of a graph for arrays of any kind with batch axes in front."""
     import numpy as np
 
