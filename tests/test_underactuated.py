@@ -44,7 +44,7 @@ def test_a_turn_more_is_the_same_place():
     robot, (goal, motor) = cj.load("cartpole"), TOP["cartpole"]
     one = control.balance(robot, goal, actuated=[motor])
     q, v = np.array([0.1, 0.05]), np.array([0.2, -0.1])
-    np.testing.assert_allclose(one.force(q + [0, 4 * np.pi], v, 0.0), one.force(q, v, 0.0), rtol=1e-9)
+    np.testing.assert_allclose(one.force(q + np.array([0.0, 4 * np.pi]), v, 0.0), one.force(q, v, 0.0), rtol=1e-9)
 
 
 @pytest.mark.native

@@ -8,8 +8,8 @@ and a_A = W τ_A - (M⁻¹ h)_A with W = (M⁻¹)_AA. The law makes the bracket 
 
     (kE (E - E*) + kd W) τ_A = kd (M⁻¹ h)_A - kp (q_A - q*_A) - kv v_A.
 
-Fantoni & Lozano (2002), Non-linear control for underactuated mechanical systems. The matrix on the left must stay regular: kd W must outweigh
-kE times the energy that is missing. Close to the goal a linear-quadratic regulator takes over.
+Fantoni & Lozano (2002), Non-linear control for underactuated mechanical systems. The matrix on the left must stay regular: kd W must
+outweigh kE times the energy that is missing. Close to the goal a linear-quadratic regulator takes over.
 """
 
 from __future__ import annotations
