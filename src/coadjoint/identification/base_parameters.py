@@ -104,9 +104,9 @@ def base_parameters(robot: Robot, constraints: Constraint | None = None, *, driv
     """The combinations of the inertial parameters that the joint forces of a robot show, from its structure.
 
     The row space of the result is that of all regressors: `cj.regressor(robot, q, v, a)` = X @ matrix for every state. `constraints`
-    (closed loops, rolling) hold the robot to states with φ(q) = 0, A v = 0, A a = -Ȧ v, and their unknown forces hide all but N(q)ᵀ τ, N a basis of
-    the velocities that they allow: then the row space is that of all Nᵀ Y. `drives` adds armature, damping and Coulomb friction of every
-    freedom, the columns of `cj.drive_regressor`.
+    (closed loops, rolling) hold the robot to states with φ(q) = 0, A v = 0, A a = -Ȧ v, and their unknown forces hide all but N(q)ᵀ τ,
+    where N is a basis of the velocities that they allow: then the row space is that of all Nᵀ Y. `drives` adds armature, damping and
+    Coulomb friction of every freedom, the columns of `cj.drive_regressor`.
     """
     if not isinstance(robot, Robot):
         raise CoadjointError(f"the first argument is {type(robot).__name__}; expected a Robot, as from coadjoint.load('panda').")
