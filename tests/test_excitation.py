@@ -56,7 +56,7 @@ def problem(robot, kind="fourier", normalized=False, drives=False):
 def test_gradients_of_criterion_and_penalty_are_exact(arm, kind, normalized, drives):
     robot = arm.with_joint("joint1", friction=0.3, damping=0.2) if drives else arm
     design, rng = problem(robot, kind, normalized, drives)
-    x = rng.normal(size=design.basis.free().shape[1] * robot.nv) * (0.4 if kind == "fourier" else 0.8)
+    x = rng.normal(size=design.basis.free().shape[1] * robot.nv) * (0.4 if kind == "fourier" else 2.0)
     margins = {"velocity": 0.1, "distance": 0.2}
     rows = design.rows(*design.motion(x), margins)
     assert {"position", "velocity", "acceleration", "torque", "distance"} == set(rows)
@@ -136,7 +136,7 @@ def test_it_complements_logs(arm, designed):
     np.testing.assert_allclose(other.q[0], (0.3, -0.2), atol=1e-12)
     known = log_information(arm, other.base, [designed.states, still], np.ones(2))
     own = log_information(arm, other.base, other.states, np.ones(2))
-    np.testing.assert_allclose(other.information, known + own, rtol=1e-2, atol=1e-2)
+    np.testing.assert_allclose(other.information, known + own, rtol=1e-4, atol=1e-5 * np.abs(known).max())
     assert other.log_det > np.linalg.slogdet(known)[1]
 
 
@@ -155,7 +155,7 @@ def test_tables_and_figures(arm, designed, tmp_path):
 @pytest.mark.slow
 def test_the_panda_and_its_friction():
     motion = cj.excitation(cj.load("panda"), 20.0, drives=True, tries=1)
-    assert motion.seen == motion.base.rank == 43 + 21
+    assert motion.seen == motion.base.rank == 62
     assert motion.slack >= 0
     plain = cj.excitation(cj.load("panda"), 20.0, criterion="condition", tries=1, kind="bspline")
     assert plain.condition < 20
@@ -176,7 +176,7 @@ def test_bad_input(arm):
         ({"velocity": {"joint1": -1.0}}, "joint1"),
         ({"position": {"elbow": (0, 1)}}, "elbow"),
         ({"position": (1.0, -1.0)}, "lower limit"),
-        ({"logs": [{"time": [0, 1]}]}, "no 'q'"),
+        ({"logs": [{"time": [0.0, 1.0]}]}, "no positions|positions"),
         ({"spheres": [("link2", (0, 0, 0), 5.0), ("base", (0, 0, 0), 1.0)]}, "no posture.*sphere 0 on 'link2'"),
     ]:
         given = {"duration": 4.0} | LIMITS | options

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import CoadjointError
 from ..files import check_output
 from ..identification.excitation import Excitation, excitation
-from ..motion.tables import check_format, check_input
+from ..motion.tables import check_format
 from ..show.terminal import Progress, number, table
 from .robots import add_robot, read_robot, tell
 
@@ -42,8 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     source = args.robot if Path(args.robot).is_file() else None
-    for log in args.log:
-        check_input(log)
     if args.out:
         check_format(args.out)
         check_output(args.out, source, *args.log)

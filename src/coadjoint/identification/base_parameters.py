@@ -94,10 +94,15 @@ class BaseParameters:
         return " ".join(terms)
 
     def __repr__(self) -> str:
-        return f"<{self.rank} base parameters of {len(self.names)} inertial parameters>"
+        return f"<{self.rank} base parameters of {self._parameters}>"
+
+    @property
+    def _parameters(self) -> str:
+        drives = len(self.names) - sum(name.rpartition(".")[2] in INERTIAL for name in self.names)
+        return f"{len(self.names) - drives} inertial parameters" + (f" and {drives} of drives" if drives else "")
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.rank} base parameters of {len(self.names)} inertial parameters", *self.combinations])
+        return "\n".join([f"{self.rank} base parameters of {self._parameters}", *self.combinations])
 
 
 def base_parameters(robot: Robot, constraints: Constraint | None = None, *, drives: bool = False) -> BaseParameters:

@@ -11,7 +11,7 @@ the regressor with every column divided by its length, diag(A)^(-½) A diag(A)^(
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,11 @@ from ..compiling import compile
 from ..differentiating import vjp
 from ..dynamics import drive_regressor, regressor
 from ..errors import CoadjointError, ShapeError
+from ..memo import recent
+from ..motion.logs import read_log
 from ..motion.states import States, differentiate
-from ..motion.tables import read_states, write_states
+from ..motion.tables import write_states
 from ..motion.trajectory import Trajectory
-from ..recent import recent
 from ..robot.robot import Robot
 from ..words import printable, short
 from .base_parameters import BaseParameters, base_parameters
@@ -87,7 +88,7 @@ class Excitation:
             raise CoadjointError(f"t goes from {t.min():g} to {t.max():g}; the motion from 0 to {self.basis.duration:g} s.")
         p, d, dd = self.basis.at(np.clip(t.ravel(), 0.0, self.basis.duration))
         c = self.coefficients
-        return tuple(x.reshape(*t.shape, len(self.center)) for x in (self.center + p @ c, d @ c, dd @ c))  # type: ignore[return-value]
+        return tuple(x.reshape(*t.shape, len(self.center)) for x in (self.center + p @ c, d @ c, dd @ c))
 
     @property
     def states(self) -> States:
@@ -193,8 +194,8 @@ def excitation(
     {joint: number} replace them. `spheres` [(link or frame, center, radius)] keep `clearance` from each other unless they are on one
     link or on neighbouring ones; those on the base are obstacles, and all stay above `planes` [(normal, offset)], n·x ≥ offset.
 
-    `logs`: tables (paths, mappings or States with q, v, a and time) whose information is added: the motion complements them. `drives`
-    adds armature, damping and Coulomb friction to the parameters. `noise` σ (nv,) of the joint forces weighs them, 1 N m for all without.
+    `logs`: recorded motions (what `cj.read_log` reads, States, Trajectories) whose information is added: the motion complements them.
+    `drives` adds armature, damping and Coulomb friction to the parameters. `noise` σ (nv,) of the joint forces weighs them, 1 N m without.
 
     criterion "information" maximises log det A (D-optimal: the least volume of the parameters' confidence ellipsoid, whatever the scaling
     of columns); "condition" maximises log det of A with columns of length 1, which makes parameters independent but not large in the
@@ -232,12 +233,17 @@ def excitation(
     best = None
     for k in range(max(tries, 1)):
         x = rng.normal(size=(basis.free().shape[1], robot.nv)) * (0.3 / np.sqrt(basis.size))
-        x = design.solve(x.reshape(-1), report and (lambda part, k=k: report((k + part) / tries)))
+        x = design.solve(x.reshape(-1), _part(report, k, tries))
         x = _kept(design, x)
         value = design.criterion(x)[0]
         best = (value, x) if best is None or value < best[0] else best
     assert best is not None
     return _result(design, base, best[1], rate, known)
+
+
+def _part(report: Callable[[float], None] | None, k: int, of: int) -> Callable[[float], None] | None:
+    """The report of the k-th search."""
+    return None if report is None else lambda part: report((k + part) / of)
 
 
 def _scales(native: Any, limits: Limits, rng: np.random.Generator, weight: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -308,38 +314,25 @@ def _result(design: Design, base: BaseParameters, x: np.ndarray, rate: float, kn
 
 
 def log_information(robot: Robot, base: BaseParameters, logs: Any, weight: np.ndarray) -> np.ndarray:
-    """Σ ∫ Xᵀ diag(weight) X dt (r, r) over recorded motions: tables with time, q and, where they have them, v and a."""
+    """Σ ∫ Xᵀ diag(weight) X dt (r, r) over recorded motions: what `cj.read_log` reads, v and a by differences where they are missing."""
     A = np.zeros((base.rank, base.rank))
     X = base_regressor(robot, base)
-    several = logs if isinstance(logs, Sequence) and not isinstance(logs, str) else [logs]
-    for k, log in enumerate(several):
-        states = _states(robot, log, k)
-        if states.time is None:
-            raise CoadjointError(f"logs[{k}] has no time; its information is an integral over time.")
-        states, _ = differentiate(robot, states)
-        dt = np.gradient(states.time)
-        if not (dt > 0).all():
-            raise CoadjointError(f"logs[{k}]: times must grow.")
+    several = logs if isinstance(logs, list | tuple) else [logs]
+    for log in several:
+        states, _ = differentiate(robot, _states(robot, log))
+        q, v, a, dt = states.q, states.v, states.a, np.gradient(np.asarray(states.time))
+        dt[[0, -1]] *= 0.5
         for part in range(0, len(dt), 4096):
             rows = slice(part, part + 4096)
-            x = X(robot, states.q[rows], states.v[rows], states.a[rows]) * np.sqrt(weight[:, None] * dt[rows, None, None])  # type: ignore[index]
+            x = X(robot, q[rows], v[rows], a[rows])  # type: ignore[index]
+            x = x * np.sqrt(weight[:, None] * dt[rows, None, None])
             x = x.reshape(-1, base.rank)
             A += x.T @ x
     return A
 
 
-def _states(robot: Robot, log: Any, k: int) -> States:
-    if isinstance(log, str | Path):
-        return read_states(log, robot, ("q",))
+def _states(robot: Robot, log: Any) -> States:
     if isinstance(log, States | Trajectory | Excitation):
         return log if isinstance(log, States) else log.states
-    if isinstance(log, Mapping) or hasattr(log, "keys"):
-        found = {name: np.asarray(log[name], dtype=float) for name in ("time", "q", "v", "a") if name in log}
-        if "q" not in found:
-            raise CoadjointError(f"logs[{k}] has no 'q'; expected a mapping with time (N,), q (N, {robot.nq}) and perhaps v and a.")
-        for name, x in found.items():
-            wanted = (len(found["q"]),) if name == "time" else (len(found["q"]), robot.nq)
-            if x.shape != wanted or not np.isfinite(x).all():
-                raise ShapeError(f"logs[{k}][{name!r}] has shape {x.shape}; expected {wanted}, finite numbers.")
-        return States(**found)
-    raise CoadjointError(f"logs[{k}] is {short(log)}; expected a path, a mapping with time and q, or States.")
+    read = read_log(log, robot)
+    return States(read.q, read.v, read.a, None, read.time)

@@ -52,8 +52,8 @@ def bounds(robot: Robot, position: Any) -> tuple[np.ndarray, np.ndarray]:
     lower, upper = robot.lower.copy(), robot.upper.copy()
     if isinstance(position, Mapping):
         for joint, pair in position.items():
-            k = robot.q_slice(joint)
-            lower[k], upper[k] = _pair(pair, f"position[{joint!r}]", 1)
+            place = robot.q_slice(joint)
+            lower[place], upper[place] = _pair(pair, f"position[{joint!r}]", 1)
     elif position is not None:
         lower, upper = _pair(position, "position", robot.nv)
     for k, name in enumerate(robot.q_names):
