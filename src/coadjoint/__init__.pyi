@@ -79,6 +79,7 @@ from .motion.linearize import lqr as lqr
 from .motion.mechanics import SimulationError as SimulationError
 from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
+from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
 from .redundancy.lift import effective_inertia as effective_inertia
 from .redundancy.lift import horizontal_lift as horizontal_lift
@@ -840,6 +841,7 @@ __all__ = [
     "Robot",
     "SimulationError",
     "Target",
+    "Trajectories",
     "Trajectory",
     "base_parameters",
     "bias_force",

@@ -5,7 +5,7 @@ In the kernels a result without meaning is nan, all of it; NumPy users then get 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,24 +22,55 @@ SINGULAR = 8 * float(np.finfo(np.float64).eps)
 """A pivot below this part of `inertia_scale` is zero but for rounding, which leaves at most 3 units of it on chains of 3 to 25 joints."""
 SINGULAR_SINGLE = 8 * float(np.finfo(np.float32).eps)
 """The same in single precision."""
+WEIGHTLESS = 1e-12
+"""Inertia of a link about its own joint, beside all that the joint carries, that is nothing."""
 _CHUNK = 4096
 
 
-def nan_where_singular(robot: Robot, pivots: Sequence[Array], x: Array) -> Array:
+def nan_where_singular(
+    robot: Robot, pivots: Sequence[Array], x: Array, along: Mapping[int, Sequence[tuple[int, Array]]] | None = None
+) -> Array:
     """x (..., k), or nan where one of the pivots (nv of them) of the mass matrix has vanished but for rounding.
 
-    Where the robot's own numbers are variables their size is not known, and any positive pivot will do.
+    A pivot is the inertia zᵀ M z of a motion z with z_k = 1, and its rounding is that of all terms: Σ scale_j z_j². `along` has, for
+    pivots k whose motion goes far along other freedoms j, the pairs (j, z_j). Where the robot's own numbers are variables their size
+    is not known, and any positive pivot will do.
     """
     original = robot._cache.get("original", robot)
     if not pivots:
         return x
-    smallest = np.zeros(len(pivots))
+    scale = np.zeros(len(pivots))
     if original.has_plain_numbers:
-        smallest = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
-    regular = pivots[0] > float(smallest[0])
-    for k in range(1, len(pivots)):
-        regular = regular & (pivots[k] > float(smallest[k]))
+        scale = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
+    regular = None
+    for k, pivot in enumerate(pivots):
+        smallest = float(scale[k])
+        for j, z in (along or {}).get(k, ()) if original.has_plain_numbers else ():
+            smallest = smallest + float(scale[j]) * z * z
+        regular = pivot > smallest if regular is None else regular & (pivot > smallest)
     return namespace(x).where(regular[..., None], x, np.nan)
+
+
+def weightless(robot: Robot) -> list[int]:
+    """The links that have no inertia of their own about their joint, nor armature: the pivots of others are never below their own.
+
+    None where the robot's numbers are variables.
+    """
+    original = robot._cache.get("original", robot)
+    if not original.has_plain_numbers or original.mimics:
+        return []
+    if "weightless" not in original._cache:
+        scale, found = inertia_scale(original), []
+        S = subspaces(original, original.tree_q(original.neutral()))
+        for i in range(original.n_links):
+            if (dofs := original.tree_v_slices[i]).start == dofs.stop:
+                continue
+            size = np.sqrt(scale[dofs])
+            own = S[i] @ inertia.spatial(original.inertias[i]) @ S[i].T + np.diag(original.armature[dofs])
+            if np.linalg.eigvalsh(own / np.outer(size, size))[0] < WEIGHTLESS:
+                found.append(i)
+        original._cache["weightless"] = found
+    return original._cache["weightless"]
 
 
 def inertia_scale(robot: Robot) -> np.ndarray:

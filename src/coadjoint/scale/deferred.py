@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import any_lazy, broadcast_batch, is_dask, is_labelled, not_real, refuse_lazy
 from ..errors import CoadjointError, ShapeError
-from .task import Task, check_robot, fields, whole
+from .task import Task, by_argument, check_robot, fields, parameter, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
 Core = str | Callable[[Any], str]
@@ -32,7 +32,7 @@ def lazily(*returns: str, **cores: Core) -> Callable[[F], F]:
 
         @functools.wraps(fn)
         def call(*args: Any, **options: Any) -> Any:
-            if not any_lazy(args) and not any_lazy(options.values()):
+            if not any_lazy([*args, *options.values(), *_values(options.get("parameters"))]):
                 return fn(*args, **options)
             return call_lazily(call, returns, cores, signature.bind(*args, **options).arguments)
 
@@ -83,6 +83,9 @@ def call_lazily(
         raise CoadjointError("out is given beside Dask or xarray arrays, whose results are made later; leave it out.")
     options.pop("out", None)
     arrays = {name: options.pop(name) for name in cores if options.get(name) is not None}
+    if "parameters" not in cores and isinstance(options.get("parameters"), Mapping):
+        arrays |= {parameter(name): x for name, x in options["parameters"].items()}
+        cores = {**cores, **{parameter(name): core for name, core in _parameter_cores(robot, options.pop("parameters")).items()}}
     for name, x in options.items():
         refuse_lazy(x, name)
     own = {name: core(arrays[name]) if callable(core := cores[name]) else core for name in arrays}
@@ -90,13 +93,25 @@ def call_lazily(
     def run(plain: Mapping[str, Any]) -> Any:
         if any(map(is_dask, plain.values())):
             return _on_chunks(fn, robot, plain, own, options, check_shapes)
-        return fn(*(() if robot is None else (robot,)), **plain, **options)
+        return fn(*(() if robot is None else (robot,)), **by_argument(plain), **options)
 
     if not any(map(is_labelled, arrays.values())):
         return run(arrays)
     from .labels import call_labelled
 
     return call_labelled(robot, getattr(fn, "__name__", None), arrays, own, returns, run)
+
+
+def _values(parameters: Any) -> Sequence[Any]:
+    """The arrays of an argument `parameters` {name: array}."""
+    return list(parameters.values()) if isinstance(parameters, Mapping) else []
+
+
+def _parameter_cores(robot: Any, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The core axes of a robot's numbers, which have names of their own."""
+    from ..families import own_numbers
+
+    return {name: " ".join(f"{name}_{k}" for k in range(own_numbers(robot, name).ndim)) for name in parameters}
 
 
 def _on_chunks(
