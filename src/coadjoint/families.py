@@ -12,7 +12,7 @@ import numpy as np
 
 from .arrays import Array, to_numpy
 from .errors import CoadjointError, ShapeError
-from .recent import recent
+from .memo import recent
 from .robot.robot import Robot
 
 
@@ -75,8 +75,7 @@ class Family:
         if not chosen:
             return self.robot
         member = _with(self.robot, chosen)
-        if "overconstrained" in self.robot._cache:  # a property of the structure
-            member._cache["overconstrained"] = self.robot._cache["overconstrained"]
+        member.__dict__["_overconstrained"] = self.robot._overconstrained  # a property of the structure
         return member
 
     def compiled(self, key: Any, fn: Callable[..., Any], name: str, **shapes: tuple[int, ...]) -> Callable[..., Any]:
@@ -106,6 +105,11 @@ def own_numbers(robot: Robot, name: str) -> np.ndarray:
     from .compiling import PARAMETERS
 
     return np.asarray(getattr(robot, name) if name in PARAMETERS else robot.parameters(name), dtype=float)
+
+
+def number_axes(robot: Robot, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The core axes of every array of `parameters`, each with a name of its own."""
+    return {name: " ".join(f"{name}_{k}" for k in range(own_numbers(robot, name).ndim)) for name in parameters}
 
 
 def _checked(robot: Robot, name: str, x: Any) -> np.ndarray:

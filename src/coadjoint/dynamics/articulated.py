@@ -112,11 +112,11 @@ def _companions(
     Those of the link's own joint, and of all that it carries: the motions whose inertias the pivots of i are.
     """
     dofs = robot.tree_v_slices[i]
-    one = D[i].shape[-1] == 1
-    inverse = None if one else solve_spd(D[i], like(np.eye(D[i].shape[-1]), D[i]))
+    one = like(np.eye(D[i].shape[-1]), D[i])
+    inverse = one if D[i].shape[-1] == 1 else solve_spd(D[i], one)
     found: dict[int, list[tuple[int, Array]]] = {}
     for k in range(dofs.start, dofs.stop):
-        own = like(np.ones(1), D[i]) if one else inverse[..., k - dofs.start] / inverse[..., k - dofs.start, k - dofs.start, None]
+        own = inverse[..., k - dofs.start] / inverse[..., k - dofs.start, k - dofs.start, None]
         moved = {i: along(S[i], own)}
         found[k] = [(j, own[..., j - dofs.start]) for j in range(dofs.start, dofs.stop) if j != k]
         for m in robot.order:

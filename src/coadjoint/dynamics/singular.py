@@ -14,6 +14,7 @@ from ..errors import SingularMassMatrixError
 from ..kernel.dispatch import as_written
 from ..kinematics.poses import relative_poses
 from ..lie import inertia
+from ..memo import per_robot
 from ..robot.robot import Robot
 from .composite import mass_matrix
 from .newton_euler import subspaces
@@ -36,43 +37,45 @@ def nan_where_singular(
     pivots k whose motion goes far along other freedoms j, the pairs (j, z_j). Where the robot's own numbers are variables their size
     is not known, and any positive pivot will do.
     """
-    original = robot._cache.get("original", robot)
+    original = robot.original
     if not pivots:
         return x
     scale = np.zeros(len(pivots))
     if original.has_plain_numbers:
         scale = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
-    regular = None
+    regular: Array = True
     for k, pivot in enumerate(pivots):
         smallest = float(scale[k])
         for j, z in (along or {}).get(k, ()) if original.has_plain_numbers else ():
             smallest = smallest + float(scale[j]) * z * z
-        regular = pivot > smallest if regular is None else regular & (pivot > smallest)
+        regular = (pivot > smallest) & regular
     return namespace(x).where(regular[..., None], x, np.nan)
 
 
-def weightless(robot: Robot) -> list[int]:
+def weightless(robot: Robot) -> tuple[int, ...]:
     """The links that have no inertia of their own about their joint, nor armature: the pivots of others are never below their own.
 
     None where the robot's numbers are variables.
     """
-    original = robot._cache.get("original", robot)
-    if not original.has_plain_numbers or original.mimics:
-        return []
-    if "weightless" not in original._cache:
-        scale, found = inertia_scale(original), []
-        S = subspaces(original, original.tree_q(original.neutral()))
-        for i in range(original.n_links):
-            if (dofs := original.tree_v_slices[i]).start == dofs.stop:
-                continue
-            size = np.sqrt(scale[dofs])
-            own = S[i] @ inertia.spatial(original.inertias[i]) @ S[i].T + np.diag(original.armature[dofs])
-            if np.linalg.eigvalsh(own / np.outer(size, size))[0] < WEIGHTLESS:
-                found.append(i)
-        original._cache["weightless"] = found
-    return original._cache["weightless"]
+    original = robot.original
+    return _weightless(original) if original.has_plain_numbers and not original.mimics else ()
 
 
+@per_robot
+def _weightless(robot: Robot) -> tuple[int, ...]:
+    scale, found = inertia_scale(robot), []
+    S = subspaces(robot, robot.tree_q(robot.neutral()))
+    for i in range(robot.n_links):
+        if (dofs := robot.tree_v_slices[i]).start == dofs.stop:
+            continue
+        size = np.sqrt(scale[dofs])
+        own = S[i] @ inertia.spatial(robot.inertias[i]) @ S[i].T + np.diag(robot.armature[dofs])
+        if np.linalg.eigvalsh(own / np.outer(size, size))[0] < WEIGHTLESS:
+            found.append(i)
+    return tuple(found)
+
+
+@per_robot
 def inertia_scale(robot: Robot) -> np.ndarray:
     """The size (nv,) of the terms that the diagonal of M is summed from; an error names a joint that moves no mass at all.
 
@@ -80,28 +83,26 @@ def inertia_scale(robot: Robot) -> np.ndarray:
     stretched out: a body of mass m, first moment h and second moment I, carried by a distance d, has h + m d and I + 2 h d + m d²
     there, and about a screw (ω, v) the inertia |ω|² I + 2 |ω||v| h + |v|² m.
     """
-    if "inertia_scale" not in robot._cache:
-        q = robot.tree_q(robot.random(np.random.default_rng(0), 8))
-        f, S = relative_poses(robot, q), subspaces(robot, q)
-        m, h = robot.inertias[:, 0].copy(), np.linalg.norm(robot.inertias[:, 1:4], axis=-1)
-        second = np.linalg.norm(inertia.rotational(robot.inertias), axis=(-2, -1))
-        scale = robot.armature.copy()
-        for i in reversed(robot.order):
-            w, v = (np.linalg.norm(x, axis=-1) for x in (S[i][..., :3], S[i][..., 3:]))
-            w, v = (x.max(0) if x.ndim > 1 else x for x in (w, v))  # only screws of universal joints depend on q
-            scale[robot.tree_v_slices[i]] += w**2 * second[i] + 2 * w * v * h[i] + v**2 * m[i]
-            if (parent := robot.parents[i]) >= 0:
-                d = float(np.linalg.norm(f[i][..., :3, 3], axis=-1).max())
-                m[parent] += m[i]
-                second[parent] += second[i] + 2 * h[i] * d + m[i] * d**2
-                h[parent] += h[i] + m[i] * d
-        if robot.mimics:  # freedoms that move together
-            scale = (np.sqrt(scale) @ np.abs(robot.tree_v(np.eye(robot.nv))).T) ** 2
-        for name in robot.joint_names:
-            if np.any(scale[robot.v_slice(name)] <= 0):
-                raise SingularMassMatrixError(_message(robot, name, "moves no mass"))
-        robot._cache["inertia_scale"] = scale
-    return robot._cache["inertia_scale"]
+    q = robot.tree_q(robot.random(np.random.default_rng(0), 8))
+    f, S = relative_poses(robot, q), subspaces(robot, q)
+    m, h = robot.inertias[:, 0].copy(), np.linalg.norm(robot.inertias[:, 1:4], axis=-1)
+    second = np.linalg.norm(inertia.rotational(robot.inertias), axis=(-2, -1))
+    scale = robot.armature.copy()
+    for i in reversed(robot.order):
+        w, v = (np.linalg.norm(x, axis=-1) for x in (S[i][..., :3], S[i][..., 3:]))
+        w, v = (x.max(0) if x.ndim > 1 else x for x in (w, v))  # only screws of universal joints depend on q
+        scale[robot.tree_v_slices[i]] += w**2 * second[i] + 2 * w * v * h[i] + v**2 * m[i]
+        if (parent := robot.parents[i]) >= 0:
+            d = float(np.linalg.norm(f[i][..., :3, 3], axis=-1).max())
+            m[parent] += m[i]
+            second[parent] += second[i] + 2 * h[i] * d + m[i] * d**2
+            h[parent] += h[i] + m[i] * d
+    if robot.mimics:  # freedoms that move together
+        scale = (np.sqrt(scale) @ np.abs(robot.tree_v(np.eye(robot.nv))).T) ** 2
+    for name in robot.joint_names:
+        if np.any(scale[robot.v_slice(name)] <= 0):
+            raise SingularMassMatrixError(_message(robot, name, "moves no mass"))
+    return scale
 
 
 def explain_singular(robot: Robot, q: np.ndarray, **_: object) -> None:

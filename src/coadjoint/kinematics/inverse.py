@@ -16,12 +16,12 @@ import numpy as np
 from ..arguments import a_number, a_robot, takes
 from ..arrays import Array, stack, to_numpy
 from ..errors import CoadjointError
-from ..families import Family, built
-from ..recent import recent
+from ..families import Family, built, number_axes
+from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .levenberg import clamped, descend, search
-from .nearest import settled, slope
+from .nearest import converged_to_nearest, slope
 from .poses import pose
 from .starts import closest, features, table
 from .targets import Target, core_of, residual
@@ -71,7 +71,7 @@ class InverseKinematics:
         return f"{head}; of the others the farthest is off by {self.distances[left].max():.3g} m, {self.angles[left].max():.3g} rad"
 
 
-@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq")
+@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq", parameters=number_axes)
 @takes(robot=a_robot, tolerance=a_number)
 def inverse_kinematics(
     robot: Robot,
@@ -217,7 +217,7 @@ class _Solver:
             self.q[left], self.cost[left], self.worst[left] = qs[:, -1], states[:, -1, 1], states[:, -1, 2]
             on = self.worst[left] > self.tolerance**2
             left, goal = left[on], goal[on]
-            q, state, flat = settled(self.robot, self.q[left], goal, newton)
+            q, state, flat = converged_to_nearest(self.robot, self.q[left], goal, newton)
             self.q[left], self.cost[left], self.worst[left] = q, state[:, 0], state[:, 1]
             left = left[~flat & (state[:, 1] > self.tolerance**2)]
 
@@ -274,8 +274,6 @@ def _moving(robot: Robot, targets: list[Target]) -> np.ndarray:
     """Which coordinates of q (nq,) move one of the frames."""
     moving = np.zeros(robot.nq, dtype=bool)
     for target in targets:
-        link, _ = robot.frame(target.frame)
-        while link >= 0:
+        for link in robot.path(robot.frame(target.frame)[0]):
             moving[robot._q_slices[link]] = True
-            link = robot.parents[link]
     return moving

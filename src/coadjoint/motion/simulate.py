@@ -11,14 +11,14 @@ from ..arguments import a_name, a_robot, numbers, takes
 from ..arrays import is_lazy, to_numpy
 from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
-from ..families import Family
+from ..families import Family, number_axes
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .adaptive import Flow
+from .constraint_projection import check_start, constraint_at, project_state
 from .control import Control, as_function
+from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
-from .holding import check_start, opened, settled
-from .mechanics import TOUCHING, Mechanics, SimulationError
 from .rollout import _is_hard, check_rows
 from .symplectic import Symplectic
 from .together import Run
@@ -43,7 +43,7 @@ def _of_states(core: str) -> Callable[[Any], str]:
     return core_of
 
 
-@lazily("time nq", "time nv", "time nv", "", "parameters", q=_of_states("nq"), v=_of_states("nv"))
+@lazily("time nq", "time nv", "time nv", "", "parameters", q=_of_states("nq"), v=_of_states("nv"), parameters=number_axes)
 @takes(robot=a_robot, q=numbers, v=numbers, t=numbers, method=a_name)
 def simulate(
     robot: Robot,
@@ -112,9 +112,9 @@ def simulate(
     robot = family.member(family.flat(())[0])
     constraint = check_start(robot, constraints, q, v)
     if constraint is not None:
-        q, v = settled(robot, constraint, q, v)
+        q, v = project_state(robot, constraint, q, v)
     contacts = Contacts(robot, [x for x in happening if isinstance(x, Contact)])
-    mechanics = Mechanics(robot, control, constraint, contacts, friction)
+    mechanics = EquationsOfMotion(robot, control, constraint, contacts, friction)
     if period is not None and control is not None:
         mechanics.sample(float(times[0]), float(period), float(delay))
     mechanics.check_contacts(q, v, "at the start")
@@ -145,7 +145,7 @@ def _batch(
     q, v, numbers = flat(q), flat(v), [family.flat(batch)] if family else []
     control = flat(control) if isinstance(control, np.ndarray) else control
     member = lambda k: family.member(numbers[0][k]) if numbers else robot
-    constraint = opened(member(0), constraints, q[0]) if len(q) else None
+    constraint = constraint_at(member(0), constraints, q[0]) if len(q) else None
     if constraint is not None:
         check_rows(family, constraint, [q, v], numbers, batch)
     qs, vs = np.full((len(q), len(times), robot.nq), np.nan), np.full((len(q), len(times), robot.nv), np.nan)
@@ -203,7 +203,7 @@ def _so_far(flow: Flow, times: np.ndarray, stopped: str) -> Trajectory:
 
 
 def _whole(
-    mechanics: Mechanics, times: np.ndarray, q: np.ndarray, v: np.ndarray, happenings: Any, stopped: str, pieces: Any
+    mechanics: EquationsOfMotion, times: np.ndarray, q: np.ndarray, v: np.ndarray, happenings: Any, stopped: str, pieces: Any
 ) -> Trajectory:
     tau = mechanics.forces(q, v, times)
     return Trajectory(mechanics.robot, times, q, v, tau, happenings, mechanics.constraint, stopped, pieces)

@@ -18,10 +18,10 @@ from ..constraints.constraint import Constraint
 from ..dynamics import forward_dynamics
 from ..families import Family
 from ..robot.robot import Robot
+from .constraint_projection import constrained_acceleration, project_state
 from .control import Control, traced_control
 from .dormand_prince import At, DormandPrince
-from .holding import held_acceleration, settled
-from .mechanics import SimulationError
+from .equations_of_motion import SimulationError
 from .rollout import check_kept
 from .trajectories import Trajectories
 from .trajectory import Trajectory
@@ -79,7 +79,7 @@ class Run:
             tau = third if force is None else force(q, v, third, *numbers)
             if constraint is None:
                 return robot.rate(q, v), forward_dynamics(robot, q, v, tau, friction=friction)
-            return robot.rate(q, v), held_acceleration(robot, constraint, q, v, tau, friction)
+            return robot.rate(q, v), constrained_acceleration(robot, constraint, q, v, tau, friction)
 
         third = {"tau": (nv,)} if force is None else {"t": (1,)}
         key = ("rate", force, constraint, friction)
@@ -94,7 +94,7 @@ class Run:
             return rate, None
 
         def back(robot: Robot, _: tuple[Array, ...], q: Array, v: Array) -> tuple[Array, Array]:
-            return (robot.normalize(q), v) if constraint is None else settled(robot, constraint, q, v)
+            return (robot.normalize(q), v) if constraint is None else project_state(robot, constraint, q, v)
 
         returned = family.compiled(("settled", constraint), back, "settled", q=(nq,), v=(nv,))
 

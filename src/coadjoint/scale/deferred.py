@@ -20,8 +20,10 @@ from ..errors import CoadjointError, ShapeError
 from .task import Task, by_argument, check_robot, fields, parameter, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
-Core = str | Callable[[Any], str]
-"""The core axes of an argument, named by their sizes as for `kernel`: "nq", "n_links 6"; a function where they depend on its shape."""
+Core = str | Callable[..., Any]
+"""The core axes of an argument, named by their sizes as for `kernel`: "nq", "n_links 6"; a function where they depend on its shape.
+Of the argument `parameters`, a mapping of arrays, a function of the robot and the mapping: the core axes of every array."""
+SETS = "parameters"
 
 
 def lazily(*returns: str, **cores: Core) -> Callable[[F], F]:
@@ -32,7 +34,7 @@ def lazily(*returns: str, **cores: Core) -> Callable[[F], F]:
 
         @functools.wraps(fn)
         def call(*args: Any, **options: Any) -> Any:
-            if not any_lazy([*args, *options.values(), *_values(options.get("parameters"))]):
+            if not any_lazy([*args, *options.values(), *_values(options.get(SETS))]):
                 return fn(*args, **options)
             return call_lazily(call, returns, cores, signature.bind(*args, **options).arguments)
 
@@ -82,10 +84,11 @@ def call_lazily(
     if options.get("out") is not None:
         raise CoadjointError("out is given beside Dask or xarray arrays, whose results are made later; leave it out.")
     options.pop("out", None)
-    arrays = {name: options.pop(name) for name in cores if options.get(name) is not None}
-    if "parameters" not in cores and isinstance(options.get("parameters"), Mapping):
-        arrays |= {parameter(name): x for name, x in options["parameters"].items()}
-        cores = {**cores, **{parameter(name): core for name, core in _parameter_cores(robot, options.pop("parameters")).items()}}
+    sets = cores.get(SETS)
+    arrays = {name: options.pop(name) for name in cores if name != SETS and options.get(name) is not None}
+    if callable(sets) and isinstance(numbers := options.get(SETS), Mapping):
+        cores = {**cores, **{parameter(name): core for name, core in sets(robot, options.pop(SETS)).items()}}
+        arrays |= {parameter(name): x for name, x in numbers.items()}
     for name, x in options.items():
         refuse_lazy(x, name)
     own = {name: core(arrays[name]) if callable(core := cores[name]) else core for name in arrays}
@@ -105,13 +108,6 @@ def call_lazily(
 def _values(parameters: Any) -> Sequence[Any]:
     """The arrays of an argument `parameters` {name: array}."""
     return list(parameters.values()) if isinstance(parameters, Mapping) else []
-
-
-def _parameter_cores(robot: Any, parameters: Mapping[str, Any]) -> dict[str, str]:
-    """The core axes of a robot's numbers, which have names of their own."""
-    from ..families import own_numbers
-
-    return {name: " ".join(f"{name}_{k}" for k in range(own_numbers(robot, name).ndim)) for name in parameters}
 
 
 def _on_chunks(
