@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_name, a_robot, numbers, takes
-from ..arrays import is_lazy, to_numpy
+from ..arrays import ArrayLike, is_lazy, to_numpy
 from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
 from ..families import Family, number_axes
@@ -47,9 +47,9 @@ def _of_states(core: str) -> Callable[[Any], str]:
 @takes(robot=a_robot, q=numbers, v=numbers, t=numbers, method=a_name)
 def simulate(
     robot: Robot,
-    q: Any,
-    v: Any,
-    t: Any,
+    q: ArrayLike,
+    v: ArrayLike,
+    t: ArrayLike,
     control: Control | Any = None,
     constraints: Constraint | Sequence[Constraint] | None = None,
     events: Iterable[Event | Contact] | Event | Contact = (),
