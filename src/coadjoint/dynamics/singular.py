@@ -46,7 +46,7 @@ def nan_where_singular(
         scale = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
     regular: Array = True
     for k, pivot in enumerate(pivots):
-        smallest = float(scale[k])
+        smallest: Array = float(scale[k])
         for j, z in (along or {}).get(k, ()) if original.has_plain_numbers else ():
             smallest = smallest + float(scale[j]) * z * z
         regular = (pivot > smallest) & regular

@@ -30,7 +30,7 @@ BLOCK = 1 << 16
 
 
 def _norm(x: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(x, axis=-1) / x.shape[-1] ** 0.5
+    return np.asarray(np.linalg.norm(x, axis=-1) / x.shape[-1] ** 0.5)
 
 
 class DormandPrince:
@@ -62,7 +62,7 @@ class DormandPrince:
             d2 = _norm((f1 - f) / scale) / h0
             flat = (d1 <= 1e-15) & (d2 <= 1e-15)
             h1 = np.where(flat, np.fmax(1e-6, 1e-3 * h0), (0.01 / np.fmax(d1, d2)) ** 0.125)
-        return np.fmin(np.fmin(100 * h0, h1), span)
+        return np.asarray(np.fmin(np.fmin(100 * h0, h1), span))
 
     def _drop(self, out: np.ndarray, where: list[int] | None = None) -> None:
         """Let some of the live systems (M,) leave."""

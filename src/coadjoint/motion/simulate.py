@@ -141,16 +141,22 @@ def _batch(
 ) -> Trajectories:
     """The motions of all members of a batch."""
     robot, method, friction = family.robot, options["method"], options["friction"]
-    flat = lambda x: np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1])
-    q, v, numbers = flat(q), flat(v), [family.flat(batch)] if family else []
+    own = [family.flat(batch)] if family else []
+
+    def flat(x: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1])
+
+    def member(k: int) -> Robot:
+        return family.member(own[0][k]) if own else robot
+
+    q, v = flat(q), flat(v)
     control = flat(control) if isinstance(control, np.ndarray) else control
-    member = lambda k: family.member(numbers[0][k]) if numbers else robot
     constraint = constraint_at(member(0), constraints, q[0]) if len(q) else None
     if constraint is not None:
-        check_rows(family, constraint, [q, v], numbers, batch)
+        check_rows(family, constraint, [q, v], own, batch)
     qs, vs = np.full((len(q), len(times), robot.nq), np.nan), np.full((len(q), len(times), robot.nv), np.nan)
     qs[:, 0], vs[:, 0] = q, v
-    run = Run(family, numbers, times, qs, vs, control, constraint, friction, options["tolerance"], report)
+    run = Run(family, own, times, qs, vs, control, constraint, friction, options["tolerance"], report)
 
     def alone(k: int, start: float | None = None, q: Any = None, v: Any = None) -> Trajectory:
         force = control[k] if isinstance(control, np.ndarray) else control
@@ -161,7 +167,7 @@ def _batch(
 
     dry = friction and (np.any(robot.friction) or not {"friction", "drives"}.isdisjoint(family.names))
     if METHODS[method] in COMPOSITIONS and len(q):
-        steps = Symplectic(family, numbers, times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, report)
+        steps = Symplectic(family, own, times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, report)
         qs, vs, stopped = steps(q, v)
         run.q[:, : qs.shape[1]], run.v[:, : qs.shape[1]], run.stopped[:] = qs, vs, stopped
     elif happening or dry or options["period"] is not None or method == "implicit" or _is_hard(robot, constraint):
@@ -215,10 +221,10 @@ def _checked_control(robot: Robot, control: Any) -> Control | np.ndarray | None:
         return None
     if callable(control) or callable(getattr(control, "force", None)):
         return as_function(control)
-    control = np.asarray(robot._checked(to_numpy(control, "control"), "control", robot.nv), dtype=float)
-    if not np.all(np.isfinite(control)):
+    force = np.asarray(robot._checked(to_numpy(control, "control"), "control", robot.nv), dtype=float)
+    if not np.all(np.isfinite(force)):
         raise CoadjointError("control has entries that are not finite; expected joint forces, or a function that gives them.")
-    return control
+    return force
 
 
 def _check_sampling(period: Any, delay: Any, method: str) -> None:

@@ -65,13 +65,13 @@ class Symplectic:
 
     def _momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         if not self.family:
-            return mv(mass_matrix(self.family.robot, q), v)
-        return self._product("momentum", mass_matrix)(q, v, *self.numbers)
+            return np.asarray(mv(mass_matrix(self.family.robot, q), v))
+        return np.asarray(self._product("momentum", mass_matrix)(q, v, *self.numbers))
 
     def _velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         if not self.family:  # an error says why where there is no inverse
-            return mv(mass_matrix_inverse(self.family.robot, q), p)
-        return self._product("velocity", mass_matrix_inverse)(q, p, *(x[:, None] for x in self.numbers))
+            return np.asarray(mv(mass_matrix_inverse(self.family.robot, q), p))
+        return np.asarray(self._product("velocity", mass_matrix_inverse)(q, p, *(x[:, None] for x in self.numbers)))
 
     def _product(self, name: str, matrix: Callable[..., Any]) -> Callable[..., Any]:
         """The compiled product of a matrix at q and a vector."""
@@ -92,7 +92,10 @@ class Symplectic:
         rows = [np.empty((count, steps + 1, x.shape[-1])) for x in state] + [np.empty((count, steps + 1, 1))]
         for row, x in zip(rows, state, strict=False):
             row[:, 0] = x
-        spread = lambda x: np.ascontiguousarray(np.broadcast_to(x, (count, steps, x.shape[-1])))
+
+        def spread(x: np.ndarray) -> np.ndarray:
+            return np.ascontiguousarray(np.broadcast_to(x, (count, steps, x.shape[-1])))
+
         _run(take, rows, [spread(third), spread(lengths[:, None]), *(spread(x[:, None]) for x in self.numbers)], 1, inputs=3)
         q, p, w = (x[:, -1].copy() for x in rows[:3])
         return q, p, w, rows[3][:, 1:, 0]

@@ -187,7 +187,10 @@ class Run:
             last = [x[reached, -1] for x in (self.q, self.v)]
             check_kept(family, self.constraint, last, [x[reached] for x in self.numbers], (int(reached.sum()),))
         tau = self._forces()
-        shaped = lambda x: x.reshape((*batch, *x.shape[1:]))
+
+        def shaped(x: np.ndarray) -> np.ndarray:
+            return x.reshape((*batch, *x.shape[1:]))
+
         numbers = self.numbers[0] if self.numbers else np.zeros((len(self.q), 0))
         found = Trajectories(
             *(robot, self.times, shaped(self.q), shaped(self.v), shaped(tau), (), self.constraint, shaped(self.stopped), ()),

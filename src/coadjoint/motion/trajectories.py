@@ -47,8 +47,8 @@ class Trajectories(Trajectory):
             chosen = np.arange(count).reshape(self.batch)[index]
         except IndexError:
             raise CoadjointError(f"there is no motion {index}; the batch axes are {self.batch}.") from None
-        flat = lambda x: np.asarray(x).reshape(count, *x.shape[len(self.batch) :])
-        q, v, tau, stopped, numbers = (flat(x)[chosen] for x in (self.q, self.v, self.tau, self.stopped, self.numbers))
+        arrays = (self.q, self.v, self.tau, self.stopped, self.numbers)
+        q, v, tau, stopped, numbers = (np.asarray(x).reshape(count, *x.shape[len(self.batch) :])[chosen] for x in arrays)
         if np.ndim(chosen):
             alone = {k: self.alone[int(m)] for k, m in enumerate(chosen.ravel()) if int(m) in self.alone}
             return Trajectories(
@@ -85,13 +85,14 @@ class Trajectories(Trajectory):
     def _energy(self, name: str, energy: Any) -> np.ndarray:
         robot = self.robot
         if not self.names:
-            return energy(robot, self.q, self.v)
+            return np.asarray(energy(robot, self.q, self.v))
 
         def run(robot: Robot, _: tuple[Array, ...], q: Array, v: Array) -> Array:
             return energy(robot, q, v) + 0.0 * q[..., 0]
 
         found = self._family.compiled(name, run, name.replace(" ", "_"), q=(robot.nq,), v=(robot.nv,))
-        return found(self.q, self.v, np.broadcast_to(self.numbers[..., None, :], (*self.q.shape[:-1], self.numbers.shape[-1])))
+        numbers = np.broadcast_to(self.numbers[..., None, :], (*self.q.shape[:-1], self.numbers.shape[-1]))
+        return np.asarray(found(self.q, self.v, numbers))
 
     def drift(self) -> tuple[float, float]:
         """The largest value of a holonomic row, and the largest velocity of any row, over all states; 0 without constraints."""
