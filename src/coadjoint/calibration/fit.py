@@ -1,0 +1,265 @@
+"""The fit: Gauss-Newton on all unknowns with priors, a robust loss by reweighting, and what it says of held-back configurations.
+
+Minimised is Σₙ ρ(rₙ) + Σₖ (θₖ/σₖ)² with rₙ a configuration's residuals over their scale and ρ that of Student's t: a configuration far off counts
+little, whichever of its numbers are off. Scale and degrees of freedom are estimated with the rest; ν = ∞ is least squares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from ..lie import se3
+from .chain import Chain
+from .measured import Measured
+from .terms import PRIOR, Terms
+
+FREEDOMS = (1.5, 3.0, 6.0, 15.0, np.inf)
+"""Degrees of freedom among which the most likely are taken."""
+
+FINEST = 1e-8
+"""The smallest scale of residuals [rad, m]: below it rounding would be taken for information."""
+
+UNKNOWN = 1e3
+"""Prior standard deviation of base, tool and points: none."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All unknowns: screws' displacements, coefficients of terms, base, and those of the measurement."""
+
+    eta: np.ndarray
+    """Coordinates (Σ 4 or 2,) along the chain's directions."""
+    coefficients: np.ndarray
+    base: np.ndarray
+    measured: Measured
+
+    def twists(self, chain: Chain) -> np.ndarray:
+        """η (n, 6)."""
+        found, at = [], 0
+        for directions in chain.directions:
+            found.append(self.eta[at : at + len(directions)] @ directions)
+            at += len(directions)
+        return np.array(found)
+
+    def moved(self, step: np.ndarray) -> State:
+        a, b = len(self.eta), len(self.eta) + len(self.coefficients)
+        base, rest = self.base, step[b:]
+        if self.measured.has_base:
+            base, rest = base @ se3.exp(rest[:6]), rest[6:]
+        return State(self.eta + step[:a], self.coefficients + step[a:b], base, self.measured.moved(rest))
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Configurations q (N, nq) with the terms' functions at them."""
+
+    chain: Chain
+    terms: Terms
+    q: np.ndarray
+    functions: np.ndarray
+
+    @property
+    def own(self) -> np.ndarray:
+        return self.q[:, list(self.chain.coordinates)]
+
+    def delta(self, state: State) -> np.ndarray:
+        """δ (N, n)."""
+        delta = np.zeros((len(self.q), len(self.chain.links)))
+        for i in range(delta.shape[1]):
+            mine = self.terms.joint == i
+            delta[:, i] = self.functions[:, mine] @ state.coefficients[mine]
+        return delta
+
+    def poses(self, state: State) -> np.ndarray:
+        return self.chain.poses(self.own, state.twists(self.chain), self.delta(state), state.base)[2]
+
+    def linearised(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+        """Residuals (N, d) and the prediction's Jacobian (N, d, m) by eta, coefficients, base and the measurement's unknowns."""
+        T, by_eta, by_delta, by_base = self.chain.jacobian(self.own, state.twists(self.chain), self.delta(state), state.base)
+        by_term = by_delta[:, :, self.terms.joint] * self.functions[:, None]
+        parts = [by_eta, by_term, by_base] if state.measured.has_base else [by_eta, by_term]
+        twist, own = state.measured.derivatives(T)
+        return state.measured.residual(T), np.concatenate([twist @ np.concatenate(parts, axis=2), own], axis=2)
+
+    def names(self, state: State) -> tuple[str, ...]:
+        geometry = [f"{name} {what} {k}" for name, d in zip(self.chain.names, self.chain.directions, strict=True) for what, k in _kinds(len(d))]
+        base = [f"base {x}" for x in ("wx", "wy", "wz", "x", "y", "z")] if state.measured.has_base else []
+        return (*geometry, *self.terms.names, *base, *state.measured.names)
+
+    def deviations(self, state: State) -> np.ndarray:
+        geometry = [PRIOR[what] for d in self.chain.directions for what, _ in _kinds(len(d))]
+        rest = (6 if state.measured.has_base else 0) + len(state.measured.names)
+        return np.concatenate([geometry, self.terms.deviations(), np.full(rest, UNKNOWN)])
+
+    def displacements(self, state: State) -> np.ndarray:
+        """The unknowns that have a prior at zero, and zeros."""
+        rest = (6 if state.measured.has_base else 0) + len(state.measured.names)
+        return np.concatenate([state.eta, state.coefficients, np.zeros(rest)])
+
+
+def _kinds(size: int) -> list[tuple[str, int]]:
+    return [("tilt", 1), ("tilt", 2), *([("shift", 1), ("shift", 2)] if size == 4 else [])]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A state, and how well the configurations agree with it."""
+
+    problem: Problem
+    state: State
+    residual: np.ndarray
+    jacobian: np.ndarray
+    weights: np.ndarray
+    """(N,): 1 for a usual configuration, small for one far off."""
+    scale: np.ndarray
+    """(d,) of the residuals."""
+    freedoms: float
+    iterations: int
+    converged: bool
+
+    @property
+    def scaled(self) -> tuple[np.ndarray, np.ndarray]:
+        """Jacobian and residuals over their scale, times the root of the weights, with columns times the prior deviations."""
+        root = np.sqrt(self.weights)[:, None] / self.scale
+        return self.jacobian * root[..., None] * self.problem.deviations(self.state), self.residual * root
+
+
+def fit(problem: Problem, state: State, loss: str = "robust", most: int = 60) -> Fit:
+    """The most likely unknowns, from a state nearby, by damped Gauss-Newton steps."""
+    deviations, groups = problem.deviations(state), state.measured.groups
+    weights, freedoms, damping, converged, k = np.ones(len(problem.q)), np.inf, 0.0, False, 0
+    r, J = problem.linearised(state)
+    while True:
+        scale = scales(r, weights, groups, len(deviations))
+        if loss == "robust" and k >= 2:
+            weights, freedoms = _weights(r / scale, freedoms if k >= 6 else None)
+            scale = scales(r, weights, groups, len(deviations))
+        if converged or k == most:
+            return Fit(problem, state, r, J, weights, scale, float(freedoms), k, converged)
+        k += 1
+        root = np.sqrt(weights)[:, None] / scale
+        A = (J * root[..., None]).reshape(-1, J.shape[2]) * deviations
+        cost = lambda r, state: float(np.sum((r * root) ** 2) + np.sum((problem.displacements(state) / deviations) ** 2))  # noqa: B023
+        g = A.T @ (r * root).ravel() - problem.displacements(state) / deviations
+        H = A.T @ A
+        largest = float(np.max(np.diag(H)))
+        now = cost(r, state)
+        while True:
+            damped = H.copy()
+            damped[np.diag_indices_from(H)] += 1.0 + damping
+            step = cho_solve(cho_factor(damped, lower=True, check_finite=False), g, check_finite=False)
+            trial = state.moved(deviations * step)
+            new_r, new_J = problem.linearised(trial)
+            if cost(new_r, trial) <= now * (1 + 1e-9) + 1e-9:
+                damping *= 0.1
+                break
+            damping = max(10.0 * damping, 1e-6 * largest)
+            if damping > 1e3 * largest:  # no shorter step is better: this is the minimum, to rounding
+                return Fit(problem, state, r, J, weights, scale, float(freedoms), k, True)
+        # gᵀ step is the fall of the cost, of which 1 is a standard deviation
+        converged = float(g @ step) < 1e-6 and damping < 1e-3 * largest and k > (4 if loss == "robust" else 1)
+        damping = 0.0 if damping < 1e-12 * largest else damping
+        state, r, J = trial, new_r, new_J
+
+
+def scales(r: np.ndarray, weights: np.ndarray, groups: np.ndarray, unknowns: int) -> np.ndarray:
+    """For each group of residuals the root of their weighted mean square, (d,), for as many as there are beyond the unknowns."""
+    found = np.empty(r.shape[1])
+    spare = max(1.0 - unknowns / r.size, 0.1)
+    for group in np.unique(groups):
+        mine = groups == group
+        found[mine] = np.sqrt(np.mean(weights[:, None] * r[:, mine] ** 2) / spare)
+    return np.maximum(found, FINEST)
+
+
+def _weights(z: np.ndarray, freedoms: float | None) -> tuple[np.ndarray, float]:
+    """Weights (N,) of configurations with scaled residuals z (N, d) by Student's t, and its degrees of freedom where not given.
+
+    The residuals of a configuration go together, so they count as three independent numbers at most.
+    """
+    size = min(z.shape[1], 3)
+    x = np.mean(z**2, axis=1) * size
+    if freedoms is None:
+        freedoms = max(FREEDOMS, key=lambda nu: _likelihood(x, size, nu))
+    if not np.isfinite(freedoms):
+        return np.ones(len(z)), freedoms
+    s = _own_scale(x, size, freedoms)
+    weights = (freedoms + size) / (freedoms + x / s)
+    return weights / s, freedoms
+
+
+def _own_scale(x: np.ndarray, size: int, nu: float) -> float:
+    """The most likely s with x / s the squared length of a t-distributed vector."""
+    s = float(np.median(x)) / size + 1e-300
+    for _ in range(30):
+        s = float(np.mean((nu + size) / (nu + x / s) * x)) / size + 1e-300
+    return s
+
+
+def _likelihood(x: np.ndarray, size: int, nu: float) -> float:
+    from scipy.special import gammaln
+
+    if not np.isfinite(nu):
+        s = float(np.mean(x)) / size
+        return float(-0.5 * np.sum(x / s) - 0.5 * size * len(x) * np.log(2 * np.pi * s))
+    s = _own_scale(x, size, nu)
+    constant = gammaln(0.5 * (nu + size)) - gammaln(0.5 * nu) - 0.5 * size * np.log(nu * np.pi * s)
+    return float(np.sum(constant - 0.5 * (nu + size) * np.log1p(x / (nu * s))))
+
+
+def held_back(found: Fit, columns: np.ndarray) -> np.ndarray:
+    """Residuals (N, d) of every configuration, were it left out of a fit of these unknowns: (I - Hₙₙ)⁻¹ rₙ, without fitting again.
+
+    Of unknowns that are left out the linear part is given back to the residuals, so that each choice is fitted to the same numbers.
+    """
+    A, b = found.scaled
+    n, d, _ = A.shape
+    values = found.problem.displacements(found.state) / found.problem.deviations(found.state)
+    y = b + A @ values
+    X = A[:, :, columns].reshape(n * d, -1)
+    H = X.T @ X
+    H[np.diag_indices_from(H)] += 1.0
+    lower = np.linalg.cholesky(H)
+    Z = solve_triangular(lower, X.T, lower=True, check_finite=False)
+    solution = solve_triangular(lower, Z @ y.ravel(), lower=True, trans=1, check_finite=False)
+    r = (y.ravel() - X @ solution).reshape(n, d)
+    Z = Z.T.reshape(n, d, -1)
+    left = np.eye(d) - Z @ np.swapaxes(Z, 1, 2)
+    root = np.sqrt(found.weights)[:, None] / found.scale
+    return np.linalg.solve(left, r[..., None])[..., 0] / root
+
+
+def covariance(found: Fit) -> np.ndarray:
+    """Of all unknowns (m, m), with configurations as they scatter: residuals of one go together, those of two do not.
+
+    H⁻¹ (Σ gₙ gₙᵀ + I) H⁻¹, gₙ the configuration's part of the gradient with its held-back residuals; I is the prior's part.
+    """
+    A, b = found.scaled
+    n, d, m = A.shape
+    X = A.reshape(n * d, m)
+    H = X.T @ X
+    H[np.diag_indices_from(H)] += 1.0
+    inverse = np.linalg.inv(H)
+    Z = A @ inverse
+    left = np.eye(d) - Z @ np.swapaxes(A, 1, 2)
+    e = np.linalg.solve(left, b[..., None])[..., 0]
+    g = np.einsum("ndm,nd->nm", A, e)
+    h = np.einsum("ndm,nd->nm", A, b)
+    middle = 0.5 * (g.T @ h + h.T @ g) + np.eye(m)  # between residuals as they are and held back: unbiased for equal scatter
+    deviations = found.problem.deviations(found.state)
+    return deviations[:, None] * (inverse @ middle @ inverse) * deviations
+
+
+def reduced(found: Fit, terms: Terms) -> Problem:
+    """The problem with some of the terms."""
+    keep = [k for k, name in enumerate(found.problem.terms.names) if name in set(terms.names)]
+    return replace(found.problem, terms=terms, functions=found.problem.functions[:, keep])
+
+
+def restricted(state: State, old: Terms, new: Terms) -> State:
+    """The state of fewer terms."""
+    kept = set(new.names)
+    return replace(state, coefficients=np.array([c for c, name in zip(state.coefficients, old.names, strict=True) if name in kept]))
