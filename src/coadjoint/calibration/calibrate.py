@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from . import start
 from .chain import Chain, chain, corrected
 from .fit import Fit, Problem, State, covariance, fit, held_back, reduced, restricted
 from .measured import Distances, Measured, Planes, Points, Poses
-from .said import doubts, described, unseen
+from .said import described, doubts, unseen
 from .terms import GROUPS, Terms, all_terms
 
 OPTIONAL = ("compliance", "scale", "harmonics 1", "harmonics 2")
@@ -201,6 +201,15 @@ class Calibration:
     def __repr__(self) -> str:
         error = float(np.mean(self.errors(self.held_back)))
         return f"<Calibration of {self.nominal.name!r} to {self.frame!r}: {len(self.fit.weights)} configurations, held back {error:.3g}>"
+
+    def nominal_fit(self) -> Calibration:
+        """The same for the robot as described: only base, tool and points are fitted. It says what calibrating gains."""
+        rigid = replace(self.chain, directions=tuple(np.zeros((0, 6)) for _ in self.chain.links))
+        problem = Problem(rigid, self.terms.chosen(()), self.fit.problem.q, np.zeros((len(self.fit.weights), 0)))
+        state = State(np.zeros(0), np.zeros(0), self.fit.state.base, self.fit.state.measured)
+        found = fit(problem, state, "squares")
+        every = np.arange(found.jacobian.shape[2])
+        return Calibration(self.nominal, self.frame, found, held_back(found, every), (), (), covariance(found))
 
     # --- inside
 

@@ -50,7 +50,7 @@ class Chain:
         for i in range(len(self.links)):
             T = T @ fixed[i]
             before.append(T)
-            T = T @ se3.exp(self.screws[i] * (q[:, i] + delta[:, i])[:, None])
+            T = T @ _motion(self.screws[i], q[:, i] + delta[:, i])
             after.append(T)
         return before, after, T @ self.tip
 
@@ -60,11 +60,34 @@ class Chain:
         """The frame's pose (N, 4, 4) and its body twists by η (N, 6, Σ), by δ (N, 6, n) and by a twist of the base (N, 6, 6)."""
         before, after, T = self.poses(q, eta, delta, base)
         back = se3.inverse(T)
-        of_eta = []
-        for i, directions in enumerate(self.directions):
-            of_eta.append(se3.Ad(back @ before[i]) @ (se3.dexp_body(eta[i]) @ directions.T))
-        of_delta = [(se3.Ad(back @ after[i]) @ self.screws[i])[..., None] for i in range(len(self.links))]
-        return T, np.concatenate(of_eta, axis=2), np.concatenate(of_delta, axis=2), se3.Ad(back @ base)
+        of_eta = [_carried(back @ before[i], se3.dexp_body(eta[i]) @ x.T) for i, x in enumerate(self.directions)]
+        of_delta = [_carried(back @ after[i], self.screws[i][:, None]) for i in range(len(self.links))]
+        return T, np.concatenate(of_eta, axis=2), np.concatenate(of_delta, axis=2), _carried(back @ base, np.eye(6))
+
+
+def _carried(T: np.ndarray, twists: np.ndarray) -> np.ndarray:
+    """Ad(T) X (N, 6, m) of twists X (6, m)."""
+    angular = T[:, :3, :3] @ twists[:3]
+    linear = T[:, :3, :3] @ twists[3:] + _hat(T[:, :3, 3]) @ angular
+    return np.concatenate([angular, linear], axis=1)
+
+
+def _hat(p: np.ndarray) -> np.ndarray:
+    out = np.zeros((len(p), 3, 3))
+    out[:, 2, 1], out[:, 0, 2], out[:, 1, 0] = p.T
+    out[:, 1, 2], out[:, 2, 0], out[:, 0, 1] = -p.T
+    return out
+
+
+def _motion(screw: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """exp(S q) (N, 4, 4), I + q Ŝ + (1 - cos q) Ŝ² + (q - sin q) Ŝ³ where |ω| = 1 (then Ŝ⁴ = -Ŝ²), I + q Ŝ for a translation."""
+    X = se3.hat(screw)
+    q = q[:, None, None]
+    if not np.any(screw[:3] != 0):
+        return np.eye(4) + q * X
+    size = float(np.linalg.norm(screw[:3]))
+    X, q = X / size, q * size
+    return np.eye(4) + q * X + (1.0 - np.cos(q)) * (X @ X) + (q - np.sin(q)) * (X @ X @ X)
 
 
 def chain(robot: Robot, frame: str) -> Chain:

@@ -22,6 +22,9 @@ FREEDOMS = (1.5, 3.0, 6.0, 15.0, np.inf)
 FINEST = 1e-8
 """The smallest scale of residuals [rad, m]: below it rounding would be taken for information."""
 
+REST = 1e-3
+"""The fall of the cost, of which 1 is a standard deviation squared, below which a step is the last."""
+
 UNKNOWN = 1e3
 """Prior standard deviation of base, tool and points: none."""
 
@@ -101,7 +104,7 @@ class Problem:
 
 
 def _kinds(size: int) -> list[tuple[str, int]]:
-    return [("tilt", 1), ("tilt", 2), *([("shift", 1), ("shift", 2)] if size == 4 else [])]
+    return [("tilt", 1), ("tilt", 2), ("shift", 1), ("shift", 2)][:size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +115,7 @@ class Fit:
     state: State
     residual: np.ndarray
     jacobian: np.ndarray
+    """(N, d, m), columns times the prior deviations."""
     weights: np.ndarray
     """(N,): 1 for a usual configuration, small for one far off."""
     scale: np.ndarray
@@ -122,47 +126,62 @@ class Fit:
 
     @property
     def scaled(self) -> tuple[np.ndarray, np.ndarray]:
-        """Jacobian and residuals over their scale, times the root of the weights, with columns times the prior deviations."""
+        """Jacobian and residuals over their scale, times the root of the weights."""
         root = np.sqrt(self.weights)[:, None] / self.scale
-        return self.jacobian * root[..., None] * self.problem.deviations(self.state), self.residual * root
+        return self.jacobian * root[..., None], self.residual * root
 
 
-def fit(problem: Problem, state: State, loss: str = "robust", most: int = 60) -> Fit:
-    """The most likely unknowns, from a state nearby, by damped Gauss-Newton steps."""
+def fit(problem: Problem, state: State, loss: str = "robust", most: int = 30) -> Fit:
+    """The most likely unknowns, from a state nearby: Gauss-Newton steps, within each of which weights and scales come to rest."""
     deviations, groups = problem.deviations(state), state.measured.groups
-    weights, freedoms, damping, converged, k = np.ones(len(problem.q)), np.inf, 0.0, False, 0
+    weights, freedoms, damping = np.ones(len(problem.q)), np.inf, 0.0
     r, J = problem.linearised(state)
-    while True:
-        scale = scales(r, weights, groups, len(deviations))
-        if loss == "robust" and k >= 2:
-            weights, freedoms = _weights(r / scale, freedoms if k >= 6 else None)
-            scale = scales(r, weights, groups, len(deviations))
-        if converged or k == most:
-            return Fit(problem, state, r, J, weights, scale, float(freedoms), k, converged)
-        k += 1
+    J *= deviations
+    scale = scales(r, weights, groups, len(deviations))
+    for k in range(1, most + 1):
+        x = problem.displacements(state) / deviations
+        robust = loss == "robust" and k > 1
+        step, fall, weights, scale, freedoms = _reweighted(r, J, x, weights, groups, damping, robust, freedoms if k > 3 else None)
         root = np.sqrt(weights)[:, None] / scale
-        A = (J * root[..., None]).reshape(-1, J.shape[2]) * deviations
-        cost = lambda r, state: float(np.sum((r * root) ** 2) + np.sum((problem.displacements(state) / deviations) ** 2))  # noqa: B023
-        g = A.T @ (r * root).ravel() - problem.displacements(state) / deviations
+        cost = lambda r, x: float(np.sum((r * root) ** 2) + x @ x)  # noqa: B023
+        trial = state.moved(deviations * step)
+        new_r = trial.measured.residual(problem.poses(trial))
+        if not cost(new_r, problem.displacements(trial) / deviations) <= cost(r, x) * (1 + 1e-9) + 1e-9:
+            damping = max(10.0 * damping, 1e-6 * float(np.max(np.sum((J * root[..., None]) ** 2, axis=(0, 1)))))
+            if k < most:
+                continue
+        state, damping = trial, 0.0 if damping < 1.0 else 0.1 * damping
+        r, J = problem.linearised(state)
+        J *= deviations
+        if fall < REST and damping == 0.0 and k > 1 + robust:
+            return Fit(problem, state, r, J, weights, scale, float(freedoms), k, True)
+    return Fit(problem, state, r, J, weights, scale, float(freedoms), most, False)
+
+
+def _reweighted(
+    r: np.ndarray, J: np.ndarray, x: np.ndarray, weights: np.ndarray, groups: np.ndarray, damping: float, robust: bool, freedoms: float | None
+) -> tuple[np.ndarray, float, np.ndarray, np.ndarray, float]:
+    """The step (m,) in units of prior deviations of the linear problem, the fall of its cost, and weights, scales and freedoms at its end."""
+    flat = J.reshape(-1, J.shape[2])
+    step, now = np.zeros(J.shape[2]), r
+    nu, total = np.inf if freedoms is None else freedoms, 0.0
+    for turn in range(12 if robust else 1):
+        scale = scales(now, weights, groups, J.shape[2])
+        if robust:
+            weights, nu = _weights(now / scale, freedoms if turn < 2 else nu)
+            scale = scales(now, weights, groups, J.shape[2])
+        root = (np.sqrt(weights)[:, None] / scale).ravel()
+        A = flat * root[:, None]
         H = A.T @ A
-        largest = float(np.max(np.diag(H)))
-        now = cost(r, state)
-        while True:
-            damped = H.copy()
-            damped[np.diag_indices_from(H)] += 1.0 + damping
-            step = cho_solve(cho_factor(damped, lower=True, check_finite=False), g, check_finite=False)
-            trial = state.moved(deviations * step)
-            new_r, new_J = problem.linearised(trial)
-            if cost(new_r, trial) <= now * (1 + 1e-9) + 1e-9:
-                damping *= 0.1
-                break
-            damping = max(10.0 * damping, 1e-6 * largest)
-            if damping > 1e3 * largest:  # no shorter step is better: this is the minimum, to rounding
-                return Fit(problem, state, r, J, weights, scale, float(freedoms), k, True)
-        # gᵀ step is the fall of the cost, of which 1 is a standard deviation
-        converged = float(g @ step) < 1e-6 and damping < 1e-3 * largest and k > (4 if loss == "robust" else 1)
-        damping = 0.0 if damping < 1e-12 * largest else damping
-        state, r, J = trial, new_r, new_J
+        H[np.diag_indices_from(H)] += 1.0 + damping
+        g = A.T @ (now.ravel() * root) - (x + step)
+        more = cho_solve(cho_factor(H, lower=True, check_finite=False), g, check_finite=False)
+        step = step + more
+        total += abs(float(g @ more))
+        now = r - (flat @ step).reshape(r.shape)
+        if float(g @ more) < REST:
+            break
+    return step, total, weights, scale, nu
 
 
 def scales(r: np.ndarray, weights: np.ndarray, groups: np.ndarray, unknowns: int) -> np.ndarray:
@@ -194,7 +213,7 @@ def _weights(z: np.ndarray, freedoms: float | None) -> tuple[np.ndarray, float]:
 def _own_scale(x: np.ndarray, size: int, nu: float) -> float:
     """The most likely s with x / s the squared length of a t-distributed vector."""
     s = float(np.median(x)) / size + 1e-300
-    for _ in range(30):
+    for _ in range(15):
         s = float(np.mean((nu + size) / (nu + x / s) * x)) / size + 1e-300
     return s
 

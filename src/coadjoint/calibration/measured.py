@@ -32,7 +32,7 @@ class Points:
         return np.zeros(3 * len(self.place), dtype=int)
 
     def predict(self, T: np.ndarray) -> np.ndarray:
-        return np.einsum("nab,kb->nka", T[:, :3, :3], self.place) + T[:, None, :3, 3]
+        return self.place @ np.swapaxes(T[:, :3, :3], 1, 2) + T[:, None, :3, 3]
 
     def residual(self, T: np.ndarray) -> np.ndarray:
         return (self.value - self.predict(T)).reshape(len(T), -1)

@@ -28,11 +28,11 @@ def base_from_points(T: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.
         place = np.zeros((k, 3)) if turn == 0 else size * rng.normal(size=(k, 3))
         last = np.inf
         for _ in range(60):
-            x = (np.einsum("nab,kb->nka", R, place) + o[:, None]).reshape(-1, 3)
+            x = (place @ np.swapaxes(R, 1, 2) + o[:, None]).reshape(-1, 3)
             y = points.reshape(-1, 3)
             Rb = rotation_between(x - x.mean(0), y - y.mean(0))
             tb = y.mean(0) - Rb @ x.mean(0)
-            local = np.einsum("nba,nkb->nka", R, (points - tb) @ Rb - o[:, None])
+            local = ((points - tb) @ Rb - o[:, None]) @ R
             place = local.mean(axis=0)
             error = float(np.mean((local - place) ** 2))
             if error > 0.98 * last:
