@@ -1,6 +1,6 @@
 """Robot dynamics as geometry: see the README and `docs/`.
 
-Robots, kinematics and dynamics are imported with the package; what stands on them is imported when it is first used. Type checkers and
+Robots, kinematics and dynamics are imported with the package; all other modules on first use. Type checkers and
 editors read `__init__.pyi`, which `python tests/stub_of_the_api.py` writes from the functions themselves.
 """
 
@@ -81,7 +81,7 @@ _LATER = {
         "scalar_curvature",
         "sectional_curvature",
     ),
-    "identification": ("BaseParameters", "base_parameters"),
+    "identification": ("BaseParameters", "Excitation", "base_parameters", "excitation"),
     "interop": (),
     "kinematics.inverse": ("InverseKinematics", "Target", "inverse_kinematics"),
     "kinematics.solutions": ("inverse_kinematics_solutions",),
@@ -100,7 +100,7 @@ _LATER = {
     "scale": (),
     "symbolic": ("Equations", "equations"),
 }
-"""Modules that are imported on first use, and the names of theirs that belong to the package."""
+"""Modules that are imported on first use, and the names that the package exports from them."""
 
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 
@@ -136,7 +136,7 @@ _MODULES = (
     "traced",
     "words",
 )
-"""Modules and folders that are attributes of the package, whatever was imported before."""
+"""Modules and folders that are always attributes of the package, whatever was imported before."""
 
 
 def __getattr__(name: str) -> _Any:
@@ -164,6 +164,7 @@ __all__ = [
     "Contact",
     "Equations",
     "Event",
+    "Excitation",
     "Frame",
     "InverseKinematics",
     "Joint",
@@ -202,6 +203,7 @@ __all__ = [
     "equations",
     "equilibrium_force",
     "errors",
+    "excitation",
     "explain",
     "export",
     "forward_dynamics",
