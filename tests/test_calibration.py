@@ -169,11 +169,11 @@ def test_intervals_cover():
     places = 0.2 * rng.normal(size=(3, 3))
     exact = lambda q: places @ np.swapaxes(cj.pose(real, q, "tip")[:, :3, :3], 1, 2) + cj.pose(real, q, "tip")[:, None, :3, 3]
     y, truth, inside = exact(q), exact(other), []
-    for _ in range(150):
+    for _ in range(80):
         cal = cj.calibrate(robot, q, points=y + 1e-4 * rng.normal(size=y.shape), terms=(), loss="squares")
         z = (cal.predict(other) - truth).reshape(6, 9) / cal.uncertainty(other)
         inside.append(np.abs(z) < 1.96)
-    assert 0.92 < np.mean(inside) < 0.98
+    assert 0.91 < np.mean(inside) < 0.985
 
 
 def test_outliers_count_little_and_are_said():
@@ -185,7 +185,9 @@ def test_outliers_count_little_and_are_said():
     wrong = rng.choice(120, 10, replace=False)
     y[wrong] += 0.02 * rng.normal(size=(10, 1, 3))
     robust, squares = (cj.calibrate(robot, q, points=y, terms=(), loss=loss) for loss in ("robust", "squares"))
-    error = lambda cal: np.abs(cal.predict(other)[:, 0] - (lambda T: T[:, :3, 3] + 0.1 * T[:, :3, 0])(cj.pose(real, other, "tip"))).max()
+    error = lambda cal: np.abs(
+        cal.predict(other)[:, 0] - (lambda T: T[:, :3, 3] + 0.1 * T[:, :3, 0])(cj.pose(real, other, "tip"))
+    ).max()
     assert error(robust) < 5e-5 < 5e-4 < error(squares)
     assert set(wrong) <= set(robust.outliers)
     assert "configurations are far off and count little" in str(robust)
@@ -199,12 +201,15 @@ def test_chosen_postures_tell_more_than_others():
     best = cal.next_postures(pool, 8)
     assert len(set(best)) == 8
 
-    def spread(rows):
+    def information(rows):
         more = np.concatenate([q, pool[rows]])
-        found = cj.calibrate(robot, more, points=measure(more) + 1e-4 * np.random.default_rng(0).normal(size=(28, 1, 3)), terms=(), loss="squares")
-        return np.mean(found.uncertainty(pool))
+        found = cj.calibrate(
+            robot, more, points=measure(more) + 1e-4 * np.random.default_rng(0).normal(size=(28, 1, 3)), terms=(), loss="squares"
+        )
+        J = found.fit.jacobian.reshape(-1, found.fit.jacobian.shape[2]) / 1e-4
+        return np.linalg.slogdet(J.T @ J + np.eye(J.shape[1]))[1]
 
-    assert spread(best) < 0.8 * np.mean([spread(rng.choice(200, 8, replace=False)) for _ in range(5)])
+    assert information(best) > 1.0 + max(information(rng.choice(200, 8, replace=False)) for _ in range(8))
 
 
 # --- files and words
@@ -234,7 +239,7 @@ def test_a_calibrated_urdf_keeps_everything_else(tmp_path):
     [
         (lambda x: x | {"frame": "hand"}, "no frame is named 'hand'"),
         (lambda x: x | {"q": x["q"][:, :2]}, r"q has shape \(60, 2\); expected \(N, 3\)"),
-        (lambda x: x | {"q": x["q"][:5], "points": x["points"][:5]}, "5 configurations are too few for 3 joints; measure at least"),
+        (lambda x: x | {"q": x["q"][:2], "points": x["points"][:2]}, "2 configurations are too few for 3 joints; measure at least"),
         (lambda x: x | {"points": x["points"][:50]}, r"points has shape \(50, 2, 3\); q has 60 rows"),
         (lambda x: x | {"points": x["points"][..., :2]}, r"expected \(60, k, 3\)"),
         (lambda x: x | {"points": np.where(np.arange(60)[:, None, None] == 7, np.nan, x["points"])}, "not finite in row 8"),
@@ -311,3 +316,29 @@ def test_a_camera_on_a_hand():
     plain = cal.nominal_fit()
     before = np.linalg.norm(plain.predict(q[test])[:, :3, 3] - data["camera"][test, :3, 3], axis=1)
     assert np.median(there) < 0.8 * np.median(before)
+
+
+def test_the_command(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    from coadjoint.cli import main
+
+    robot, rng = arm("rrr"), np.random.default_rng(16)
+    cj.save(robot, tmp_path / "arm.urdf")
+    q, places = robot.random(rng, 60), 0.2 * rng.normal(size=(2, 3))
+    T = cj.pose(disturbed(robot), q, "l3")
+    points = places @ np.swapaxes(T[:, :3, :3], 1, 2) + T[:, None, :3, 3] + 1e-5 * rng.normal(size=(60, 2, 3))
+    header = ",".join([*(f"q{k}_deg" for k in (1, 2, 3)), *(f"{axis}{k}_mm" for k in (1, 2) for axis in "xyz")])
+    np.savetxt(
+        tmp_path / "log.csv", np.hstack([np.degrees(q), 1e3 * points.reshape(60, 6)]), delimiter=",", header=header, comments=""
+    )
+    paths = [str(tmp_path / x) for x in ("arm.urdf", "log.csv", "new.urdf", "cal.html")]
+    assert main(["calibrate", *paths[:2], "--frame", "l3", "--out", paths[2], "--report", paths[3]]) == 0
+    assert "held back  error [mm]" in capsys.readouterr().out
+    assert "not seen" in (tmp_path / "cal.html").read_text()
+    back = cj.load(paths[2])
+    np.testing.assert_allclose(axes_apart(back), axes_apart(disturbed(robot)), atol=2e-4)
+    assert main(["calibrate", paths[0], paths[1], "--frame", "l9"]) == 1
+    assert "no frame is named 'l9'" in capsys.readouterr().err
+    (tmp_path / "bad.csv").write_text("q1,q2,q3,x1\n0,0,0,0\n")
+    assert main(["calibrate", paths[0], str(tmp_path / "bad.csv")]) == 1
+    assert "expected points x1, y1, z1" in capsys.readouterr().err

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_name, a_robot, numbers, one_of, sequence, takes
+from ..arrays import Array
 from ..errors import CoadjointError, LogWarning, ShapeError
 from ..lie import se3
 from ..robot.robot import Robot
 from ..words import short
 from . import start
 from .chain import Chain, chain, corrected
-from .fit import Fit, Problem, State, covariance, fit, held_back, reduced, restricted
+from .fit import Fit, Problem, State, covariance, fit, held_back, reduced, restricted, upper
 from .measured import Distances, Measured, Planes, Points, Poses
 from .said import described, doubts, unseen
 from .terms import GROUPS, Terms, all_terms
@@ -36,12 +37,12 @@ class Calibration:
     nominal: Robot
     frame: str
     fit: Fit
-    held_back: np.ndarray
+    held_back: Array
     """Residuals (N, d) of every configuration, predicted from the others."""
     tried: tuple[tuple[str, float], ...]
     """Groups of terms that were tried, and the mean held-back error with them [m, rad]."""
     notes: tuple[str, ...]
-    covariance: np.ndarray
+    covariance: Array
     """Of all unknowns, in the order of `names`."""
 
     # --- the result
@@ -55,7 +56,7 @@ class Calibration:
         return self.fit.problem.terms
 
     @property
-    def offset(self) -> np.ndarray:
+    def offset(self) -> Array:
         """The fitted zero offsets of the chain's joints (n,)."""
         found = np.zeros(len(self.chain.links))
         for k, group in enumerate(self.terms.group):
@@ -68,7 +69,7 @@ class Calibration:
         """The robot with corrected placements, zero offsets included. Scale, harmonics and deflection are in `correct`."""
         return corrected(self.chain, self.fit.state.twists(self.chain), self.offset)
 
-    def correct(self, q: Any) -> np.ndarray:
+    def correct(self, q: Any) -> Array:
         """The configuration (..., nq) at which `robot` stands where the real one stands when its encoders say q.
 
         base @ pose(robot, correct(q), frame) is the pose of the frame in the frame of the measurement.
@@ -81,27 +82,27 @@ class Calibration:
         return out.reshape(*shape, flat.shape[1])
 
     @property
-    def base(self) -> np.ndarray:
+    def base(self) -> Array:
         """The pose (4, 4) of the robot's base in the frame of the measurement; the identity where there is none."""
         return self.fit.state.base
 
     @property
-    def tool(self) -> np.ndarray | None:
+    def tool(self) -> Array | None:
         """The pose (4, 4) of the measured tool or camera on the frame, or None."""
         return self.fit.state.measured.tool if isinstance(self.fit.state.measured, Poses) else None
 
     @property
-    def points(self) -> np.ndarray | None:
+    def points(self) -> Array | None:
         """The places (k, 3) of the measured points on the frame, or None."""
         measured = self.fit.state.measured
         return None if isinstance(measured, Poses) else np.atleast_2d(measured.place)
 
-    def pose(self, q: Any) -> np.ndarray:
+    def pose(self, q: Any) -> Array:
         """The pose (..., 4, 4) of the frame in the frame of the measurement."""
         flat, shape = self._configurations(q)
         return self._at(flat).poses(self.fit.state).reshape(*shape, 4, 4)
 
-    def predict(self, q: Any) -> np.ndarray:
+    def predict(self, q: Any) -> Array:
         """What would be measured at q (..., nq): points (..., k, 3), poses (..., 4, 4) or distances (..., k)."""
         flat, shape = self._configurations(q)
         if isinstance(self.fit.state.measured, Planes):
@@ -109,14 +110,14 @@ class Calibration:
         found = self.fit.state.measured.predict(self._at(flat).poses(self.fit.state))
         return found.reshape(*shape, *found.shape[1:])
 
-    def uncertainty(self, q: Any) -> np.ndarray:
+    def uncertainty(self, q: Any) -> Array:
         """Standard deviations (..., d) of what is predicted at q: how well the unknowns are known, without the scatter of a measurement."""
         flat, shape = self._configurations(q)
         J = self._linear(flat)
         variance = np.einsum("ndi,ij,ndj->nd", J, self.covariance, J)
         return np.sqrt(np.maximum(variance, 0.0)).reshape(*shape, -1)
 
-    def next_postures(self, pool: Any, count: int = 10) -> np.ndarray:
+    def next_postures(self, pool: Any, count: int = 10) -> Array:
         """The rows (count,) of a pool of configurations (M, nq) that would tell most together: greedy, each the largest gain of log det.
 
         The information of what was measured and the prior are what one starts with.
@@ -128,7 +129,8 @@ class Calibration:
         new = self._linear(flat) * deviations / self.fit.scale[:, None]
         A, _ = self.fit.scaled
         X = A.reshape(-1, A.shape[2])
-        inverse = np.linalg.inv(X.T @ X + np.eye(X.shape[1]))
+        half = np.linalg.inv(upper(X))
+        inverse = half @ half.T
         chosen: list[int] = []
         for _ in range(count):
             inner = new @ inverse @ np.swapaxes(new, 1, 2) + np.eye(new.shape[1])
@@ -147,7 +149,7 @@ class Calibration:
         return self.fit.problem.names(self.fit.state)
 
     @property
-    def values(self) -> np.ndarray:
+    def values(self) -> Array:
         """Displacements from the robot as described, in the order of `names`; 0 for base, tool and points."""
         return self.fit.problem.displacements(self.fit.state)
 
@@ -158,7 +160,9 @@ class Calibration:
         prior = self.fit.problem.deviations(self.fit.state)
         count = len(self.fit.state.eta) + len(self.fit.state.coefficients)
         blind = spread > 0.9 * prior
-        return {name: (float(self.values[k]), float(np.inf if blind[k] else spread[k])) for k, name in enumerate(self.names[:count])}
+        return {
+            name: (float(self.values[k]), float(np.inf if blind[k] else spread[k])) for k, name in enumerate(self.names[:count])
+        }
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -166,11 +170,11 @@ class Calibration:
         return unseen(self.fit)
 
     @property
-    def residuals(self) -> np.ndarray:
+    def residuals(self) -> Array:
         """Measured minus predicted (N, d) of the configurations that were fitted."""
         return self.fit.residual
 
-    def errors(self, residuals: np.ndarray) -> np.ndarray:
+    def errors(self, residuals: Array) -> Array:
         """Residuals as lengths: distances (N, k) of points, (N, 2) of a pose's angle and origin, or their absolute values."""
         if isinstance(self.fit.state.measured, Points):
             return np.linalg.norm(residuals.reshape(len(residuals), -1, 3), axis=2)
@@ -179,9 +183,9 @@ class Calibration:
         return np.abs(residuals)
 
     @property
-    def outliers(self) -> np.ndarray:
-        """The configurations whose weight in the fit is below a quarter."""
-        return np.flatnonzero(self.fit.weights < 0.25 * np.median(self.fit.weights))
+    def outliers(self) -> Array:
+        """The configurations whose weight in the fit is below a tenth of the usual."""
+        return np.flatnonzero(self.fit.weights < 0.1 * np.median(self.fit.weights))
 
     def report(self, path: str | Path) -> None:
         """Write a page of its own (.html): residuals before and after, parameters with intervals, what cannot be seen."""
@@ -213,16 +217,16 @@ class Calibration:
 
     # --- inside
 
-    def _configurations(self, q: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+    def _configurations(self, q: Any) -> tuple[Array, tuple[int, ...]]:
         q = np.asarray(numbers(q, "q"), dtype=float)
         if q.ndim < 1 or q.shape[-1] != self.nominal.nq:
             raise ShapeError(f"q has shape {q.shape}; expected (..., {self.nominal.nq}).")
         return q.reshape(-1, q.shape[-1]), q.shape[:-1]
 
-    def _at(self, q: np.ndarray) -> Problem:
+    def _at(self, q: Array) -> Problem:
         return Problem(self.chain, self.terms, q, self.terms.design(q))
 
-    def _linear(self, q: np.ndarray) -> np.ndarray:
+    def _linear(self, q: Array) -> Array:
         """The prediction's Jacobian (M, d, m) at other configurations."""
         problem, state = self._at(q), self.fit.state
         T, by_eta, by_delta, by_base = self.chain.jacobian(problem.own, state.twists(self.chain), problem.delta(state), state.base)
@@ -259,19 +263,25 @@ def calibrate(
     distances   (N, k) from an unknown point of the frame to k unknown fixed points (a ball bar)
     planes      (N,) whole numbers: which of several unknown planes an unknown point of the frame touches
 
-    Fitted are the joints' screws (four numbers for a revolute, two for a prismatic joint), their zero offsets, and of scale, first and second harmonics
-    of the encoder and deflection under gravity what predicts configurations held back better; `terms` names those to fit instead, of
-    "scale", "harmonics 1", "harmonics 2", "compliance". What the measurements do not show stays where the description has it. Configurations far
-    off count little (loss="squares": all the same). Metres and radians.
+    Fitted are the joints' screws (four numbers for a revolute, two for a prismatic joint), their zero offsets, and of scale and
+    harmonics of the encoder and deflection under gravity what predicts configurations held back better; `terms` names those to fit instead,
+    of "scale", "harmonics 1", "harmonics 2", "compliance". What the measurements do not show stays where the description has it.
+    Configurations far off count little (loss="squares": all the same). Metres and radians.
     """
     chain_ = chain(robot, frame)
     q = _checked_configurations(robot, q)
     given = {"points": points, "poses": poses, "distances": distances, "planes": planes}
     kinds = [name for name, x in given.items() if x is not None]
     if len(kinds) != 1:
-        raise CoadjointError(f"{' and '.join(kinds) or 'nothing'} is given; expected one of points=, poses=, distances= and planes=.")
+        raise CoadjointError(
+            f"{' and '.join(kinds) or 'nothing'} is given; expected one of points=, poses=, distances= and planes=."
+        )
     wanted = _wanted(terms)
-    nominal = np.asarray(chain_.poses(q[:, list(chain_.coordinates)], np.zeros((len(chain_.links), 6)), np.zeros((len(q), len(chain_.links))), np.eye(4))[2])
+    nominal = np.asarray(
+        chain_.poses(
+            q[:, list(chain_.coordinates)], np.zeros((len(chain_.links), 6)), np.zeros((len(q), len(chain_.links))), np.eye(4)
+        )[2]
+    )
     measured, base = _start(kinds[0], given[kinds[0]], nominal, len(q))
     state = State(np.zeros(sum(len(d) for d in chain_.directions)), np.zeros(0), base, measured)
     notes = doubts(chain_, q, nominal, measured)
@@ -320,7 +330,7 @@ def _choose(found: Fit) -> tuple[Terms, list[tuple[str, float]]]:
     return terms.chosen(("offset", *chosen)), tried
 
 
-def _few_enough(terms: Terms, q: np.ndarray, measured: Measured, geometry: int) -> Terms:
+def _few_enough(terms: Terms, q: Array, measured: Measured, geometry: int) -> Terms:
     """Fewer groups where there are fewer configurations: at most half as many unknowns as numbers."""
     size = len(q) * min(len(measured.groups), 6)
     groups = list(terms.groups)
@@ -330,11 +340,13 @@ def _few_enough(terms: Terms, q: np.ndarray, measured: Measured, geometry: int) 
     return terms
 
 
-def _check_count(q: np.ndarray, measured: Measured, chain_: Chain) -> None:
+def _check_count(q: Array, measured: Measured, chain_: Chain) -> None:
     size, least = len(q) * min(len(measured.groups), 6), 4 * len(chain_.links) + 6
     if size < least:
         need = -(-least // min(len(measured.groups), 6))
-        raise CoadjointError(f"{len(q)} configurations are too few for {len(chain_.links)} joints; measure at least {need}, better {3 * need}.")
+        raise CoadjointError(
+            f"{len(q)} configurations are too few for {len(chain_.links)} joints; measure at least {need}, better {3 * need}."
+        )
 
 
 def _wanted(terms: Any) -> tuple[str, ...] | None:
@@ -347,7 +359,7 @@ def _wanted(terms: Any) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _checked_configurations(robot: Robot, q: Any) -> np.ndarray:
+def _checked_configurations(robot: Robot, q: Any) -> Array:
     q = np.asarray(q, dtype=float)
     if q.ndim != 2 or q.shape[1] != robot.nq:
         raise ShapeError(f"q has shape {q.shape}; expected (N, {robot.nq}), a row for each configuration.")
@@ -356,7 +368,7 @@ def _checked_configurations(robot: Robot, q: Any) -> np.ndarray:
     return q
 
 
-def _start(kind: str, given: Any, T: np.ndarray, n: int) -> tuple[Measured, np.ndarray]:
+def _start(kind: str, given: Any, T: Array, n: int) -> tuple[Measured, Array]:
     """The measurement with first guesses of its unknowns, and of the base."""
     if kind == "planes":
         which = np.asarray(given)

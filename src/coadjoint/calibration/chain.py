@@ -1,8 +1,8 @@
 """The joints between base and frame with small errors: M₁ exp(η₁) exp(S₁ (q₁ + δ₁)) ⋯ Mₙ exp(ηₙ) exp(Sₙ (qₙ + δₙ)) · tip.
 
-ηᵢ is a constant twist that moves the joint's screw by Ad(exp ηᵢ), with four coordinates for a revolute joint (tilts about two directions across
-the axis, shifts along them) and two for a prismatic one (tilts): what is missing commutes with the joint and is left to the joints after
-it. δᵢ(q) are errors of the coordinate: offset, scale, harmonics, deflection under gravity (`terms.py`).
+ηᵢ is a constant twist that moves the joint's screw by Ad(exp ηᵢ), with four coordinates for a revolute joint (tilts about two directions
+across the axis, shifts along them) and two for a prismatic one (tilts): what is missing commutes with the joint and is left to the joints
+after it. δᵢ(q) are errors of the coordinate: offset, scale, harmonics, deflection under gravity (`terms.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import CoadjointError
 from ..lie import se3
 from ..robot.robot import Robot
@@ -26,11 +27,11 @@ class Chain:
     """The links of the joints that move, from the base outward."""
     coordinates: tuple[int, ...]
     """Their places in q."""
-    placements: np.ndarray
+    placements: Array
     """(n, 4, 4): each in the frame of the one before; fixed joints between are included."""
-    screws: np.ndarray
-    tip: np.ndarray
-    directions: tuple[np.ndarray, ...]
+    screws: Array
+    tip: Array
+    directions: tuple[Array, ...]
     """For every joint the twists (4 or 2, 6) along which its screw may be moved."""
 
     @property
@@ -38,11 +39,11 @@ class Chain:
         return tuple(self.robot.links[i].joint.name for i in self.links)
 
     @property
-    def turns(self) -> np.ndarray:
+    def turns(self) -> Array:
         """Which joints are revolute."""
         return np.any(self.screws[:, :3] != 0, axis=1)
 
-    def poses(self, q: np.ndarray, eta: np.ndarray, delta: np.ndarray, base: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    def poses(self, q: Array, eta: Array, delta: Array, base: Array) -> tuple[list[Array], list[Array], Array]:
         """Frames (N, 4, 4) of every joint before and after its motion, and of the frame itself; q, delta (N, n), eta (n, 6)."""
         T = np.broadcast_to(base, (len(q), 4, 4))
         fixed = self.placements @ se3.exp(eta)
@@ -54,9 +55,7 @@ class Chain:
             after.append(T)
         return before, after, T @ self.tip
 
-    def jacobian(
-        self, q: np.ndarray, eta: np.ndarray, delta: np.ndarray, base: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def jacobian(self, q: Array, eta: Array, delta: Array, base: Array) -> tuple[Array, Array, Array, Array]:
         """The frame's pose (N, 4, 4) and its body twists by η (N, 6, Σ), by δ (N, 6, n) and by a twist of the base (N, 6, 6)."""
         before, after, T = self.poses(q, eta, delta, base)
         back = se3.inverse(T)
@@ -65,21 +64,21 @@ class Chain:
         return T, np.concatenate(of_eta, axis=2), np.concatenate(of_delta, axis=2), _carried(back @ base, np.eye(6))
 
 
-def _carried(T: np.ndarray, twists: np.ndarray) -> np.ndarray:
+def _carried(T: Array, twists: Array) -> Array:
     """Ad(T) X (N, 6, m) of twists X (6, m)."""
     angular = T[:, :3, :3] @ twists[:3]
     linear = T[:, :3, :3] @ twists[3:] + _hat(T[:, :3, 3]) @ angular
     return np.concatenate([angular, linear], axis=1)
 
 
-def _hat(p: np.ndarray) -> np.ndarray:
+def _hat(p: Array) -> Array:
     out = np.zeros((len(p), 3, 3))
     out[:, 2, 1], out[:, 0, 2], out[:, 1, 0] = p.T
     out[:, 1, 2], out[:, 2, 0], out[:, 0, 1] = -p.T
     return out
 
 
-def _motion(screw: np.ndarray, q: np.ndarray) -> np.ndarray:
+def _motion(screw: Array, q: Array) -> Array:
     """exp(S q) (N, 4, 4), I + q Ŝ + (1 - cos q) Ŝ² + (q - sin q) Ŝ³ where |ω| = 1 (then Ŝ⁴ = -Ŝ²), I + q Ŝ for a translation."""
     X = se3.hat(screw)
     q = q[:, None, None]
@@ -103,7 +102,9 @@ def chain(robot: Robot, frame: str) -> Chain:
             continue
         if i in robot.mimics or len(own) != 1:
             reason = "follows another" if i in robot.mimics else f"has {len(own)} freedoms"
-            raise CoadjointError(f"joint {joint.name!r} on the way to frame {frame!r} {reason}; calibration needs joints of their own coordinate.")
+            raise CoadjointError(
+                f"joint {joint.name!r} on the way to frame {frame!r} {reason}; calibration needs joints of their own coordinate."
+            )
         links.append(i)
         coordinates.append(robot.q_slice(joint.name).start)
         placements.append(carried)
@@ -116,7 +117,7 @@ def chain(robot: Robot, frame: str) -> Chain:
     return Chain(robot, frame, tuple(links), tuple(coordinates), np.array(placements), S, carried @ tip, directions)
 
 
-def _directions(screw: np.ndarray) -> np.ndarray:
+def _directions(screw: Array) -> Array:
     """Twists that move a screw: those of SE(3) without those that commute with it."""
     w, v = screw[:3], screw[3:]
     turns = bool(np.any(w != 0))
@@ -130,7 +131,7 @@ def _directions(screw: np.ndarray) -> np.ndarray:
     return np.vstack([tilts, np.hstack([np.zeros((2, 3)), across])])
 
 
-def _across(axis: np.ndarray) -> np.ndarray:
+def _across(axis: Array) -> Array:
     """Two directions at right angles to an axis: coordinate axes where they are."""
     first = np.eye(3)[np.argmin(np.abs(axis))]
     first = first - axis * (first @ axis)
@@ -138,7 +139,7 @@ def _across(axis: np.ndarray) -> np.ndarray:
     return np.array([first, np.cross(axis, first)])
 
 
-def corrected(chain: Chain, eta: np.ndarray, offset: np.ndarray) -> Robot:
+def corrected(chain: Chain, eta: Array, offset: Array) -> Robot:
     """The robot with M exp(η) exp(S δ₀) instead of M at every joint of the chain."""
     robot = chain.robot
     for k, i in enumerate(chain.links):

@@ -1,7 +1,7 @@
 """The fit: Gauss-Newton on all unknowns with priors, a robust loss by reweighting, and what it says of held-back configurations.
 
-Minimised is Σₙ ρ(rₙ) + Σₖ (θₖ/σₖ)² with rₙ a configuration's residuals over their scale and ρ that of Student's t: a configuration far off counts
-little, whichever of its numbers are off. Scale and degrees of freedom are estimated with the rest; ν = ∞ is least squares.
+Minimised is Σₙ ρ(rₙ) + Σₖ (θₖ/σₖ)² with rₙ a configuration's residuals over their scale and ρ that of Student's t: a configuration far off
+counts little, whichever of its numbers are off. Scale and degrees of freedom are estimated with the rest; ν = ∞ is least squares.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 
+from ..arrays import Array
 from ..lie import se3
 from .chain import Chain
 from .measured import Measured
@@ -25,21 +26,24 @@ FINEST = 1e-8
 REST = 1e-3
 """The fall of the cost, of which 1 is a standard deviation squared, below which a step is the last."""
 
-UNKNOWN = 1e3
-"""Prior standard deviation of base, tool and points: none."""
+UNKNOWN = 1.0
+"""The unit [rad, m] of steps of base, tool and points. They have no prior: a step is reckoned from where they are."""
+
+LARGE = 1e12
+"""Above this AᵀA loses the prior's 1 to rounding, and A itself is factored."""
 
 
 @dataclass(frozen=True, eq=False)
 class State:
     """All unknowns: screws' displacements, coefficients of terms, base, and those of the measurement."""
 
-    eta: np.ndarray
+    eta: Array
     """Coordinates (Σ 4 or 2,) along the chain's directions."""
-    coefficients: np.ndarray
-    base: np.ndarray
+    coefficients: Array
+    base: Array
     measured: Measured
 
-    def twists(self, chain: Chain) -> np.ndarray:
+    def twists(self, chain: Chain) -> Array:
         """η (n, 6)."""
         found, at = [], 0
         for directions in chain.directions:
@@ -47,7 +51,7 @@ class State:
             at += len(directions)
         return np.array(found)
 
-    def moved(self, step: np.ndarray) -> State:
+    def moved(self, step: Array) -> State:
         a, b = len(self.eta), len(self.eta) + len(self.coefficients)
         base, rest = self.base, step[b:]
         if self.measured.has_base:
@@ -61,14 +65,14 @@ class Problem:
 
     chain: Chain
     terms: Terms
-    q: np.ndarray
-    functions: np.ndarray
+    q: Array
+    functions: Array
 
     @property
-    def own(self) -> np.ndarray:
+    def own(self) -> Array:
         return self.q[:, list(self.chain.coordinates)]
 
-    def delta(self, state: State) -> np.ndarray:
+    def delta(self, state: State) -> Array:
         """δ (N, n)."""
         delta = np.zeros((len(self.q), len(self.chain.links)))
         for i in range(delta.shape[1]):
@@ -76,10 +80,10 @@ class Problem:
             delta[:, i] = self.functions[:, mine] @ state.coefficients[mine]
         return delta
 
-    def poses(self, state: State) -> np.ndarray:
+    def poses(self, state: State) -> Array:
         return self.chain.poses(self.own, state.twists(self.chain), self.delta(state), state.base)[2]
 
-    def linearised(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+    def linearised(self, state: State) -> tuple[Array, Array]:
         """Residuals (N, d) and the prediction's Jacobian (N, d, m) by eta, coefficients, base and the measurement's unknowns."""
         T, by_eta, by_delta, by_base = self.chain.jacobian(self.own, state.twists(self.chain), self.delta(state), state.base)
         by_term = by_delta[:, :, self.terms.joint] * self.functions[:, None]
@@ -88,16 +92,20 @@ class Problem:
         return state.measured.residual(T), np.concatenate([twist @ np.concatenate(parts, axis=2), own], axis=2)
 
     def names(self, state: State) -> tuple[str, ...]:
-        geometry = [f"{name} {what} {k}" for name, d in zip(self.chain.names, self.chain.directions, strict=True) for what, k in _kinds(len(d))]
+        geometry = [
+            f"{name} {what} {k}"
+            for name, d in zip(self.chain.names, self.chain.directions, strict=True)
+            for what, k in _kinds(len(d))
+        ]
         base = [f"base {x}" for x in ("wx", "wy", "wz", "x", "y", "z")] if state.measured.has_base else []
         return (*geometry, *self.terms.names, *base, *state.measured.names)
 
-    def deviations(self, state: State) -> np.ndarray:
+    def deviations(self, state: State) -> Array:
         geometry = [PRIOR[what] for d in self.chain.directions for what, _ in _kinds(len(d))]
         rest = (6 if state.measured.has_base else 0) + len(state.measured.names)
         return np.concatenate([geometry, self.terms.deviations(), np.full(rest, UNKNOWN)])
 
-    def displacements(self, state: State) -> np.ndarray:
+    def displacements(self, state: State) -> Array:
         """The unknowns that have a prior at zero, and zeros."""
         rest = (6 if state.measured.has_base else 0) + len(state.measured.names)
         return np.concatenate([state.eta, state.coefficients, np.zeros(rest)])
@@ -113,19 +121,19 @@ class Fit:
 
     problem: Problem
     state: State
-    residual: np.ndarray
-    jacobian: np.ndarray
+    residual: Array
+    jacobian: Array
     """(N, d, m), columns times the prior deviations."""
-    weights: np.ndarray
+    weights: Array
     """(N,): 1 for a usual configuration, small for one far off."""
-    scale: np.ndarray
+    scale: Array
     """(d,) of the residuals."""
     freedoms: float
     iterations: int
     converged: bool
 
     @property
-    def scaled(self) -> tuple[np.ndarray, np.ndarray]:
+    def scaled(self) -> tuple[Array, Array]:
         """Jacobian and residuals over their scale, times the root of the weights."""
         root = np.sqrt(self.weights)[:, None] / self.scale
         return self.jacobian * root[..., None], self.residual * root
@@ -138,44 +146,53 @@ def fit(problem: Problem, state: State, loss: str = "robust", most: int = 30) ->
     r, J = problem.linearised(state)
     J *= deviations
     scale = scales(r, weights, groups, len(deviations))
+    robust, since = False, 0
     for k in range(1, most + 1):
         x = problem.displacements(state) / deviations
-        robust = loss == "robust" and k > 1
-        step, fall, weights, scale, freedoms = _reweighted(r, J, x, weights, groups, damping, robust, freedoms if k > 3 else None)
+        since += robust
+        step, fall, weights, scale, freedoms = _reweighted(
+            r, J, x, weights, groups, damping, robust, freedoms if since > 2 else None
+        )
         root = np.sqrt(weights)[:, None] / scale
-        cost = lambda r, x: float(np.sum((r * root) ** 2) + x @ x)  # noqa: B023
         trial = state.moved(deviations * step)
         new_r = trial.measured.residual(problem.poses(trial))
-        if not cost(new_r, problem.displacements(trial) / deviations) <= cost(r, x) * (1 + 1e-9) + 1e-9:
+        if not _cost(new_r * root, problem.displacements(trial) / deviations) <= _cost(r * root, x) * (1 + 1e-9) + 1e-9:
             damping = max(10.0 * damping, 1e-6 * float(np.max(np.sum((J * root[..., None]) ** 2, axis=(0, 1)))))
             if k < most:
                 continue
         state, damping = trial, 0.0 if damping < 1.0 else 0.1 * damping
         r, J = problem.linearised(state)
         J *= deviations
-        if fall < REST and damping == 0.0 and k > 1 + robust:
+        if fall < REST and damping == 0.0 and (robust or loss != "robust"):
             return Fit(problem, state, r, J, weights, scale, float(freedoms), k, True)
+        # weights are for a fit that is near its end: before it everything is far off
+        robust = robust or (loss == "robust" and fall < 0.1 * r.size)
     return Fit(problem, state, r, J, weights, scale, float(freedoms), most, False)
 
 
 def _reweighted(
-    r: np.ndarray, J: np.ndarray, x: np.ndarray, weights: np.ndarray, groups: np.ndarray, damping: float, robust: bool, freedoms: float | None
-) -> tuple[np.ndarray, float, np.ndarray, np.ndarray, float]:
-    """The step (m,) in units of prior deviations of the linear problem, the fall of its cost, and weights, scales and freedoms at its end."""
+    r: Array,
+    J: Array,
+    x: Array,
+    weights: Array,
+    groups: Array,
+    damping: float,
+    robust: bool,
+    freedoms: float | None,
+) -> tuple[Array, float, Array, Array, float]:
+    """The step (m,) of the linear problem in units of prior deviations, the fall of its cost, and weights, scales, freedoms at its end."""
     flat = J.reshape(-1, J.shape[2])
     step, now = np.zeros(J.shape[2]), r
     nu, total = np.inf if freedoms is None else freedoms, 0.0
     for turn in range(12 if robust else 1):
         scale = scales(now, weights, groups, J.shape[2])
-        if robust:
+        if robust and np.all(scale > FINEST):
             weights, nu = _weights(now / scale, freedoms if turn < 2 else nu)
             scale = scales(now, weights, groups, J.shape[2])
         root = (np.sqrt(weights)[:, None] / scale).ravel()
         A = flat * root[:, None]
-        H = A.T @ A
-        H[np.diag_indices_from(H)] += 1.0 + damping
         g = A.T @ (now.ravel() * root) - (x + step)
-        more = cho_solve(cho_factor(H, lower=True, check_finite=False), g, check_finite=False)
+        more = cho_solve((upper(A, 1.0 + damping), False), g, check_finite=False)
         step = step + more
         total += abs(float(g @ more))
         now = r - (flat @ step).reshape(r.shape)
@@ -184,7 +201,20 @@ def _reweighted(
     return step, total, weights, scale, nu
 
 
-def scales(r: np.ndarray, weights: np.ndarray, groups: np.ndarray, unknowns: int) -> np.ndarray:
+def _cost(z: Array, x: Array) -> float:
+    return float(np.sum(z**2) + x @ x)
+
+
+def upper(A: Array, prior: float = 1.0) -> Array:
+    """The triangle R (m, m) with RᵀR = AᵀA + prior · 1."""
+    H = A.T @ A
+    if float(np.max(np.diag(H))) < LARGE:
+        H[np.diag_indices_from(H)] += prior
+        return np.asarray(cholesky(H, check_finite=False))
+    return np.asarray(np.linalg.qr(np.concatenate([A, np.sqrt(prior) * np.eye(A.shape[1])]), mode="r"))
+
+
+def scales(r: Array, weights: Array, groups: Array, unknowns: int) -> Array:
     """For each group of residuals the root of their weighted mean square, (d,), for as many as there are beyond the unknowns."""
     found = np.empty(r.shape[1])
     spare = max(1.0 - unknowns / r.size, 0.1)
@@ -194,7 +224,7 @@ def scales(r: np.ndarray, weights: np.ndarray, groups: np.ndarray, unknowns: int
     return np.maximum(found, FINEST)
 
 
-def _weights(z: np.ndarray, freedoms: float | None) -> tuple[np.ndarray, float]:
+def _weights(z: Array, freedoms: float | None) -> tuple[Array, float]:
     """Weights (N,) of configurations with scaled residuals z (N, d) by Student's t, and its degrees of freedom where not given.
 
     The residuals of a configuration go together, so they count as three independent numbers at most.
@@ -210,7 +240,7 @@ def _weights(z: np.ndarray, freedoms: float | None) -> tuple[np.ndarray, float]:
     return weights / s, freedoms
 
 
-def _own_scale(x: np.ndarray, size: int, nu: float) -> float:
+def _own_scale(x: Array, size: int, nu: float) -> float:
     """The most likely s with x / s the squared length of a t-distributed vector."""
     s = float(np.median(x)) / size + 1e-300
     for _ in range(15):
@@ -218,7 +248,7 @@ def _own_scale(x: np.ndarray, size: int, nu: float) -> float:
     return s
 
 
-def _likelihood(x: np.ndarray, size: int, nu: float) -> float:
+def _likelihood(x: Array, size: int, nu: float) -> float:
     from scipy.special import gammaln
 
     if not np.isfinite(nu):
@@ -229,7 +259,7 @@ def _likelihood(x: np.ndarray, size: int, nu: float) -> float:
     return float(np.sum(constant - 0.5 * (nu + size) * np.log1p(x / (nu * s))))
 
 
-def held_back(found: Fit, columns: np.ndarray) -> np.ndarray:
+def held_back(found: Fit, columns: Array) -> Array:
     """Residuals (N, d) of every configuration, were it left out of a fit of these unknowns: (I - Hₙₙ)⁻¹ rₙ, without fitting again.
 
     Of unknowns that are left out the linear part is given back to the residuals, so that each choice is fitted to the same numbers.
@@ -239,11 +269,9 @@ def held_back(found: Fit, columns: np.ndarray) -> np.ndarray:
     values = found.problem.displacements(found.state) / found.problem.deviations(found.state)
     y = b + A @ values
     X = A[:, :, columns].reshape(n * d, -1)
-    H = X.T @ X
-    H[np.diag_indices_from(H)] += 1.0
-    lower = np.linalg.cholesky(H)
-    Z = solve_triangular(lower, X.T, lower=True, check_finite=False)
-    solution = solve_triangular(lower, Z @ y.ravel(), lower=True, trans=1, check_finite=False)
+    R = upper(X)
+    Z = solve_triangular(R, X.T, trans=1, check_finite=False)
+    solution = solve_triangular(R, Z @ y.ravel(), check_finite=False)
     r = (y.ravel() - X @ solution).reshape(n, d)
     Z = Z.T.reshape(n, d, -1)
     left = np.eye(d) - Z @ np.swapaxes(Z, 1, 2)
@@ -251,23 +279,21 @@ def held_back(found: Fit, columns: np.ndarray) -> np.ndarray:
     return np.linalg.solve(left, r[..., None])[..., 0] / root
 
 
-def covariance(found: Fit) -> np.ndarray:
+def covariance(found: Fit) -> Array:
     """Of all unknowns (m, m), with configurations as they scatter: residuals of one go together, those of two do not.
 
-    H⁻¹ (Σ gₙ gₙᵀ + I) H⁻¹, gₙ the configuration's part of the gradient with its held-back residuals; I is the prior's part.
+    H⁻¹ (Σ gₙ gₙᵀ + I) H⁻¹, gₙ the configuration's part of the gradient, its residuals times (I - Hₙₙ)^(-1/2); I is the prior's part.
     """
     A, b = found.scaled
     n, d, m = A.shape
-    X = A.reshape(n * d, m)
-    H = X.T @ X
-    H[np.diag_indices_from(H)] += 1.0
-    inverse = np.linalg.inv(H)
-    Z = A @ inverse
-    left = np.eye(d) - Z @ np.swapaxes(A, 1, 2)
-    e = np.linalg.solve(left, b[..., None])[..., 0]
-    g = np.einsum("ndm,nd->nm", A, e)
-    h = np.einsum("ndm,nd->nm", A, b)
-    middle = 0.5 * (g.T @ h + h.T @ g) + np.eye(m)  # between residuals as they are and held back: unbiased for equal scatter
+    half = solve_triangular(upper(A.reshape(n * d, m)), np.eye(m), check_finite=False)
+    inverse = half @ half.T
+    Z = A @ half
+    left = np.eye(d) - Z @ np.swapaxes(Z, 1, 2)
+    values, vectors = np.linalg.eigh(left)  # (I - Hₙₙ)^(-1/2): unbiased where all scatter alike
+    e = vectors @ ((np.swapaxes(vectors, 1, 2) @ b[..., None]) / np.sqrt(np.maximum(values, 1e-6))[..., None])
+    g = (np.swapaxes(A, 1, 2) @ e)[..., 0]
+    middle = g.T @ g + np.eye(m)
     deviations = found.problem.deviations(found.state)
     return deviations[:, None] * (inverse @ middle @ inverse) * deviations
 

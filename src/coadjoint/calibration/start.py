@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import Array
 from ..lie import se3
 
 
-def rotation_between(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def rotation_between(x: Array, y: Array) -> Array:
     """The rotation R that takes directions x (N, 3) nearest to y (N, 3)."""
-    U, _, V = np.linalg.svd(y.T @ x)
+    return nearest_rotation(y.T @ x)
+
+
+def nearest_rotation(M: Array) -> Array:
+    """The rotation R with the largest trace of RᵀM."""
+    U, _, V = np.linalg.svd(M)
     return U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V
 
 
-def base_from_points(T: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def base_from_points(T: Array, points: Array) -> tuple[Array, Array]:
     """Base (4, 4) and places (k, 3) from nominal poses T (N, 4, 4) of the frame and measured points (N, k, 3).
 
     In turn the base that takes the robot's points to the measured ones, and the places that these have on the frame, first from differences
@@ -21,7 +27,7 @@ def base_from_points(T: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.
     """
     R, o = T[:, :3, :3], T[:, :3, 3]
     k = points.shape[1]
-    best: tuple[float, np.ndarray, np.ndarray] | None = None
+    best: tuple[float, Array, Array] | None = None
     rng = np.random.default_rng(0)
     size = 0.2 * float(np.linalg.norm(np.std(o, axis=0))) + 1e-9
     for turn in range(6):
@@ -46,7 +52,7 @@ def base_from_points(T: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.
     return best[1], best[2]
 
 
-def base_from_poses(T: np.ndarray, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def base_from_poses(T: Array, poses: Array) -> tuple[Array, Array]:
     """Base B and tool X with poses = B T X, in closed form: rotations from R_m Y = Z R_T (Y = Xᵀ, Z = B), then translations."""
     A, F = poses[:, :3, :3], T[:, :3, :3]
     eye = np.eye(3)
@@ -55,22 +61,21 @@ def base_from_poses(T: np.ndarray, poses: np.ndarray) -> tuple[np.ndarray, np.nd
     Y, Z = null[:9].reshape(3, 3), null[9:].reshape(3, 3)
     if np.linalg.det(Z) < 0:
         Y, Z = -Y, -Z
-    nearest = lambda M: (lambda U, V: U @ np.diag([1.0, 1.0, np.linalg.det(U @ V)]) @ V)(*np.linalg.svd(M)[::2])
-    Rb, Rx = nearest(Z), nearest(Y).T
+    Rb, Rx = nearest_rotation(Z), nearest_rotation(Y).T
     left = np.concatenate([np.hstack([eye, Rb @ f]) for f in F])
     right = np.concatenate([m[:3, 3] - Rb @ t[:3, 3] for m, t in zip(poses, T, strict=True)])
     x = np.linalg.lstsq(left, right, rcond=None)[0]
     return np.array(se3.pose(Rb, x[:3])), np.array(se3.pose(Rx, x[3:]))
 
 
-def anchors_from_distances(T: np.ndarray, distances: np.ndarray) -> np.ndarray:
+def anchors_from_distances(T: Array, distances: Array) -> Array:
     """Anchors (k, 3) from distances (N, k) of the frame's origin: |o|² - d² = 2 oᵀc - |c|², linear in c and |c|²."""
     o = T[:, :3, 3]
     left = np.hstack([2 * o, -np.ones((len(o), 1))])
     return np.linalg.lstsq(left, np.sum(o * o, axis=1)[:, None] - distances**2, rcond=None)[0][:3].T
 
 
-def planes_through(T: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def planes_through(T: Array, which: Array) -> tuple[Array, Array]:
     """Normals (k, 3) and heights (k,) of the planes nearest to the frame's origins."""
     normals, heights = [], []
     for k in range(int(which.max()) + 1):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import Array
 from ..dynamics import regressor
 from .chain import Chain
 
@@ -27,13 +28,13 @@ class Terms:
 
     chain: Chain
     groups: tuple[str, ...]
-    joint: np.ndarray
+    joint: Array
     names: tuple[str, ...]
     group: tuple[str, ...]
-    moments: dict[int, np.ndarray]
+    moments: dict[int, Array]
     """For each joint with compliance the combinations (columns of Y, terms) that are different functions of q."""
 
-    def design(self, q: np.ndarray) -> np.ndarray:
+    def design(self, q: Array) -> Array:
         """f (N, m) at full configurations q (N, nq)."""
         own = q[:, list(self.chain.coordinates)]
         columns = []
@@ -53,7 +54,7 @@ class Terms:
                     columns.append(loads[:, i] @ self.moments[i])
         return np.concatenate(columns, axis=1) if columns else np.zeros((len(q), 0))
 
-    def deviations(self) -> np.ndarray:
+    def deviations(self) -> Array:
         """Prior standard deviations (m,)."""
         return np.array([PRIOR[group] for group in self.group])
 
@@ -70,7 +71,7 @@ class Terms:
         )
 
 
-def gravity_columns(chain: Chain, q: np.ndarray) -> np.ndarray:
+def gravity_columns(chain: Chain, q: Array) -> Array:
     """Y (N, n, 4 n_links): torques of the chain's joints by mass and first moments of every link, at rest."""
     robot = chain.robot
     rest = np.zeros((len(q), robot.nv))
@@ -79,7 +80,7 @@ def gravity_columns(chain: Chain, q: np.ndarray) -> np.ndarray:
     return Y[:, rows].reshape(len(q), len(rows), -1)
 
 
-def all_terms(chain: Chain, q: np.ndarray, groups: tuple[str, ...] = GROUPS) -> Terms:
+def all_terms(chain: Chain, q: Array, groups: tuple[str, ...] = GROUPS) -> Terms:
     """The terms of these groups; those of compliance are the different functions that the configurations q show."""
     joint, names, group, moments = [], [], [], {}
     if "compliance" in groups and np.any(np.asarray(chain.robot.gravity)):
@@ -103,7 +104,7 @@ def all_terms(chain: Chain, q: np.ndarray, groups: tuple[str, ...] = GROUPS) -> 
     return Terms(chain, groups, np.array(joint, dtype=int), tuple(names), tuple(group), moments)
 
 
-def _basis(loads: np.ndarray) -> np.ndarray:
+def _basis(loads: Array) -> Array:
     """Combinations of columns that vary in a different way over the configurations; constants are left to the offset."""
     size = np.sqrt(np.mean(loads**2, axis=0))
     live = size > 1e-9 * max(size.max(), 1e-30)

@@ -31,7 +31,9 @@ def _with_origin(text: str, joint: str, change: np.ndarray, source: str) -> str:
     opening = re.compile(rf"<joint\b[^>]*\bname\s*=\s*([\"']){re.escape(joint)}\1[^>]*>")
     found = [m for m in opening.finditer(text) if _is_own(text, m.end())]
     if len(found) != 1:
-        raise CoadjointError(f"{source}: {len(found)} joints are named {short(joint)} with a parent and a child; expected one, as plain URDF.")
+        raise CoadjointError(
+            f"{source}: {len(found)} joints are named {short(joint)} with a parent and a child; expected one, as plain URDF."
+        )
     start = found[0].end()
     stop = text.index("</joint>", start)
     body = text[start:stop]
@@ -60,7 +62,13 @@ def _written(x: np.ndarray) -> str:
 
 def _rotation(rpy: np.ndarray) -> np.ndarray:
     (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
-    return np.array([[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr], [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr], [-sp, cp * sr, cp * cr]])
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
 
 
 def _angles(R: np.ndarray) -> np.ndarray:
