@@ -17,20 +17,19 @@ SOURCE = Path(__file__).parents[1] / "src" / "coadjoint"
 GROUPS = sorted(name for name, kind in KINDS.items() if kind.group is not None)
 
 
+def asks(node: ast.AST) -> bool:
+    """Whether a node compares something with the name of a kind of joint, or looks it up by that name."""
+    if isinstance(node, ast.Compare):
+        operands = [node.left, *node.comparators]
+        parts = [x for y in operands for x in (y.elts if isinstance(y, ast.Tuple | ast.List | ast.Set) else [y])]
+        return any(isinstance(x, ast.Constant) and x.value in KINDS for x in parts)
+    if isinstance(node, ast.Dict):
+        return {"spherical", "free"} <= {k.value for k in node.keys if isinstance(k, ast.Constant)}
+    return isinstance(node, ast.Subscript) and ast.unparse(node.slice).endswith("joint.kind")
+
+
 def by_name(tree: ast.AST) -> list[int]:
-    """Lines that compare something with the name of a kind of joint, or look it up by `.kind`."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Compare):
-            operands = [node.left, *node.comparators]
-            parts = [x for y in operands for x in (y.elts if isinstance(y, ast.Tuple | ast.List | ast.Set) else [y])]
-            if any(isinstance(x, ast.Constant) and x.value in KINDS for x in parts):
-                found.append(node.lineno)
-        elif isinstance(node, ast.Subscript) and ast.unparse(node.slice).endswith("joint.kind"):
-            found.append(node.lineno)
-        elif isinstance(node, ast.Dict) and {"spherical", "free"} <= {k.value for k in node.keys if isinstance(k, ast.Constant)}:
-            found.append(node.lineno)
-    return found
+    return [node.lineno for node in ast.walk(tree) if asks(node)]
 
 
 def test_no_algorithm_asks_a_kind_by_its_name():

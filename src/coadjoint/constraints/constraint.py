@@ -253,10 +253,6 @@ def constraint_bias(robot: Robot, constraint: Constraint, q: Array, v: Array) ->
     return concat([part.bias(robot, q, v) for part in checked(constraint).parts])
 
 
-ZERO = 1e-11
-"""Rows with entries below this, beside the size of the robot and of the other rows, are nothing but rounding."""
-
-
 def robot_size(robot: Robot) -> float:
     """The largest distance between neighbouring frames of a robot: what translations are measured by. 1 where numbers are variables."""
     return _size(robot.original) if robot.original.has_plain_numbers else 1.0

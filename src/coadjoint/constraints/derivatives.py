@@ -30,8 +30,9 @@ from ..traced import evaluated
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 from .dynamics import constrained_dynamics
 from .functions import graph_of
+from .metric_rows import DEPENDENT
 from .projection import constraint_inverse, constraint_jacobian_derivative
-from .rank import DEPENDENT, decompose, vanishing
+from .rank import decompose, vanishing
 
 
 class Derivatives(NamedTuple):

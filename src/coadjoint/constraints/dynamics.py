@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
+from ..arrays import Array, concat, like, mv, namespace, solve_spd, transpose
 from ..dynamics.articulated import forward_dynamics, mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
@@ -23,10 +23,8 @@ from ..lie import inertia
 from ..memo import per_robot, recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from .constraint import ZERO, Constraint, checked, constraint_bias, constraint_jacobian, robot_size
-
-ALIKE = 1e-6
-"""sin² of the angle between a row and the others below which singular values decide: beyond, ten digits are left."""
+from .constraint import Constraint, checked, constraint_bias, constraint_jacobian, robot_size
+from .metric_rows import ZERO, MetricRows
 
 
 def zero_rows(robot: Robot, constraint: Constraint, A: Array) -> tuple[list[int], float]:
@@ -90,24 +88,13 @@ class Rows:
         right = right if force is None else concat([right, force[..., None]])
         # Where M may be singular, its inverse tells.
         solution = solve_spd(mass_matrix(robot, q), right) if always_regular(robot) else mass_matrix_inverse(robot, q) @ right
-        self.inverse_A, self.free = solution[..., :m], solution[..., m:]
-        """M⁻¹ Aᵀ (..., nv, m'), and M⁻¹ force (..., nv, 1) where that is given"""
-        G = self.A @ self.inverse_A
-        square = xp.einsum("...kk->...k", G)
-        self.length = xp.sqrt(xp.where(square > 0.0, square, 1.0 + 0.0 * square))
-        self.G = mirror(G / (self.length[..., :, None] * self.length[..., None, :]))
+        self.free = solution[..., m:]
+        """M⁻¹ force (..., nv, 1) where that is given"""
+        self.metric = MetricRows(self.A, solution[..., :m])
 
     def solve(self, b: Array) -> Array:
-        """(A M⁻¹ Aᵀ)⁻¹ b (..., m', k) for b (..., m', k); nan where rows depend on each other."""
-        m, xp = len(self.kept), namespace(b, self.G)
-        length = self.length[..., None]
-        found = solve_spd(self.G, concat([like(np.eye(m), self.G), b / length]))
-        regular = self.regular
-        for k in range(m):
-            apart = found[..., k, k]  # 1 / sin² of the angle between row k and the others
-            good = (apart > 0.0) & (apart < 1.0 / ALIKE)
-            regular = good if regular is None else regular & good
-        return xp.where(regular[..., None, None], found[..., m:] / length, np.nan)
+        """(A M⁻¹ Aᵀ)⁻¹ b (..., m', k) for b (..., m', k); NaN where rows depend on each other."""
+        return self.metric.solve(b, self.regular)
 
     def nothing(self, x: Array) -> Array:
         """x (..., k) where rows that are to be nothing are nothing, else nan."""
@@ -136,7 +123,7 @@ def regular_dynamics(
         return a, rows.nothing(0.0 * a[..., :1] + like(np.zeros(rows.size), q))
     a = rows.free[..., 0]
     multipliers = -rows.solve((mv(rows.A, a) + rows.bias)[..., None])
-    return a + (rows.inverse_A @ multipliers)[..., 0], rows.spread(multipliers)[..., 0]
+    return a + (rows.metric.inverse_A @ multipliers)[..., 0], rows.spread(multipliers)[..., 0]
 
 
 def has_nan(x: np.ndarray) -> bool:

@@ -23,7 +23,7 @@ from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from .complementarity import CONTRADICTION, complementarity
 from .constraint import checked
-from .rank import decompose, multipliers_for
+from .rank import decompose
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,10 @@ def impact(
 def _bilateral(robot: Robot, constraint: Any, q: np.ndarray, v: np.ndarray, jump: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """v⁺ and Λ for A (v⁺ - v) = jump (..., m), a whole batch at once, by the singular values of rows in the metric."""
     d = decompose(robot, constraint, q)
-    impulse, rest = multipliers_for(d, jump)
+    impulse, rest = d.multipliers(jump)
     if np.any(np.abs(rest) > 1e-8 * np.abs(jump / d.length).max(-1, keepdims=True, initial=np.finfo(float).tiny)):
         raise CoadjointError(CONTRADICTION)
-    along = d.inverse * mv(transpose(d.U), jump / d.length)
-    change = np.linalg.solve(transpose(d.L), mv(transpose(d.Wt), along)[..., None])[..., 0]
-    return v + change, impulse
+    return v + d.change(jump), impulse
 
 
 def impact_account(robot: Robot, constraint: Any, q: Any, v: Any, restitution: Any = 0.0, unilateral: Any = False) -> Impact:

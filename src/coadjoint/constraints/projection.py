@@ -35,7 +35,7 @@ def _regular_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     if not rows.kept:
         none = rows.nothing(0.0 * q[..., :1] + like(np.zeros(robot.nv * rows.size), q))
         return none.reshape((*none.shape[:-1], robot.nv, rows.size))
-    inverse = rows.inverse_A @ rows.solve(like(np.eye(len(rows.kept)), q))
+    inverse = rows.metric.inverse_A @ rows.solve(like(np.eye(len(rows.kept)), q))
     return transpose(rows.spread(transpose(inverse)))
 
 
@@ -53,9 +53,7 @@ def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
         states = np.isnan(found).any((-2, -1))
         q = np.broadcast_to(np.asarray(q, dtype=float), (*states.shape, robot.nq))
         states = states & np.isfinite(q).all(-1)
-        d = decompose(robot, constraint, q[states])
-        back = np.linalg.solve(np.swapaxes(d.L, -1, -2), np.swapaxes(d.Wt, -1, -2) * d.inverse[..., None, :])
-        found[states] = back @ np.swapaxes(d.U, -1, -2) / d.length[..., None, :]
+        found[states] = decompose(robot, constraint, q[states]).pseudo_inverse()
     return found
 
 

@@ -20,7 +20,8 @@ from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import assemble
-from .rank import ConstraintError, decompose, pseudo_inverse
+from .metric_rows import pseudo_inverse
+from .rank import ConstraintError, decompose
 
 
 class Reduced:
