@@ -71,6 +71,8 @@ from .kinematics.paths import geodesic_path as geodesic_path
 from .kinematics.paths import spline_path as spline_path
 from .kinematics.solutions import inverse_kinematics_solutions as inverse_kinematics_solutions
 from .kinematics.targets import Target as Target
+from .motion.compare import Comparison as Comparison
+from .motion.compare import compare as compare
 from .motion.equations_of_motion import SimulationError as SimulationError
 from .motion.events import Contact as Contact
 from .motion.events import Event as Event
@@ -78,6 +80,8 @@ from .motion.linearize import controllability as controllability
 from .motion.linearize import discretize as discretize
 from .motion.linearize import equilibrium_force as equilibrium_force
 from .motion.linearize import lqr as lqr
+from .motion.logs import Log as Log
+from .motion.logs import read_log as read_log
 from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectory import Trajectory as Trajectory
@@ -829,6 +833,7 @@ __all__ = [
     "DH",
     "BaseParameters",
     "CoadjointError",
+    "Comparison",
     "Constraint",
     "Contact",
     "Equations",
@@ -837,6 +842,7 @@ __all__ = [
     "InverseKinematics",
     "Joint",
     "Link",
+    "Log",
     "Mimic",
     "Robot",
     "SimulationError",
@@ -850,6 +856,7 @@ __all__ = [
     "centroidal_momentum_matrix",
     "christoffel",
     "circle_path",
+    "compare",
     "compile",
     "connection",
     "constrained_dynamics",
@@ -914,6 +921,7 @@ __all__ = [
     "potential_energy",
     "potential_energy_regressor",
     "product_of_exponentials",
+    "read_log",
     "redundancy",
     "regressor",
     "relative_screws",

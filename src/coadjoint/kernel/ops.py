@@ -1,7 +1,7 @@
 """The operations of a graph: everything that is known of each, in one place.
 
 To add an operation is to add an entry to OPS. Tracing, folding, evaluation, differentiation, the simplifier's and the scheduler's
-costs, machine code, and the exports to C, LaTeX, SymPy and CasADi all read it here.
+costs, machine code, and the exports to C, JavaScript, LaTeX, SymPy and CasADi all read it here.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class Op:
     called: bool = False
     """Whether machine code is long enough to be a function of its own."""
     c: str
+    js: str = ""
+    """Without one, the form in C, whose functions JavaScript has in `Math`."""
     latex: str = ""
     r"""A form with {}; or a function's name, `\sin`, or a relation's sign. Sums, products and quotients have forms of their own."""
     sympy: Callable[[Any], Callable[..., Any]] | None = None
@@ -314,6 +316,7 @@ OPS: dict[str, Op] = {
         partials=(lambda n, x: _sign(x),),
         llvm=_intrinsic("fabs"),
         c="fabs({})",
+        js="Math.abs({})",
         latex=r"\left|{}\right|",
         sympy=lambda sp: sp.Abs,
         casadi=lambda ca: ca.fabs,
@@ -386,6 +389,7 @@ OPS: dict[str, Op] = {
         commutative=True,
         llvm=_comparison("oeq"),
         c="{} == {}",
+        js="{} === {}",
         latex="=",
         sympy=lambda sp: sp.Eq,
     ),

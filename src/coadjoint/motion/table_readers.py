@@ -1,17 +1,13 @@
-"""The three kinds of files that tables of states stand in, each read alike.
+"""The sources of tables, each read alike: files of columns, files of arrays, arrays in memory.
 
-A reader tells whether the file has a quantity (`find`), reads what was found as arrays (N, n) (`read`), and names a place in the
-file for an error (`where`).
+A reader finds the columns of a quantity (`find`), reads them as arrays (N, n) (`read`), and names a cell for an error (`place`).
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import os
 import zipfile
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,16 +17,14 @@ from ..errors import ReadError
 from ..files import open_regular
 from ..robot.robot import Robot
 from ..words import cut, short
-from .states import column_names
+from .columns import SPELLINGS, Header, Place, words
+from .states import coordinate_names
 
 Report = Callable[[float], None]
 """Called now and then with the part that is done, from 0 to 1."""
 
 LARGEST = 8 * 2**30
 """The most bytes of a table's file, and of the numbers in it, which are kept in memory."""
-
-LONGEST_LINE = 16 * 2**20
-"""The most characters of a line of text."""
 
 
 def open_table(path: Path) -> BinaryIO:
@@ -45,151 +39,57 @@ def _check_size(path: Path, size: int) -> None:
 
 
 class Columns:
-    """A file with named columns."""
+    """A table with named columns."""
 
-    path: Path
+    path: Any
+    """The file, or what the source is called."""
     header: list[str]
-    time: list[int] | None
-    found: dict[str, list[int]]
 
-    def _set_header(self, path: Path, header: list[str]) -> None:
+    def _set_header(self, path: Any, header: list[str]) -> None:
         self.path, self.header = path, header
         seen: set[str] = set()
         for name in header:
             if name in seen:
                 raise ReadError(f"{path}: two columns are called {short(name)}.")
             seen.add(name)
-        self.time = [header.index("time")] if "time" in header else None
 
     @property
     def numbered(self) -> bool:
         return "q1" in self.header
 
-    def find(self, robot: Robot, what: str) -> list[int] | None:
-        """Where the columns of a quantity are; None if the file has none of them; an error if it has only some, or too many."""
-        index = {name: k for k, name in enumerate(self.header)}
-        choices = [column_names(robot, what, numbered) for numbered in (True, False)]
-        for names in choices:
-            if all(name in index for name in names):
-                most = len(names)
-                while f"{what}{most + 1}" in index:
-                    most += 1
-                if most > len(names):
-                    raise ReadError(f"{self.path}: {most} columns {what}1 … {what}{most}; robot {robot.name!r} has {len(names)}.")
-                return [index[name] for name in names]
-        for names in choices:
-            absent = [name for name in names if name not in index]
-            if len(absent) < len(names):
-                shown = ", ".join(absent[:8]) + (f", … ({len(absent)} in all)" if len(absent) > 8 else "")
-                raise ReadError(f"{self.path}: columns of robot {robot.name!r} are missing: {shown}. {self.has()}")
-        return None
+    def find(self, robot: Robot | None, what: str, given: Any = None) -> Place | None:
+        """Where the columns of a quantity are; None if there are none of them; an error if there are only some, or too many."""
+        names = None if robot is None else coordinate_names(robot, what)
+        header = Header(self.header, str(self.path), "" if robot is None else robot.name)
+        return header.locate(what, None if what == "time" else names, given)
 
     def has(self) -> str:
-        shown = ", ".join(cut(x) for x in self.header[:12]) + (f", … ({len(self.header)} in all)" if len(self.header) > 12 else "")
-        return f"The table has the columns {shown}."
+        return Header(self.header, str(self.path)).has()
 
-    def where(self, row: int, what: str, column: int, robot: Robot) -> str:
-        return f"row {row + 1}, column {short(self.header[self.found[what][column]])}"
-
-    def read(self, wanted: dict[str, list[int]], report: Report | None) -> dict[str, np.ndarray]:
-        self.found = wanted
+    def read(
+        self, wanted: dict[str, list[int]], report: Report | None = None, optional: Iterable[str] = ()
+    ) -> dict[str, np.ndarray]:
+        """The wanted columns (N, n); what is optional has NaN where it has no number."""
         order = sorted({column for columns in wanted.values() for column in columns})
-        table = self._table(order, report)
+        spare = frozenset(column for what in optional for column in wanted[what])
+        table = self._table(order, report, spare)
         return {what: np.ascontiguousarray(table[:, np.searchsorted(order, columns)]) for what, columns in wanted.items()}
 
-    def _table(self, order: list[int], report: Report | None) -> np.ndarray:
-        """The numbers (N, n) in these columns."""
+    def numeric(self) -> list[int]:
+        """The columns that hold numbers."""
         raise NotImplementedError
 
+    def place(self, row: int, column: int) -> str:
+        """A cell for an error."""
+        return f"row {row + 1}, column {short(self.header[column])}"
 
-class Csv(Columns):
-    """Comma-separated values below a line of names."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        first = next(self._lines(), None)
-        if first is None:
-            raise ReadError(f"{path}: the file is empty; expected a first line of column names, such as time,q1,v1,a1.")
-        names = self._cells(*first)
-        if len(names) == 1 and (other := next((x for x in ";\t|" if x in first[1].strip()), "")):
-            raise ReadError(f"{path}: {other!r} stands between the names of line {first[0]}; expected commas (and decimal points).")
-        if all(_is_number(name) for name in names):
-            raise ReadError(f"{path}: line {first[0]} has numbers; expected a first line of column names, such as time,q1,v1,a1.")
-        self._set_header(path, names)
-
-    def _lines(self, report: Report | None = None) -> Iterator[tuple[int, str]]:
-        """The lines that are not blank, with their numbers."""
-        with open_table(self.path) as binary, io.TextIOWrapper(binary, encoding="utf-8-sig") as file:
-            size, done, number = os.fstat(binary.fileno()).st_size or 1, 0, 0
-            try:
-                while line := file.readline(LONGEST_LINE + 1):
-                    number += 1
-                    done += len(line)
-                    if len(line) > LONGEST_LINE:
-                        raise ReadError(f"{self.path}: line {number} has more than {LONGEST_LINE} characters; not a table.")
-                    if report and number % 4096 == 0:
-                        report(min(1.0, done / size))
-                    if line.strip():
-                        yield number, line
-            except UnicodeDecodeError:
-                raise ReadError(f"{self.path}: not a text file; expected comma-separated values in UTF-8.") from None
-
-    def _cells(self, number: int, line: str) -> list[str]:
-        """The cells of a line."""
-        if line.count('"') % 2:
-            raise ReadError(f"{self.path}: line {number}: a quotation mark is not closed.")
-        try:
-            return [cell.strip() for cell in next(csv.reader([line.rstrip("\r\n")]))]
-        except csv.Error as error:
-            raise ReadError(f"{self.path}: line {number}: {error}.") from None
-
-    def _rows(self, report: Report | None) -> Iterator[str]:
-        """The lines below the header, each with as many cells as it: numpy would not notice one too many."""
-        commas = len(self.header) - 1
-        lines = self._lines(report)
-        next(lines)
-        for number, line in lines:
-            if (line.count(",") != commas or '"' in line) and len(cells := self._cells(number, line)) != commas + 1:
-                raise ReadError(f"{self.path}: line {number} has {len(cells)} cells; the header has {commas + 1}.")
-            yield line
-
-    def _table(self, order: list[int], report: Report | None) -> np.ndarray:
-        rows = self._rows(report)
-        first = next(rows, None)
-        if first is None:
-            raise ReadError(f"{self.path}: the table has a header but no rows.")
-        try:
-            return np.loadtxt(chain([first], rows), delimiter=",", usecols=order, ndmin=2, comments=None, quotechar='"')
-        except ReadError:
-            raise
-        except ValueError as error:
-            raise self._unreadable(order) or ReadError(f"{self.path}: {cut(str(error))}") from None
-
-    def _unreadable(self, order: list[int]) -> ReadError | None:
-        """The first cell that is not a number."""
-        lines = self._lines()
-        next(lines)
-        for number, line in lines:
-            cells = self._cells(number, line)
-            for column in order:
-                if not _is_number(cells[column]):
-                    place = f"line {number}, column {short(self.header[column])}"
-                    return ReadError(f"{self.path}: {place}: {short(cells[column])} is not a number.")
-        return None
-
-    def where(self, row: int, what: str, column: int, robot: Robot) -> str:
-        lines = self._lines()
-        for _ in range(row + 1):
-            next(lines)
-        return f"line {next(lines)[0]}, column {short(self.header[self.found[what][column]])}"
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
+    def empty(self, row: int, column: int) -> bool:
+        """Whether a cell that is NaN was left empty."""
         return False
-    return "_" not in cell  # 1_000 is a number for Python and not for numpy
+
+    def _table(self, order: list[int], report: Report | None, optional: frozenset[int] = frozenset()) -> np.ndarray:
+        """The numbers (N, n) in these columns."""
+        raise NotImplementedError
 
 
 def _unreadable(what: str, error: Exception) -> ReadError:
@@ -211,7 +111,13 @@ class Parquet(Columns):
                 raise _unreadable(f"{path}: not a Parquet file", error) from None
         self._set_header(path, names)
 
-    def _table(self, order: list[int], report: Report | None) -> np.ndarray:
+    def numeric(self) -> list[int]:
+        from pyarrow import types
+
+        kinds = [self.schema.field(k).type for k in range(len(self.header))]
+        return [k for k, kind in enumerate(kinds) if types.is_floating(kind) or types.is_integer(kind)]
+
+    def _table(self, order: list[int], report: Report | None, optional: frozenset[int] = frozenset()) -> np.ndarray:
         import pyarrow
         import pyarrow.parquet
 
@@ -232,52 +138,142 @@ class Parquet(Columns):
                 raise _unreadable(f"{self.path}: the file is damaged", error) from None
 
 
-class Npz:
-    """A file of arrays, one for each quantity."""
+class Arrays(Columns):
+    """Named arrays: q (N, nq) has a column for each coordinate, `elbow_velocity` (N,) is one."""
+
+    def __init__(self, path: Any, arrays: Mapping[str, Any]) -> None:
+        self.arrays = arrays
+        self._set_shapes(path, {key: (x.shape, x.dtype) for key, x in arrays.items()})
+
+    def _set_shapes(self, path: Any, shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> None:
+        self.shapes = shapes
+        self.cells: list[tuple[str, int | None]] = []
+        for key, (shape, dtype) in shapes.items():
+            if dtype.kind in "fiuM" and len(shape) in (1, 2):
+                self.cells += [(key, None)] if len(shape) == 1 else [(key, k) for k in range(shape[1])]
+        self._set_header(path, [key if k is None else f"{key}{k + 1}" for key, k in self.cells])
 
     numbered = False
 
+    def find(self, robot: Robot | None, what: str, given: Any = None) -> Place | None:
+        """The array of that name, or the columns."""
+        keys = [x for x in self.shapes if ".".join(words(x)) in SPELLINGS[what]] if given is None else []
+        if given is not None and isinstance(given, str) and given in self.shapes:
+            keys = [given]
+        if what in keys:
+            keys = [what]
+        if len(keys) > 1:
+            raise ReadError(
+                f"{self.path}: {' and '.join(map(short, keys))} may both be {what}; say which with columns={{{what!r}: name}}."
+            )
+        if not keys:
+            return super().find(robot, what, given)
+        (key,) = keys
+        shape, dtype = self.shapes[key]
+        size = len(coordinate_names(robot, what)) if robot is not None else "n"
+        expected = "(N,)" if what == "time" else f"(N, {size})"
+        if dtype.hasobject:
+            raise ReadError(
+                f"{self.path}: the array {key!r} cannot be read: it holds objects; expected numbers of shape {expected}."
+            )
+        if dtype.kind not in "fiu" and not (what == "time" and dtype.kind == "M"):
+            raise ReadError(f"{self.path}: the array {key!r} is of type {cut(str(dtype))}; expected numbers of shape {expected}.")
+        if what != "time" and len(shape) == 1 and (size == 1 or robot is None):
+            return Place([self.cells.index((key, None))])
+        if len(shape) != (1 if what == "time" else 2) or (what != "time" and robot is not None and shape[1] != size):
+            raise ReadError(f"{self.path}: the array {key!r} has shape {shape}; expected {expected}.")
+        return Place([k for k, (name, _) in enumerate(self.cells) if name == key])
+
+    def has(self) -> str:
+        names = list(self.shapes)
+        more = f", … ({len(names)} in all)" if len(names) > 12 else ""
+        return f"The table has the arrays {', '.join(cut(x) for x in names[:12]) or 'none'}{more}."
+
+    def numeric(self) -> list[int]:
+        return [k for k, (key, _) in enumerate(self.cells) if self.shapes[key][1].kind != "M"]
+
+    def _table(self, order: list[int], report: Report | None, optional: frozenset[int] = frozenset()) -> np.ndarray:
+        keys = list(dict.fromkeys(self.cells[k][0] for k in order))
+        lengths = {key: self.shapes[key][0][0] for key in keys}
+        first = "q" if "q" in lengths else keys[0]
+        for key, length in lengths.items():
+            if length != lengths[first]:
+                raise ReadError(f"{self.path}: the array {key!r} has {length} rows; {first!r} has {lengths[first]}.")
+        arrays = {key: _as_numbers(self._get(key)) for key in keys}
+        columns = [arrays[key] if k is None else arrays[key][:, k] for key, k in (self.cells[c] for c in order)]
+        return np.stack(columns, axis=1)
+
+    def _get(self, key: str) -> np.ndarray:
+        return np.asarray(self.arrays[key])
+
+
+def _as_numbers(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "M":  # a time of day: seconds since the first
+        return (x - x[:1]) / np.timedelta64(1, "s") if len(x) else np.zeros(0)
+    return np.asarray(x, dtype=np.float64)
+
+
+class Npz(Arrays):
+    """A file of arrays."""
+
     def __init__(self, path: Path) -> None:
-        self.path = path
         with open_table(path) as opened:
             try:
                 with zipfile.ZipFile(opened) as file:
-                    sizes = {entry.filename.removesuffix(".npy"): entry.file_size for entry in file.infolist()}
+                    shapes = {entry.filename.removesuffix(".npy"): _npy_shape(file, entry) for entry in file.infolist()}
             except Exception as error:
                 hint = "numpy.savez(path, time=…, q=…, v=…, a=…) writes one"
                 raise _unreadable(f"{path}: not an npz file; {hint}", error) from None
-        self.names = list(sizes)
-        _check_size(path, sum(sizes.get(what, 0) for what in ("time", "q", "v", "a", "tau")))
-        self.time = 1 if "time" in self.names else None
+        self._set_shapes(path, shapes)
 
-    def find(self, robot: Robot, what: str) -> int | None:
-        return len(column_names(robot, what, True)) if what in self.names else None
+    def _get(self, key: str) -> np.ndarray:
+        shape, dtype = self.shapes[key]
+        _check_size(self.path, int(np.prod(shape, dtype=float)) * dtype.itemsize)
+        with open_table(self.path) as opened:
+            try:
+                with np.load(opened, allow_pickle=False) as file:
+                    found = np.asarray(file[key])
+            except Exception as error:
+                raise _unreadable(f"{self.path}: the array {key!r} cannot be read", error) from None
+        if found.shape != shape or found.dtype != dtype:
+            raise ReadError(f"{self.path}: {key!r} is not an array of the shape and type that its header states.")
+        return found
 
-    def has(self) -> str:
-        return f"The file has the arrays {', '.join(cut(x) for x in self.names[:12]) or 'none'}."
 
-    def read(self, wanted: dict[str, int], report: Report | None) -> dict[str, np.ndarray]:
-        arrays: dict[str, np.ndarray] = {}
-        for what, size in wanted.items():
-            with open_table(self.path) as opened:
-                try:
-                    with np.load(opened, allow_pickle=False) as file:
-                        x: Any = file[what]
-                except Exception as error:
-                    raise _unreadable(f"{self.path}: the array {what!r} cannot be read", error) from None
-            expected = "(N,)" if what == "time" else f"(N, {size})"
-            if not isinstance(x, np.ndarray):
-                raise ReadError(f"{self.path}: {what!r} is not an array of numpy; expected numbers of shape {expected}.")
-            if x.dtype.kind not in "fiu":
-                raise ReadError(
-                    f"{self.path}: the array {what!r} is of type {cut(str(x.dtype))}; expected numbers of shape {expected}."
-                )
-            if x.ndim != (1 if what == "time" else 2) or (x.ndim == 2 and x.shape[1] != size):
-                raise ReadError(f"{self.path}: the array {what!r} has shape {x.shape}; expected {expected}.")
-            arrays[what] = np.asarray(x, dtype=np.float64).reshape(len(x), size)
-            if len(x) != len(arrays["q"]):
-                raise ReadError(f"{self.path}: the array {what!r} has {len(x)} rows; 'q' has {len(arrays['q'])}.")
-        return arrays
+def _npy_shape(file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and type of an array; those of an object where it has none."""
+    with file.open(entry) as opened:
+        try:
+            version = np.lib.format.read_magic(opened)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(opened)
+        except ValueError:
+            return (), np.dtype(object)
+    return tuple(int(n) for n in shape), dtype
 
-    def where(self, row: int, what: str, column: int, robot: Robot) -> str:
-        return f"row {row + 1} of 'time'" if what == "time" else f"row {row + 1}, {column_names(robot, what, False)[column]}"
+
+class Frame(Columns):
+    """A data frame of pandas, Polars, or anything with `columns` whose items become NumPy arrays."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+        self.own = list(frame.columns)
+        self._set_header("the data frame", [str(x) for x in self.own])
+
+    def numeric(self) -> list[int]:
+        return [k for k in range(len(self.own)) if self._get(k).dtype.kind in "fiu"]
+
+    def _get(self, column: int) -> np.ndarray:
+        return np.asarray(self.frame[self.own[column]])
+
+    def _table(self, order: list[int], report: Report | None, optional: frozenset[int] = frozenset()) -> np.ndarray:
+        columns = []
+        for k in order:
+            x = self._get(k)
+            if x.dtype.kind == "O":
+                with suppress(TypeError, ValueError):
+                    x = np.array([np.nan if y is None else float(y) for y in x])
+            if x.dtype.kind not in "fiuM" or x.ndim != 1:
+                raise ReadError(f"{self.path}: column {short(self.header[k])} holds {cut(str(x.dtype))}; expected numbers.")
+            columns.append(_as_numbers(x))
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self.frame), 0))
