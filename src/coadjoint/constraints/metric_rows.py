@@ -54,6 +54,11 @@ def gram_lengths(G: np.ndarray) -> np.ndarray:
     return row_lengths(square, square > (SHORT * max(1.0, np.sqrt(square.max(initial=0.0)))) ** 2)
 
 
+def inverse(a: Array) -> Array:
+    """a⁻¹ (..., n, n) of a symmetric positive definite matrix."""
+    return solve_spd(a, like(np.eye(a.shape[-1]), a))
+
+
 class MetricRows:
     """Rows A (..., m, n), with inverse_A = W Aᵀ (..., n, m), and their scaled Gram matrix. length (..., m): other than their own."""
 
@@ -84,8 +89,7 @@ class RegularizedRows(MetricRows):
         epsilon, self.turns = REGULARIZATION, TURNS
         if overconstrained:
             epsilon, self.turns = OVERCONSTRAINED_REGULARIZATION, OVERCONSTRAINED_TURNS
-        one = like(np.eye(A.shape[-2]), A)
-        self.inverse = solve_spd(self.G + epsilon * one, one)
+        self.inverse = inverse(self.G + epsilon * like(np.eye(A.shape[-2]), A))
 
     def impulse(self, rate: Array) -> Array:
         """Aᵀ Λ (..., n) that takes the rate (..., m) of the rows away."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, like, mv, namespace, solve_spd, stack, transpose
+from ..arrays import Array, mv, namespace, stack, transpose
 from ..constraints.constraint import Constraint, checked, robot_size
 from ..constraints.manifold import check_state
-from ..constraints.metric_rows import OVERCONSTRAINED_LENGTH, ZERO, RegularizedRows, row_lengths
+from ..constraints.metric_rows import OVERCONSTRAINED_LENGTH, ZERO, RegularizedRows, inverse, row_lengths
 from ..constraints.rank import is_overconstrained, note_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix
 from ..kernel.dispatch import kernel
@@ -36,11 +36,6 @@ def check_start(robot: Robot, constraints: Any, q: np.ndarray, v: np.ndarray) ->
         check_state(robot, constraint, q, v)
         note_overconstrained(robot, constraint, robot.normalize(q.reshape(-1, robot.nq)[0]))
     return constraint
-
-
-def inverse(a: Array) -> Array:
-    """A⁻¹ (..., n, n) of a symmetric positive definite matrix."""
-    return solve_spd(a, like(np.eye(a.shape[-1]), a))
 
 
 class ConstraintRows(RegularizedRows):

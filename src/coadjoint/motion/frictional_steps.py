@@ -11,11 +11,12 @@ from collections.abc import Callable
 
 from ..arrays import Array, like, mv, namespace
 from ..constraints.constraint import Constraint
+from ..constraints.metric_rows import inverse
 from ..dynamics import mass_matrix
 from ..dynamics.newton_euler import bias_force
 from ..robot.robot import Robot
 from . import variational
-from .constraint_projection import ConstraintRows, inverse, nearest_state
+from .constraint_projection import ConstraintRows, nearest_state
 from .friction import box_forces, friction_coefficients, locked
 
 STILL = 1e-11

@@ -28,9 +28,10 @@ from collections.abc import Callable
 
 from ..arrays import Array, dot, mv, namespace
 from ..constraints.constraint import Constraint
+from ..constraints.metric_rows import inverse
 from ..dynamics import mass_matrix
 from ..robot.robot import Robot
-from .constraint_projection import ConstraintRows, inverse, row_rates
+from .constraint_projection import ConstraintRows, row_rates
 from .discrete_mechanics import armature_force, coadjoint, dexp_dual, momentum_and_force
 from .friction import locked
 
