@@ -9,6 +9,7 @@ from . import arguments as arguments
 from . import arrays as arrays
 from . import compiling as compiling
 from . import constraints as constraints
+from . import control as control
 from . import design as design
 from . import differentiating as differentiating
 from . import dynamics as dynamics
