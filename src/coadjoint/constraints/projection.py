@@ -23,38 +23,31 @@ from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from ..traced import evaluated
 from .constraint import Constraint, checked, constraint_jacobian
-from .dynamics import Rows, has_nan, single_precision
+from .dynamics import Rows
 from .functions import graph_of
 from .rank import decompose
 
 
-@kernel("nv m", q="nq")
-def _regular_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
-    """A♯ where the rows are independent, else nan."""
+def _by_singular_values(robot: Robot, result: np.ndarray, constraint: Constraint, q: np.ndarray) -> None:
+    """Write A♯ of the states whose rows depend on each other into the result."""
+    q = np.broadcast_to(q, (*result.shape[:-2], robot.nq))
+    states = np.isnan(result).any((-2, -1)) & np.isfinite(q).all(-1)
+    result[states] = decompose(robot, constraint, q[states]).pseudo_inverse()
+
+
+@kernel("nv m", q="nq", no_result=_by_singular_values, double=True)
+def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
+    """A♯ (..., nv, m) = M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁻¹: the velocity of least kinetic energy with A v = y is A♯ y.
+
+    Where rows depend on each other, the one of least |y| as well; A A♯ A = A always. For arrays of other libraries than NumPy it
+    is NaN there.
+    """
     rows = Rows(robot, checked(constraint), q)
     if not rows.kept:
         none = rows.nothing(0.0 * q[..., :1] + like(np.zeros(robot.nv * rows.size), q))
         return none.reshape((*none.shape[:-1], robot.nv, rows.size))
     inverse = rows.metric.inverse_A @ rows.solve(like(np.eye(len(rows.kept)), q))
     return transpose(rows.spread(transpose(inverse)))
-
-
-@lazily("nv m", q="nq")
-def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
-    """A♯ (..., nv, m) = M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁻¹: the velocity of least kinetic energy with A v = y is A♯ y.
-
-    Where rows depend on each other, the one of least |y| as well; A A♯ A = A always. For arrays of other libraries than NumPy it
-    is nan there.
-    """
-    if single_precision(q):
-        return constraint_inverse(robot, constraint, q.astype(np.float64)).astype(np.float32)
-    found = _regular_inverse(robot, constraint, q)
-    if type(found) is np.ndarray and found.dtype != object and has_nan(found):
-        states = np.isnan(found).any((-2, -1))
-        q = np.broadcast_to(np.asarray(q, dtype=float), (*states.shape, robot.nq))
-        states = states & np.isfinite(q).all(-1)
-        found[states] = decompose(robot, constraint, q[states]).pseudo_inverse()
-    return found
 
 
 @lazily("nv nv", q="nq")

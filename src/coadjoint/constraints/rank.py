@@ -69,16 +69,16 @@ def check_consistent(
 
 def solve_irregular(
     robot: Robot,
+    result: tuple[np.ndarray, np.ndarray],
     constraint: Constraint,
     q: Any,
     v: Any,
     tau: Any,
-    wrenches: Any,
-    friction: bool,
-    a: np.ndarray,
-    multipliers: np.ndarray,
+    wrenches: Any = None,
+    friction: bool = False,
 ) -> None:
-    """Fill in a and λ of the states for which λ is nan."""
+    """Write a and λ of the states for which λ is NaN into the result of `constrained_dynamics`."""
+    a, multipliers = result
     states = np.isnan(multipliers).any(-1)
     batch = states.shape
     pick = lambda x, core: np.broadcast_to(np.asarray(x, dtype=float), (*batch, *core))[states]

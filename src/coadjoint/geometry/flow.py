@@ -30,7 +30,7 @@ def configuration_rate(robot: Robot, q: Array, v: Array) -> Array:
     return robot.rate(q, v)
 
 
-@kernel("nq", "nv", q="nq", v="nv", explain=explain_singular)
+@kernel("nq", "nv", q="nq", v="nv", no_result=explain_singular)
 def geodesic_rate(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """dq/dt and dv/dt of free motion without gravity: dv/dt = -M⁻¹ C v, the equation of geodesics."""
     check_metric(robot)

@@ -38,7 +38,7 @@ def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], 
     return flow.Solution(rate, [x], t, "the transport")(t)[0]
 
 
-@kernel("nv", "nv", q="nq", v="nv", j="nv", dj="nv", explain=explain_singular, joint_space=True)
+@kernel("nv", "nv", q="nq", v="nv", j="nv", dj="nv", no_result=explain_singular, joint_space=True)
 def jacobi_rate(robot: Robot, q: Array, v: Array, j: Array, dj: Array) -> tuple[Array, Array]:
     """d/dt of a Jacobi field and of its covariant rate: ∇_v J = D, ∇_v D = -R(J, v) v."""
     turn = mass_matrix_inverse(robot, q) @ coriolis_matrix(robot, q, v)
