@@ -56,6 +56,8 @@ from .geometry.flatness import is_flat as is_flat
 from .geometry.geodesics import geodesic as geodesic
 from .identification.base_parameters import BaseParameters as BaseParameters
 from .identification.base_parameters import base_parameters as base_parameters
+from .identification.excitation import Excitation as Excitation
+from .identification.excitation import excitation as excitation
 from .kinematics.dh import DH as DH
 from .kinematics.dh import from_dh as from_dh
 from .kinematics.dh import to_dh as to_dh
@@ -864,6 +866,7 @@ __all__ = [
     "Contact",
     "Equations",
     "Event",
+    "Excitation",
     "Frame",
     "InverseKinematics",
     "Joint",
@@ -901,6 +904,7 @@ __all__ = [
     "equations",
     "equilibrium_force",
     "errors",
+    "excitation",
     "explain",
     "export",
     "forward_dynamics",
