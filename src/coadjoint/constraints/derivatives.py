@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import states
 from ..arrays import Array, concat, mv, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.derivatives import inverse_dynamics_derivatives
-from ..geometry.flow import states
 from ..kernel.runtime import native
 from ..memo import recent
 from ..robot.robot import Robot

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, numbers
+from ..arguments import a_robot, finite, numbers
 from ..arrays import mv, transpose
 from ..dynamics import kinetic_energy, mass_matrix, mass_matrix_inverse, momentum
 from ..errors import CoadjointError, ShapeError
@@ -118,9 +118,7 @@ def _checked(
     """q, v, A, and e and unilateral of every row; an error for what no impact can have."""
     a_robot(robot, "robot")
     q, v = (np.asarray(robot._checked(x, name, n)) for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv)))
-    for name, x in (("q", q), ("v", v)):
-        if not np.all(np.isfinite(x)):
-            raise CoadjointError(f"{name} has entries that are not finite numbers.")
+    finite(q, "q"), finite(v, "v")
     if not hasattr(constraint, "jacobian"):
         checked(constraint)
     A = np.asarray(constraint.jacobian(robot, q))

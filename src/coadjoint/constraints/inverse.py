@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import states
 from ..dynamics.newton_euler import inverse_dynamics
 from ..errors import CoadjointError
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import _check_rows

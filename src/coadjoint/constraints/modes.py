@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import states
 from ..errors import CoadjointError
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import _gap, _newton, _not_closed, project

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import states, times
 from ..arrays import Array, like, mv, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
@@ -109,7 +110,7 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
     from .dynamics import constrained_dynamics
     from .manifold import check_state
 
-    q0, v0 = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv))
+    q0, v0 = states(robot, q=(q, robot.nq), v=(v, robot.nv))
     constraint = checked(constraint, robot)
     check_state(robot, constraint, q0, v0)
     weightless = robot.with_gravity((0.0, 0.0, 0.0))
@@ -118,8 +119,8 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
     def rate(t: float, y: list[np.ndarray]) -> list[np.ndarray]:
         return [flow.configuration_rate(robot, *y), constrained_dynamics(weightless, constraint, y[0], y[1], still)[0]]
 
-    curve = flow.Solution(rate, [q0, v0], flow.times(t), "the motion")
-    found_q, found_v = curve(flow.times(t))
+    curve = flow.Solution(rate, [q0, v0], times(t), "the motion")
+    found_q, found_v = curve(times(t))
     return robot.normalize(found_q), found_v
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, to_numpy
+from ..arrays import Array
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.christoffel import check_metric
 from ..dynamics.singular import explain_singular
@@ -97,27 +97,3 @@ class Solution:
             for x, shape in zip(np.split(y, self.ends[:-1]), self.shapes, strict=True)
         ]
         return [x.reshape(*shape[:-1], *t.shape, shape[-1]) for x, shape in zip(columns, self.shapes, strict=True)]
-
-
-def states(robot: Robot, **given: tuple[Any, int]) -> list[np.ndarray]:
-    """The arrays as NumPy arrays of one batch shape; an error names what does not fit."""
-    from ..arrays import broadcast_batch
-
-    arrays = {}
-    for name, (x, size) in given.items():
-        x = np.asarray(to_numpy(x, name), dtype=float)
-        if x.ndim == 0 or x.shape[-1] != size:
-            raise CoadjointError(f"{name} has shape {x.shape}; expected (..., {size}) for robot {robot.name!r}.")
-        if not np.all(np.isfinite(x)):
-            raise CoadjointError(f"{name} has entries that are not finite numbers.")
-        arrays[name] = x
-    batch = broadcast_batch(**{name: (x, 1) for name, x in arrays.items()})
-    return [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays.values()]
-
-
-def times(t: Any) -> np.ndarray:
-    """Times as an array; an error for what is no finite number."""
-    t = np.asarray(to_numpy(t, "t"), dtype=float)
-    if not np.all(np.isfinite(t)):
-        raise CoadjointError(f"t is {t}; expected finite times.")
-    return t

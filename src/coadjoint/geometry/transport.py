@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import states, times
 from ..arrays import Array, mv
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.coriolis import coriolis_matrix
@@ -24,7 +25,7 @@ def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], 
 
     `curve(t)` gives q (nq,) and the velocity v (nv,) at a time; a `Geodesic` is one. Lengths and angles of parallel vectors stay.
     """
-    (x,) = flow.states(robot, x=(x, robot.nv))
+    (x,) = states(robot, x=(x, robot.nv))
     still = np.zeros((robot.nv, robot.nv))
     for part, size in zip(curve(0.0), (robot.nq, robot.nv), strict=True):
         if np.shape(part) != (size,):
@@ -34,7 +35,7 @@ def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], 
         q, v = (np.asarray(a, dtype=float) for a in curve(t))
         return [-covariant_derivative(robot, q, v, y[0], still)]
 
-    t = flow.times(t)
+    t = times(t)
     return flow.Solution(rate, [x], t, "the transport")(t)[0]
 
 
@@ -51,8 +52,8 @@ def jacobi_field(robot: Robot, q: Any, v: Any, j: Any, dj: Any, t: Any) -> tuple
     J is how a geodesic from a neighbouring configuration (j), with a neighbouring velocity (dj), comes to lie beside it:
     ∇_v ∇_v J = -R(J, v) v. So curvature tells how sensitive a motion is to its start.
     """
-    q, v, j, dj = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv), j=(j, robot.nv), dj=(dj, robot.nv))
+    q, v, j, dj = states(robot, q=(q, robot.nq), v=(v, robot.nv), j=(j, robot.nv), dj=(dj, robot.nv))
     rate = lambda t, y: [*flow.geodesic_rate(robot, y[0], y[1]), *jacobi_rate(robot, *y)]
-    t = flow.times(t)
+    t = times(t)
     _, _, J, D = flow.Solution(rate, [q, v, j, dj], t, "the Jacobi field")(t)
     return J, D

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError, MissingPackageError, ShapeError
+from ..arguments import check_core
+from ..errors import CoadjointError, MissingPackageError
 from ..robot.link import Joint, Link
 from ..robot.urdf import fresh
 
@@ -60,8 +61,7 @@ def chain(
 def array(x: Any, name: str, size: int, of: str) -> np.ndarray:
     """x as float64 of shape (..., size)."""
     x = np.asarray(x, dtype=np.float64)
-    if x.ndim == 0 or x.shape[-1] != size:
-        raise ShapeError(f"{name} has shape {x.shape}; expected (..., {size}) for {of}.")
+    check_core(name, x, (size,), f" for {of}")
     return x
 
 

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
+from ..arguments import Shape, check_core, check_outs, check_threads
 from ..arrays import Array, alike, any_lazy, asfloat, broadcast_batch, like, namespace, not_real
 from ..errors import CoadjointError
 from ..scale.deferred import call_kernel_lazily
 from .mechanism import Mechanism
-from .runtime.arguments import Shape, check_core, check_outs, check_threads
 
 if TYPE_CHECKING:
     from .runtime.function import CompiledFunction

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name, a_robot, numbers, takes
+from ..arguments import a_moving_robot, a_name, finite, numbers, takes
 from ..arrays import mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
@@ -29,7 +29,7 @@ CHUNK = 1 << 14
 """Steps that run natively in one go: short enough for progress and interruption."""
 
 
-@takes(robot=a_robot, q=numbers, v=numbers, t=numbers, method=a_name)
+@takes(robot=a_moving_robot, q=numbers, v=numbers, t=numbers, method=a_name)
 def simulate(
     robot: Robot,
     q: Any,
@@ -64,8 +64,6 @@ def simulate(
     control for them is written with array operations, and they take no events and no period. `report` is called with the part that is
     done. Interrupted (Ctrl-C), the motion so far is returned, `stopped` being "interrupted"; that before an error is its `motion`.
     """
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     q, v = _state(robot, q, v)
     times = _times(t)
     if method not in METHODS:
@@ -239,8 +237,7 @@ def _state(robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
             raise ShapeError(
                 f"{name} has shape {x.shape}; `simulate` takes one state, ({n},). For a batch there is `coadjoint.rollout`."
             )
-        if not np.all(np.isfinite(x)):
-            raise CoadjointError(f"{name} has entries that are not finite numbers.")
+        finite(x, name)
     return robot.normalize(q), v
 
 

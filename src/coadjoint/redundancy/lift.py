@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import check_core
 from ..arrays import Array, like, mirror, mv, namespace, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.singular import explain_singular
-from ..errors import CoadjointError, ShapeError
+from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
@@ -235,8 +236,7 @@ def lift_function(
 def task_vector(task: AnyTask, x: Any, name: str) -> Array:
     """x (..., size) as an array; an error where it has not as many numbers as the task has rows."""
     x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
-    if x.ndim < 1 or x.shape[-1] != task.size:
-        raise ShapeError(f"{name} has shape {tuple(x.shape)}; expected (..., {task.size}) for task {task}.")
+    check_core(name, x, (task.size,), f" for task {task}")
     return x
 
 

@@ -53,7 +53,7 @@ def call_kernel_lazily(kernel: Any, arguments: Mapping[str, Any]) -> Any:
 
 def call_compiled_lazily(function: Any, arrays: Mapping[str, Any], out: Any, threads: int | None) -> Any:
     """A compiled function, which has a signature and no robot, called with arrays of which some are lazy."""
-    from ..kernel.runtime.arguments import check_inputs
+    from ..arguments import check_inputs
 
     s = function.signature
     cores = {
