@@ -105,9 +105,26 @@ def test_what_is_left_open_is_held_as_it_is():
         A, v = held.jacobian(robot, q), np.linspace(-1, 1, robot.nv)
         close(A @ v, laws.derivative(robot, lambda x, held=held: held.residual(robot, x), q, v), 1e-10)
         assert np.abs(held.residual(robot, robot.random(2))).max() > 1e-3
+        close(constraint.jacobian(robot, q), A, 1e-13)  # open, it has the rows that it has once it is held there
         assert held == constraint.at(robot, q)
         assert hash(held) == hash(constraint.at(robot, q))
         assert held != constraint
+
+
+@pytest.mark.parametrize("axes", ["rx ry z", "z", "rz x", "rx ry rz y", "x y z"])
+def test_some_directions_of_a_frame_left_open_are_those_of_its_twist(axes):
+    """Rows along the frame's own axes, A v and its rate those of the body twist; `at` has the same rows there, for a batch too."""
+    robot, rng = robot_of(5), np.random.default_rng(0)
+    q, v = robot.random(rng, 3), rng.normal(size=(3, robot.nv))
+    constraint, twist = Constraint.frame(robot, "tip", axes), Constraint.twist(robot, "tip", axes)
+    np.testing.assert_allclose(constraint.jacobian(robot, q), twist.jacobian(robot, q), atol=1e-14)
+    np.testing.assert_allclose(constraint.bias(robot, q, v), twist.bias(robot, q, v), atol=1e-12)
+    for x, u in zip(q, v, strict=True):
+        held = constraint.at(robot, x)
+        np.testing.assert_allclose(held.jacobian(robot, x), constraint.jacobian(robot, x), atol=1e-13)
+        h = 1e-5
+        rate = [constraint.jacobian(robot, robot.integrate(x, s * h * u)) @ u for s in (1, -1)]
+        np.testing.assert_allclose(constraint.bias(robot, x, u), (rate[0] - rate[1]) / (2 * h), rtol=1e-6, atol=1e-6)
 
 
 # --- dynamics

@@ -69,7 +69,9 @@ class Constraint:
     def frame(robot: Robot, frame: str, axes: str = "rx ry rz x y z", at: Any = None) -> Constraint:
         """A frame stays at the pose `at` (4, 4) in space, wholly or in some directions of that pose; left open without.
 
-        The multipliers of all six are the wrench (m, f) on the frame, in the frame.
+        Without `at` it is a constraint on velocities: those components of the frame's body twist vanish, as for `twist`. `at(robot, q)`
+        has the same rows at q, and elsewhere those along the axes that the frame has at q. The multipliers of all six are the wrench
+        (m, f) on the frame, in the frame.
         """
         robot.frame(frame)
         chosen, place = directions(axes), None if at is None else hashable(as_pose(at, "at"))
