@@ -1,6 +1,6 @@
 """Robot dynamics as geometry: see the README and `docs/`.
 
-Robots, kinematics and dynamics are imported with the package; what stands on them is imported when it is first used. Type checkers and
+Robots, kinematics and dynamics are imported with the package; all other modules on first use. Type checkers and
 editors read `__init__.pyi`, which `python tests/stub_of_the_api.py` writes from the functions themselves.
 """
 
@@ -99,7 +99,7 @@ _LATER = {
     "scale": (),
     "symbolic": ("Equations", "equations"),
 }
-"""Modules that are imported on first use, and the names of theirs that belong to the package."""
+"""Modules that are imported on first use, and the names that the package exports from them."""
 
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 
@@ -134,7 +134,7 @@ _MODULES = (
     "traced",
     "words",
 )
-"""Modules and folders that are attributes of the package, whatever was imported before."""
+"""Modules and folders that are always attributes of the package, whatever was imported before."""
 
 
 def __getattr__(name: str) -> _Any:

@@ -137,6 +137,10 @@ class Decomposition(NamedTuple):
         gain = self.inverse / (1.0 + damping * self.inverse**2) if damping else self.inverse
         return self.lower(mv(transpose(self.Wt), gain * mv(transpose(self.U), b / self.length)))
 
+    def inverse_metric(self, f: np.ndarray) -> np.ndarray:
+        """W f (..., n)."""
+        return self.lower(np.linalg.solve(self.L, f[..., None])[..., 0])
+
     def lower(self, y: np.ndarray) -> np.ndarray:
         """L⁻ᵀ y (..., n)."""
         return np.linalg.solve(transpose(self.L), y[..., None])[..., 0]
@@ -144,7 +148,8 @@ class Decomposition(NamedTuple):
     def pseudo_inverse(self) -> np.ndarray:
         """A♯ (..., n, m): A♯ b is `change(b)`."""
         back = np.linalg.solve(transpose(self.L), transpose(self.Wt) * self.inverse[..., None, :])
-        return back @ transpose(self.U) / self.length[..., None, :]
+        found: np.ndarray = back @ transpose(self.U) / self.length[..., None, :]
+        return found
 
 
 def decompose(A: np.ndarray, L: np.ndarray, zero: np.ndarray) -> Decomposition:
@@ -161,7 +166,8 @@ def least_squares(G: np.ndarray, b: np.ndarray, overconstrained: bool = False) -
     if overconstrained:
         length, dependent = np.sqrt(np.diag(G) + OVERCONSTRAINED_LENGTH**2 * np.trace(G)), OVERCONSTRAINED_SQUARE
     scale = np.exp2(np.round(np.log2(length)))
-    return np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=dependent)[0] / scale
+    found: np.ndarray = np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=dependent)[0] / scale
+    return found
 
 
 def pseudo_inverse(a: np.ndarray, scale: np.ndarray | float) -> np.ndarray:
@@ -169,4 +175,5 @@ def pseudo_inverse(a: np.ndarray, scale: np.ndarray | float) -> np.ndarray:
     U, s, Vt = np.linalg.svd(a, full_matrices=False)
     kept = s > DEPENDENT * np.asarray(scale)[..., None]
     inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
-    return transpose(Vt) * inverse[..., None, :] @ transpose(U)
+    found: np.ndarray = transpose(Vt) * inverse[..., None, :] @ transpose(U)
+    return found

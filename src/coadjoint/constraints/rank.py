@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import mv, transpose
+from ..arrays import ArrayLike, mv, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import explain_singular
@@ -30,7 +30,8 @@ class ConstraintError(CoadjointError):
 def vanishing(robot: Robot, A: np.ndarray) -> np.ndarray:
     """Which rows (..., m) of A (..., m, nv) are nothing but rounding beside the others and the robot's size."""
     entries = np.abs(A).max(-1, initial=0.0)
-    return entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
+    result: np.ndarray = entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
+    return result
 
 
 def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposition:
@@ -81,7 +82,11 @@ def solve_irregular(
     a, multipliers = result
     states = np.isnan(multipliers).any(-1)
     batch = states.shape
-    pick = lambda x, core: np.broadcast_to(np.asarray(x, dtype=float), (*batch, *core))[states]
+
+    def pick(x: Any, core: tuple[int, ...]) -> np.ndarray:
+        result: np.ndarray = np.broadcast_to(np.asarray(x, dtype=float), (*batch, *core))[states]
+        return result
+
     q, v, tau = pick(q, (robot.nq,)), pick(v, (robot.nv,)), pick(tau, (robot.nv,))
     wrenches = None if wrenches is None else pick(wrenches, (robot.n_links, 6))
     given = np.isfinite(q).all(-1) & np.isfinite(v).all(-1) & np.isfinite(tau).all(-1)
@@ -98,12 +103,11 @@ def solve_irregular(
         force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
     d = decompose(robot, constraint, q)
     A, bias = constraint.jacobian(robot, q), constraint.bias(robot, q, v)
-    back = lambda x: d.lower(np.linalg.solve(d.L, x[..., None])[..., 0])
-    free = back(force)
+    free = d.inverse_metric(force)
     _, rest = d.multipliers(bias)
     check_consistent(robot, constraint, bias, rest, d.length, np.argwhere(states))
     found = -d.multipliers(mv(A, free) + bias)[0]
-    a[states] = free + back(mv(transpose(A), found))
+    a[states] = free + d.inverse_metric(mv(transpose(A), found))
     multipliers[states] = found
 
 
@@ -157,7 +161,7 @@ def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
     return constraint in robot.original._overconstrained
 
 
-def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:
+def constraint_rank(robot: Robot, constraint: Constraint, q: ArrayLike) -> Rank:
     """The rank of a constraint at one configuration q (nq,), and its redundant rows."""
     q, constraint = np.asarray(robot._checked(q, "q", robot.nq), dtype=float), checked(constraint, robot)
     d = decompose(robot, constraint, q)

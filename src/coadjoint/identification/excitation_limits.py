@@ -153,14 +153,22 @@ class Limits:
     def pairs(self) -> list[tuple[int, int]]:
         """Pairs of spheres that could meet: those on one link, and on links that one joint connects, cannot be asked to keep apart."""
         robot, links = self.robot, [self.robot.frame(s.frame)[0] for s in self.spheres]
-        parent = lambda i: robot.parents[i] if i >= 0 else None
-        apart = lambda i, j: i != j and parent(i) != j and parent(j) != i
+
+        def parent(i: int) -> int | None:
+            return robot.parents[i] if i >= 0 else None
+
+        def apart(i: int, j: int) -> bool:
+            return i != j and parent(i) != j and parent(j) != i
+
         return [(i, j) for i in range(len(links)) for j in range(i + 1, len(links)) if apart(links[i], links[j])]
 
     @cached_property
     def names(self) -> list[str]:
         """What each distance is."""
-        on = lambda i: f"sphere {i} on {self.spheres[i].frame!r}"
+
+        def on(i: int) -> str:
+            return f"sphere {i} on {self.spheres[i].frame!r}"
+
         moving = [i for i, s in enumerate(self.spheres) if self.robot.frame(s.frame)[0] >= 0]
         return [f"{on(i)} from {on(j)}" for i, j in self.pairs] + [
             f"{on(i)} from plane {k}" for k in range(len(self.planes)) for i in moving
@@ -196,7 +204,8 @@ class Limits:
 
     def torque(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """τ of the robot as it is given, with the joints' friction."""
-        return inverse_dynamics(self.robot, q, v, a) + self.loss(v)
+        result: np.ndarray = inverse_dynamics(self.robot, q, v, a) + self.loss(v)
+        return result
 
     def loss(self, v: np.ndarray) -> np.ndarray:
         """Viscous friction, and Coulomb friction at its largest, in the direction of the motion."""
@@ -209,7 +218,8 @@ class Limits:
         robot = self.robot
         w, G = robot.tree_v(v), robot.tree_v(np.eye(robot.nv)).T
         slope = robot.damping + robot.friction / SLOW / np.cosh(np.clip(w / SLOW, -50, 50)) ** 2
-        return np.swapaxes(G, 0, 1) @ (slope[..., None] * G)
+        result: np.ndarray = np.swapaxes(G, 0, 1) @ (slope[..., None] * G)
+        return result
 
     @property
     def torque_limited(self) -> bool:
@@ -217,7 +227,8 @@ class Limits:
 
     def violation(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """The largest row g (...,) of every state, without unit: kept where it is ≤ 0."""
-        return np.max([g.max(-1) for g in self.rows(q, v, a).values()], axis=0)
+        result: np.ndarray = np.max([g.max(-1) for g in self.rows(q, v, a).values()], axis=0)
+        return result
 
     def signed(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, np.ndarray]:
         """What has limits, in units of these: within ±1 where they are kept."""

@@ -242,7 +242,10 @@ class _Chunk:
             packs.append(self._join(few + [few[-1]] * (n - len(few)), 1))
         found = elementary.sincos(wide, packs)
         body.block = wide.block
-        pick = lambda x, k: body.shuffle(self.angles.type, x, "poison", [k % n])
+
+        def pick(x: str, k: int) -> str:
+            return body.shuffle(self.angles.type, x, "poison", [k % n])
+
         return [(pick(found[k // n][0], k), pick(found[k // n][1], k)) for k in range(len(angles))]
 
     def _block(self, step: Step) -> None:
