@@ -223,7 +223,7 @@ def check_inputs(names: Sequence[str], core_shapes: Sequence[Shape], arrays: Seq
 
 
 def real_array(name: str, x: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """x as an array of the kernel's type, nan where it is masked; an error where it has no real numbers."""
+    """x as an array of the kernel's type, masked entries NaN; an error unless it has real numbers."""
     array = asfloat(x, name)
     if array.dtype == object:
         raise not_real(name, x)
@@ -231,7 +231,7 @@ def real_array(name: str, x: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def check_threads(threads: Any) -> int | None:
-    """How many threads are asked for, or None for as many as the work is worth."""
+    """The requested number of threads, checked; None for as many as the work is worth."""
     if threads is None:
         return None
     try:

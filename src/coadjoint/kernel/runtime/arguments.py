@@ -39,7 +39,7 @@ def as_rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int] 
 
 
 def rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int]:
-    """The same, copying where needed."""
+    """`as_rows`, copying x where needed."""
     found = as_rows(x, core, batch)
     if found is None:
         full = np.empty(batch + core, x.dtype.newbyteorder("="))
