@@ -364,7 +364,7 @@ def test_frames_held_as_by_pinocchio(seed):
 @pytest.mark.usefixtures("_way")
 def test_redundant_rows_change_no_motion():
     robot = robot_of(1, ("revolute", "spherical"), 4, tree=False)
-    once = Constraint.frame(robot, "tip", "x y z") & Constraint.twist(robot, "l2", "rx")
+    once = Constraint.twist(robot, "tip", "x y z", "world") & Constraint.twist(robot, "l2", "rx")
     twice = once & Constraint.point(robot, "tip", "xyz")
     q, v, tau = robot.random(2, 3), random_velocity(robot, 3, (3,)), random_velocity(robot, 4, (3,))
     a, multipliers = cj.constrained_dynamics(robot, once, q, v, tau)
@@ -377,6 +377,24 @@ def test_redundant_rows_change_no_motion():
     rank = constraints.constraint_rank(robot, twice, q[0])
     assert (rank.rank, rank.freedoms, rank.redundant) == (4, robot.nv - 4, ("tip x", "tip y", "tip z"))
     assert str(rank) == f"rank 4, {robot.nv - 4} freedoms; implied by other rows: tip x, tip y, tip z"
+
+
+@pytest.mark.usefixtures("_way")
+def test_redundant_rows_along_other_axes_change_no_motion():
+    """A frame's origin held by its own axes and by those of space: for velocities that satisfy both, one motion and one force."""
+    robot = robot_of(1, ("revolute", "spherical"), 4, tree=False)
+    once = Constraint.frame(robot, "tip", "x y z") & Constraint.twist(robot, "l2", "rx")
+    twice = once & Constraint.point(robot, "tip", "xyz")
+    q, tau = robot.random(2, 3), random_velocity(robot, 4, (3,))
+    v = constraints.project_velocity(robot, once, q, random_velocity(robot, 3, (3,)))
+    a, multipliers = cj.constrained_dynamics(robot, once, q, v, tau)
+    b, shared = cj.constrained_dynamics(robot, twice, q, v, tau)
+    np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9 * np.abs(a).max())
+    turned = lambda x: np.einsum("kij,kj->ki", cj.pose(robot, q, "tip")[:, :3, :3], x)
+    np.testing.assert_allclose(
+        turned(shared[:, :3]) + shared[:, 4:], turned(multipliers[:, :3]), rtol=1e-8, atol=1e-8 * np.abs(shared).max()
+    )
+    assert constraints.constraint_rank(robot, twice, q[0]).redundant == ("tip x", "tip y", "tip z")
 
 
 @pytest.mark.usefixtures("_way")
