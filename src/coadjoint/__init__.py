@@ -1,7 +1,14 @@
-"""Robot dynamics as geometry: see the README and `docs/`.
+"""Robot dynamics as geometry.
 
-Robots, kinematics and dynamics are imported with the package; all other modules on first use. Type checkers and
-editors read `__init__.pyi`, which `python tests/stub_of_the_api.py` writes from the functions themselves.
+    import coadjoint as cj
+
+    robot = cj.load("panda")                     # or "arm.urdf", "arm.xml" (MJCF), "arm.json"
+    tau = cj.inverse_dynamics(robot, q, v, a)    # leading axes of arrays are batch axes, in every function
+
+The README and `docs/` describe all functions; `docs/conventions.md` says what every number means.
+
+Robots, kinematics and dynamics are imported with the package; all other modules on first use. Type checkers and editors read
+`__init__.pyi`, which `python tests/stub_of_the_api.py` writes from the functions themselves.
 """
 
 from importlib import import_module as _import_module
@@ -137,6 +144,9 @@ _MODULES = (
 )
 """Modules and folders that are always attributes of the package, whatever was imported before."""
 
+_INTERNAL = {"arguments", "compiling", "differentiating", "explaining", "families", "files", "memo", "traced", "words"}
+"""Modules that `dir` leaves out: their public names are names of the package."""
+
 
 def __getattr__(name: str) -> _Any:
     if name in _HOME:
@@ -150,7 +160,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, *_MODULES} - _INTERNAL | {*(name for name in globals() if name.startswith("__"))})
 
 
 __all__ = [
