@@ -7,6 +7,7 @@ import numpy as np
 from .arrays import ArrayLike, Numbers
 from . import arguments as arguments
 from . import arrays as arrays
+from . import calibration as calibration
 from . import compiling as compiling
 from . import constraints as constraints
 from . import control as control
@@ -34,6 +35,8 @@ from . import symbolic as symbolic
 from . import traced as traced
 from . import words as words
 from .arrays import where as where
+from .calibration.calibrate import Calibration as Calibration
+from .calibration.calibrate import calibrate as calibrate
 from .compiling import compile as compile
 from .compiling import trace as trace
 from .constraints.constraint import Constraint as Constraint
@@ -836,6 +839,7 @@ def sectional_curvature(
 __all__ = [
     "DH",
     "BaseParameters",
+    "Calibration",
     "CoadjointError",
     "Comparison",
     "Constraint",
@@ -857,6 +861,7 @@ __all__ = [
     "base_parameters",
     "bias_force",
     "body_screws",
+    "calibrate",
     "center_of_mass",
     "centroidal_momentum",
     "centroidal_momentum_matrix",
