@@ -1,4 +1,4 @@
-"""Motion under constraints, with the forces that keep them. Žefran & Bullo (2004), (19), (20); MATH: M a + h = τ + Aᵀ λ, A a + Ȧ v = 0.
+"""Motion under constraints, with the forces that keep them. Žefran & Bullo (2004), (19), (20): M a + h = τ + Aᵀ λ, A a + Ȧ v = 0.
 
     λ = -(A M⁻¹ Aᵀ)⁻¹ (A a₀ + Ȧ v),  a = a₀ + M⁻¹ Aᵀ λ,      a₀ the acceleration without the constraint
 
@@ -95,7 +95,7 @@ class Rows:
         return self.metric.solve(b, self.regular)
 
     def nothing(self, x: Array) -> Array:
-        """x (..., k) where rows that are to be nothing are nothing, else nan."""
+        """x (..., k), or NaN in states where a row that vanishes at random configurations does not vanish."""
         return x if self.regular is None else namespace(x).where(self.regular[..., None], x, np.nan)
 
     def spread(self, x: Array) -> Array:
@@ -113,7 +113,8 @@ def constrained_dynamics(
 ) -> tuple[Array, Array]:
     """a (..., nv) and the multipliers λ (..., m) of M a + h = τ + Aᵀ λ, A a + Ȧ v = 0: Žefran & Bullo (2004), (20).
 
-    Aᵀ λ is the force that keeps the constraint. Where rows depend on each other, a is the same and λ the shortest (rows scaled to
+    Aᵀ λ is the force that enforces the constraint. Where rows depend on each other, a is the same and λ the shortest (rows scaled
+    to
     the same length in the metric M⁻¹); rows that contradict each other are an error. For arrays of other libraries than NumPy both
     are NaN there. Other arguments are those of `forward_dynamics`.
     """

@@ -1,7 +1,7 @@
-"""Getting onto a constraint: nearest configurations and velocities, and mechanisms put together from a rough guess.
+"""Projection onto a constraint: nearest configurations and velocities, and assembly of mechanisms from a rough guess.
 
-Newton's method with the metric: q ← q ⊕ -A♯ φ(q), the shortest step in kinetic energy that closes what is open to first order,
-damped while the gap is wide. A♯ does not care whether rows are redundant.
+Newton's method with the metric: q ← q ⊕ -A♯ φ(q), the step of least kinetic energy that closes the gap to first order, damped while
+the gap is wide. Redundant rows are allowed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .projection import project_velocity
 from .rank import ConstraintError, decompose
 
 STEPS = 60
-"""Most steps of Newton's method from one start; ten are usual."""
+"""The most steps of Newton's method from one start; ten are typical."""
 CLOSED = 1e-12
-"""Gap, in metres or radians, that counts as closed; Newton's method goes on to rounding below it."""
+"""The gap, in metres or radians, that counts as closed; Newton's method continues below it to rounding."""
 
 
 def closing_step(robot: Robot, constraint: Constraint, q: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray]:
@@ -51,8 +51,8 @@ class _Only(Constraint):
 def project(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike | None = None, *, steps: int = STEPS) -> Any:
     """The configurations q (..., nq) brought onto φ(q) = 0 by the shortest steps in the metric; with v (..., nv) also P v there.
 
-    For what is nearly closed, such as drift of a simulation. An error names the widest gap where one stays open; `assemble` searches
-    farther.
+    For states near the constraint, such as the drift of a simulation. An error names the widest gap if one stays open; `assemble`
+    searches farther.
     """
     (q,), constraint = states(robot, q=(q, robot.nq)), checked(constraint, robot)
     if len(constraint.holonomic_rows(robot)):
@@ -140,7 +140,7 @@ def _not_closed(robot: Robot, constraint: Constraint, q: np.ndarray, who: str, r
 
 
 def check_state(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, tolerance: float = 1e-6) -> None:
-    """An error that names the row and its value where q (..., nq) is off the constraint or v (..., nv) violates A v = 0."""
+    """Raise an error that names the row and its value if q (..., nq) is off the constraint or v (..., nv) violates A v = 0."""
     q, v = states(robot, q=(q, robot.nq), v=(v, robot.nv))
     constraint = checked(constraint, robot)
     names = np.array(constraint.names(robot))

@@ -1,4 +1,4 @@
-"""The ways in which a mechanism closes, and configurations at which its freedoms change."""
+"""Assembly modes of a closed mechanism, and configurations at which its number of freedoms changes."""
 
 from __future__ import annotations
 

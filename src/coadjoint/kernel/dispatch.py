@@ -264,7 +264,7 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
 """
 
     def _lacking(self, result: Any) -> bool:
-        """Whether some state of NumPy arrays has no result: then the last entry of the last one is nan."""
+        """Whether some state of NumPy arrays has no result: then the last entry of the last one is NaN."""
         x = result[-1] if type(result) is tuple else result
         if type(x) is not np.ndarray or x.dtype == object or not x.size:
             return False

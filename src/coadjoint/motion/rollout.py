@@ -271,7 +271,9 @@ def _with_friction(
 
 
 def check_converged(left: np.ndarray, dt: float, first: int = 0) -> None:
-    """An error where the implicit equation of a variational step was not solved; `left` (..., steps), the first step of number `first`."""
+    """Raise an error if the implicit equation of a variational step was not solved; `left` (..., steps), the first step of number
+    `first`.
+    """
     bad = ~(left < CONVERGED)
     if np.any(bad):
         k = int(np.argmax(bad.reshape(-1, bad.shape[-1]).any(0)))
@@ -307,13 +309,13 @@ def check_rows(
 
 
 TOLERANCE = 1e-6
-"""How far, in metres, radians and their rates, states may be off a constraint."""
+"""The largest violation of a constraint, in metres, radians and their rates."""
 
 
 def check_kept(
     family: Family, constraint: Constraint, states: list[np.ndarray], numbers: list[np.ndarray], batch: tuple[int, ...]
 ) -> None:
-    """An error where a motion has left the constraint, as steps beyond a singular state do; states that are not numbers are left."""
+    """Raise an error if a motion has left the constraint, as steps beyond a singular state do; NaN states are ignored."""
     finite = np.isfinite(states[0]).all(-1) & np.isfinite(states[1]).all(-1)
     try:
         check_rows(family, constraint, [x[finite] for x in states], [x[finite] for x in numbers], (int(finite.sum()),))

@@ -1,7 +1,7 @@
 """Motion along a fibre: the joints move, the task does not.
 
 The velocity (1 - L J) u is the vertical velocity nearest to u in the metric of kinetic energy. Every configuration is brought back
-onto the fibre by Newton's method along the horizontal lift, so that the task stays where it is to rounding.
+onto the fibre by Newton's method along the horizontal lift, so that the task is constant to rounding.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Function = Callable[[Robot, Array], Array]
 
 
 def _still(robot: Robot, q: np.ndarray, task: AnyTask) -> np.ndarray:
-    """Where the task is."""
+    """The present value of the task."""
     return np.asarray(task._run(robot, 0, q)) if isinstance(task, MapTask) else pose(robot, q, task.frame)
 
 
@@ -133,7 +133,7 @@ def fibre(
 
 @dataclass(frozen=True)
 class Optimum:
-    """What an optimisation on a fibre found."""
+    """The result of an optimisation on a fibre."""
 
     q: np.ndarray
     value: float

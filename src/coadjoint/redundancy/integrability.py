@@ -107,7 +107,7 @@ def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
 
 @lazily("nv task task", q="nq")
 def oneill_tensor(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
-    """A(L_a, L_b) = (∇_{L_a} L_b)ᵛ (..., nv, a, b): how the horizontal spaces turn into the vertical ones along horizontal ways.
+    """A(L_a, L_b) = (∇_{L_a} L_b)ᵛ (..., nv, a, b): how the horizontal spaces turn into the vertical ones along horizontal paths.
 
     Its skew part is ½ [L_a, L_b]ᵛ, which vanishes if the horizontal distribution is integrable. Its symmetric part vanishes if Λ does not
     change along the fibre, that is if the task is a Riemannian submersion onto some metric. Then O'Neill's formula holds,
