@@ -80,7 +80,7 @@ def _shift(robot: Robot, constraint: Constraint, q: np.ndarray, multipliers: np.
     A, dA = constraint_jacobian(robot, constraint, q), constraint_jacobian_derivative(robot, constraint, q)
     W, dM = mass_matrix_inverse(robot, q), mass_matrix_derivative(robot, q)
     length, inverse_A = d.length, A @ W
-    # The rows that are nothing have the length 1, always.
+    # Rows that vanish have the length 1, always.
     square = 2 * np.einsum("...kj,...kji->...ki", inverse_A, dA) - np.einsum("...ka,...kb,...abi->...ki", inverse_A, inverse_A, dM)
     nothing = vanishing(robot, A)
     by_length = np.where(nothing[..., None], 0.0, square / (2 * length[..., None]))

@@ -77,7 +77,7 @@ def nan_where_singular_task(task: AnyTask, A: Array, inverse: Array) -> Array:
     """The inverse (..., m, m), or NaN where the independent part of a row is below `SINGULAR` times the mean of A = J W⁻¹ Jᵀ over
     rows of its unit.
 
-    1/inverse_kk is what the other rows leave free of row k. By rounding it may be negative where it is nothing: machine code eliminates
+    1/inverse_kk is what the other rows leave free of row k. By rounding it may be negative where it is zero: machine code eliminates
     without roots, and does not stop there.
     """
     free: Array = None

@@ -239,7 +239,8 @@ def follow(
         k = int(np.argmax(np.max(behind.reshape(-1, points), axis=0)))
         raise TrackingError(
             f"task {task} is {np.max(behind):.2g} behind the path at {t[k]:.4g} s: path({t[k]:.4g}) returned (target, rate), and "
-            "rate is not d(target)/dt (for a pose its body twist, T⁻¹ dT/dt), or a singularity is close. Compare rate with differences of target."
+            "rate is not d(target)/dt (for a pose its body twist, T⁻¹ dT/dt), or a singularity is close. "
+            "Compare rate with differences of target."
         )
     return Track(robot, task, how, path, float(span), solution, start.shape[:-1], t, at, error, dexterity(robot, at, task))
 
