@@ -28,6 +28,9 @@ class Recent:
     def __len__(self) -> int:
         return len(self._made)
 
+    def __contains__(self, key: Any) -> bool:
+        return key in self._made
+
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
         """What was made for this key, or else make() now. Two threads may both make it; neither waits for the other."""
         found = self._made.pop(key, None)

@@ -153,10 +153,14 @@ class Kernel:
             found = robot._fast.get(key, key)
         except TypeError:
             return None  # a static argument that cannot be a key
-        if found is key:
+        if found is key or (found is not None and found.spent):
             from .pipeline import compiled
 
-            found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
+            before = None if found is key else found
+            found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64, own=before is not None)
+            if found is None and before is not None:  # it cannot be made now
+                before.renew()
+                return before
             robot._fast[key] = found
             if len(robot._fast) > KEPT:  # users' functions make new ones without end
                 robot._fast.pop(next(iter(list(robot._fast))), None)

@@ -42,6 +42,8 @@ class Graph:
     output_shapes: tuple[tuple[int, ...], ...]
     traced: Graph | None = field(default=None, compare=False, repr=False)
     """The graph as traced, where this one was rewritten: what it must compute."""
+    example: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
+    """The first input of a kernel for a structure: the numbers of a robot, at and near which the kernel proves itself."""
 
     def __len__(self) -> int:
         return len(self.op)

@@ -80,6 +80,8 @@ class Kernel:
             tuple(map(tuple, s["output_shapes"])),
             s["weight"],
         )
+        self.seconds = float(description.get("seconds", 0.0))
+        """What it took to make."""
         work = self.work()
         alone = int(PIECE / work)
         sizes = [math.prod(shape) * np.dtype(s["dtype"]).itemsize for shape in self.signature.output_shapes]
@@ -122,6 +124,9 @@ class CompiledFunction:
     This object takes every input. `call` is a built-in function that reads ordinary arrays in machine code, with nothing of Python before
     the kernel, and hands every other input to this object, its `__self__`, or to `otherwise`.
     """
+
+    spent = False
+    """It was made for its robot alone: there is none that would pay more."""
 
     def __init__(self, kernel: Kernel, otherwise: Callable[..., Any] | None = None, recipe: Recipe | None = None) -> None:
         self.kernel = kernel
