@@ -153,10 +153,10 @@ class Kernel:
             found = robot._fast.get(key, key)
         except TypeError:
             return None  # a static argument that cannot be a key
-        if found is key or (found is not None and found.spent):
+        before: Any = None if found is key else found  # one that serves other robots as well
+        if found is key or (before is not None and before.spent):
             from .pipeline import compiled
 
-            before = None if found is key else found
             found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64, own=before is not None)
             if found is None and before is not None:  # it cannot be made now
                 before.renew()
@@ -179,6 +179,11 @@ class Kernel:
 
         compiled.otherwise = otherwise
         robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = compiled.call
+
+    def in_use(self, robot: Mechanism) -> str:
+        """Which kernels calls on a robot use, in words; empty if there are none yet."""
+        made = [found for key, found in list(robot._fast.items()) if type(key) is tuple and key[0] is self.source]
+        return " and ".join(dict.fromkeys(x.kind for x in made if hasattr(x, "kind")))
 
     def as_written(self, robot: Mechanism, arrays: dict[str, Array], statics: dict[str, Any], batch: Shape) -> Any:
         """The source itself on these arrays."""

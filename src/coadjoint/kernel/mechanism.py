@@ -49,10 +49,10 @@ class Mechanism(Protocol):
         """All that a traced function can read of it beside its numbers."""
         ...
 
-    def numbers(self, joint_space: bool) -> np.ndarray:
-        """All its numbers in one vector; those of its canonical form for functions that may use it."""
+    def numbers(self, joint_space: bool) -> tuple[np.ndarray, np.ndarray]:
+        """All its numbers in one vector, those of its canonical form for functions that may use it; and which are always inputs."""
         ...
 
     def member(self, joint_space: bool, values: np.ndarray, arrays: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
-        """A mechanism of the same skeleton with other numbers, symbols among them, and the arguments of a function as seen in its frames."""
+        """A mechanism of the same skeleton with other numbers, symbols among them, and arguments as seen in its frames."""
         ...

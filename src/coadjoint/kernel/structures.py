@@ -44,7 +44,7 @@ INSTRUCTION = 1.3e-3 / PIECE
 _patterns = Recent(SKELETONS)
 _kernels = Recent(KEPT)
 _unshared = Recent(SKELETONS)
-"""Sources that need numbers, not symbols, of a robot: they are compiled for each."""
+"""Keys of kernels whose sources need numbers, not symbols, of a robot: they are compiled for each."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Pattern:
     """The numbers of all robots of the pattern where they are not variable, and 0 where they are."""
 
     @staticmethod
-    def of(numbers: np.ndarray, first: str) -> Pattern:
-        """The pattern of a single robot: all numbers but 0 and ±1 are variable."""
-        variable = ~((numbers == 0.0) | (np.abs(numbers) == 1.0))
+    def of(numbers: np.ndarray, free: np.ndarray, first: str) -> Pattern:
+        """The pattern of a single robot: all numbers but 0 and ±1 are variable, and these as well where they are `free`."""
+        variable = free | ~((numbers == 0.0) | (np.abs(numbers) == 1.0))
         return Pattern(first, variable, np.where(variable, 0.0, numbers))
 
     def joined(self, numbers: np.ndarray) -> Pattern:
@@ -68,9 +68,9 @@ class Pattern:
         variable = self.variable | (numbers != self.constants)
         return self if np.array_equal(variable, self.variable) else Pattern(self.first, variable, np.where(variable, 0.0, numbers))
 
-    def suits(self, numbers: np.ndarray) -> bool:
-        """Whether a robot with these numbers loses little by it: it has not many more variables than the robot has numbers."""
-        return self.count <= 1.5 * Pattern.of(numbers, "").count + 8
+    def suits(self, own: Pattern) -> bool:
+        """Whether a robot with that pattern of its own loses little by this one: it has not many more variables."""
+        return self.count <= 1.5 * own.count + 8
 
     @property
     def count(self) -> int:
@@ -98,6 +98,11 @@ class BoundFunction:
     def spent(self) -> bool:
         """Whether so many states were computed that a kernel of its own pays."""
         return bool(self.numbers[-1] < 0)
+
+    @property
+    def kind(self) -> str:
+        """Which kernel it is, in words."""
+        return f"the kernel of its structure, {len(self.numbers) - 1} of its numbers as inputs"
 
     def renew(self) -> None:
         """Stay in use for ever."""
@@ -129,17 +134,17 @@ def shared(kernel: Any, robot: Mechanism, given: tuple[str, ...], statics: dict[
     """The function of a kernel for a robot that is not the first of its structure; None for one that is, or that must have its own."""
     if not all(_plain(x) for x in statics.values()):
         return None
-    numbers = robot.numbers(kernel.joint_space)
-    pattern = _pattern(robot, kernel.joint_space, numbers)
-    if pattern.first == robot.fingerprint or (kernel.source, robot.skeleton) in _unshared:
-        return None
+    numbers, free = robot.numbers(kernel.joint_space)
+    pattern = _pattern(robot, kernel.joint_space, numbers, free)
     source = (kernel.source.__module__, kernel.source.__qualname__, given, statics)
     key = repr((*source, "structure", robot.skeleton, pattern.digest))
+    if pattern.first == robot.fingerprint or key in _unshared:
+        return None
     inputs = numbers[pattern.variable]
     try:
         function = build(lambda: _traced(kernel, robot, given, statics, pattern, inputs), dtype, key=key)
     except _NotShared:
-        _unshared.get((kernel.source, robot.skeleton), lambda: True)
+        _unshared.get(key, lambda: True)
         return None
     _kernels.get((key, np.dtype(dtype).name), lambda: function.kernel)
     return BoundFunction(function, inputs)
@@ -175,16 +180,17 @@ def _traced(
     return replace(simplify(graph), example=(*inputs.tolist(), 0.0))
 
 
-def _pattern(robot: Mechanism, joint_space: bool, numbers: np.ndarray) -> Pattern:
-    """The pattern that a robot belongs to: one that has its numbers, else the nearest one widened, else its own, of which it is the first."""
+def _pattern(robot: Mechanism, joint_space: bool, numbers: np.ndarray, free: np.ndarray) -> Pattern:
+    """The pattern of a robot: one that has its numbers, else the nearest one widened, else its own, of which it is the first."""
     skeleton = repr((joint_space, len(numbers), robot.skeleton))
     found: list[Pattern] = _patterns.get(skeleton, lambda: _load(skeleton))
+    own = Pattern.of(numbers, free, robot.fingerprint)
     joined = [pattern.joined(numbers) for pattern in found]
-    suitable = [k for k, pattern in enumerate(joined) if pattern.suits(numbers)]
+    suitable = [k for k, pattern in enumerate(joined) if pattern.suits(own)]
     best = min(suitable, key=lambda k: (joined[k] is not found[k], joined[k].count), default=None)
     if best is None:
-        chosen = Pattern.of(numbers, robot.fingerprint)
-        found[:] = [*found[1 - PATTERNS :], chosen]
+        chosen = own
+        found[:] = [*found[1 - PATTERNS :], own]
     elif joined[best] is found[best]:
         return joined[best]
     else:

@@ -13,6 +13,7 @@ from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..errors import CoadjointError, ShapeError
 from ..families import Family
+from ..kernel.runtime.function import run_steps
 from ..robot.robot import Robot
 from .adaptive import Flow
 from .control import Control, as_function, traced_control
@@ -153,7 +154,6 @@ def _variational(
     family = Family(robot, None)
     force = None if constant or control is None else traced_control(family, control)
     take = variational_step(family, force, mechanics.friction, mechanics.constraint, constant)
-    repeat = getattr(getattr(take, "__self__", None), "repeat", None)
     counts = np.maximum(1, np.ceil(np.diff(times) / step - 1e-9)).astype(int)
     # All times and lengths of steps, made as they are needed: there may be millions.
     p, w = mass_matrix(robot, q) @ v, v
@@ -167,7 +167,7 @@ def _variational(
                 lengths = np.tile(np.array(parts) * h, some)
                 begin = times[k] + first * h + np.concatenate([[0.0], np.cumsum(lengths)[:-1]])
                 third = np.tile(control, (len(lengths), 1)) if constant else (begin + lengths / 2)[:, None]
-                q, p, w, left = _steps(take, repeat, (q, p, w), [third, lengths[:, None]])
+                q, p, w, left = _steps(take, (q, p, w), [third, lengths[:, None]])
                 check_converged(left.reshape(some, -1).max(1), h, int(counts[:k].sum()) + first)
                 report((times[k] + (first + some) * h - times[0]) / (times[-1] - times[0]))
             qs.append(q)
@@ -179,19 +179,14 @@ def _variational(
     return _whole(mechanics, times[: len(states)], states, vs, (), stopped, ())
 
 
-def _steps(take: Any, repeat: Any, state: tuple[np.ndarray, ...], given: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+def _steps(take: Any, state: tuple[np.ndarray, ...], given: list[np.ndarray]) -> tuple[np.ndarray, ...]:
     """The last state after steps with these inputs (steps, n), and how far each was from converged."""
     steps = len(given[0])
     rows = [np.empty((1, steps + 1, x.size)) for x in state] + [np.empty((1, steps + 1, 1))]
     for row, x in zip(rows, state, strict=False):
         row[0, 0] = x
     inputs = [x[:, :-1] for x in rows[:3]] + [np.ascontiguousarray(x)[None] for x in given]
-    outputs = [x[:, 1:] for x in rows]
-    if repeat is not None:
-        repeat(inputs, outputs, steps, 1)
-    else:
-        for k in range(steps):
-            take(*(x[:, k] for x in inputs), out=tuple(x[:, k] for x in outputs))
+    run_steps(take, inputs, [x[:, 1:] for x in rows], threads=1)
     return (*(x[0, -1].copy() for x in rows[:3]), rows[3][0, 1:, 0])
 
 

@@ -33,13 +33,24 @@ def _arrays(robot: Robot, joint_space: bool) -> dict[str, np.ndarray]:
     found["shift"] = np.zeros(robot.tree_nq) if form._q_map is None else form._q_map[2]
     if joint_space:
         found["moved"] = robot.canonical.frames
-    return found
+    return {key: x[:, :3] if key in POSES else x for key, x in found.items()}
 
 
-def numbers(robot: Robot, joint_space: bool) -> np.ndarray:
-    """All numbers of a robot in one vector; of its canonical form for functions that do not depend on the links' frames."""
-    parts = [x[:, :3] if key in POSES else x for key, x in _arrays(robot, joint_space).items()]
-    return np.concatenate([x.ravel() for x in parts])
+def numbers(robot: Robot, joint_space: bool) -> tuple[np.ndarray, np.ndarray]:
+    """All numbers of a robot in one vector, and which of them change so often, and cost so little, that they are always inputs.
+
+    For functions that do not depend on the links' frames they are those of the canonical form. Always inputs are gravity, friction and
+    damping, and armature but for joints whose velocities move together: there it decides whether there is a metric. A mass or a length
+    that happens to be 1 is an input as well.
+    """
+    alone = np.zeros(robot.tree_nv, dtype=bool)
+    for dofs in robot.tree_v_slices:
+        alone[dofs] = dofs.stop - dofs.start == 1
+    arrays = _arrays(robot, joint_space)
+    inputs = {"gravity": True, "friction": True, "damping": True, "armature": alone, "inertias": arrays["inertias"] != 0}
+    inputs |= {key: (np.arange(4) == 3) & (x != 0) for key, x in arrays.items() if key in POSES}
+    free = [np.broadcast_to(inputs.get(key, False), x.shape) for key, x in arrays.items()]
+    return np.concatenate([x.ravel() for x in arrays.values()]), np.concatenate([x.ravel() for x in free])
 
 
 def member(robot: Robot, joint_space: bool, values: np.ndarray, arrays: dict[str, Array]) -> tuple[Robot, dict[str, Array]]:
@@ -52,8 +63,7 @@ def member(robot: Robot, joint_space: bool, values: np.ndarray, arrays: dict[str
     chosen: dict[str, Any] = {}
     start = 0
     for key, x in _arrays(robot, joint_space).items():
-        shape = (len(x), 3, 4) if key in POSES else x.shape
-        part = values[start : (start := start + int(np.prod(shape)))].reshape(shape)
+        part = values[start : (start := start + x.size)].reshape(x.shape)
         if key in POSES:
             last = np.broadcast_to(np.array([0.0, 0.0, 0.0, 1.0], dtype=object), (len(x), 1, 4))
             part = np.concatenate([part, last], axis=1)
@@ -61,7 +71,8 @@ def member(robot: Robot, joint_space: bool, values: np.ndarray, arrays: dict[str
     moved, shift = chosen.pop("moved", None), chosen.pop("shift")
     index, ratio, _ = robot._q_map or (np.arange(robot.nq), np.ones(robot.nq), None)
     other = robot.with_numbers(**chosen)
-    other.__dict__.update(_q_map=(index, ratio, shift), links=tuple(map(_bare_link, robot.links)), notes=())
+    armatures = [chosen["armature"][dofs] for dofs in robot.tree_v_slices]
+    other.__dict__.update(_q_map=(index, ratio, shift), links=tuple(map(_bare_link, robot.links, armatures)), notes=())
     other.__dict__.update(frames=tuple(SimpleNamespace(name=frame.name, link=frame.link) for frame in robot.frames))
     other.__dict__["mimics"] = {i: (source, ratio, np.nan) for i, (source, ratio, _) in robot.mimics.items()}
     if moved is not None and "wrenches" in arrays:
@@ -69,6 +80,7 @@ def member(robot: Robot, joint_space: bool, values: np.ndarray, arrays: dict[str
     return other, arrays
 
 
-def _bare_link(link: Any) -> Any:
-    joint = SimpleNamespace(name=link.joint.name, kind=link.joint.kind)
+def _bare_link(link: Any, armature: Any) -> Any:
+    """A link without numbers; the armature of its joint, which functions ask for, is a number only if all robots have the same."""
+    joint = SimpleNamespace(name=link.joint.name, kind=link.joint.kind, armature=armature)
     return SimpleNamespace(name=link.name, parent=link.parent, joint=joint)
