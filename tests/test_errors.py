@@ -232,7 +232,7 @@ SCREWS = {
     "of a continuous joint ω·v must be 0: it turns without advance.": ("continuous", E[:1] + E[3:4]),
     "of a universal joint |ω| must be 1.": ("universal", E[2:4]),
     "of a prismatic joint ω must be 0 and |v| 1.": ("prismatic", E[:1]),
-    "of a spherical joint the axes must be three unit vectors across each other, right-handed: make it with `Joint.spherical`.": (
+    "of a spherical joint the axes must be three orthogonal unit vectors, right-handed: make it with `Joint.spherical`.": (
         "spherical",
         E[[1, 0, 2]],
     ),
@@ -240,7 +240,7 @@ SCREWS = {
         "spherical",
         E[:3] + np.outer([1, 0, 0], E[3]),
     ),
-    "of a planar joint the axes must be three unit vectors across each other, right-handed: make it with `Joint.planar`.": (
+    "of a planar joint the axes must be three orthogonal unit vectors, right-handed: make it with `Joint.planar`.": (
         "planar",
         E[:3],
     ),

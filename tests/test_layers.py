@@ -13,6 +13,7 @@ SOURCE = ROOT / "src" / "coadjoint"
 LAZY_UPWARD = {
     ("arrays", "kernel"),  # the namespace of symbols
     ("motion.trajectory", "show"),  # Trajectory.plot, .animate
+    ("motion.compare", "show"),  # Comparison.plot
     ("scale.sources", "motion"),  # the names of columns in tables
     ("robot.mjcf", "interop"),  # read by MuJoCo's own compiler
     ("robot.parameters", "kinematics"),  # the sets "dh:…" and "homes"

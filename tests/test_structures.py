@@ -17,7 +17,7 @@ from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.runtime import cache, native
 from coadjoint.kernel.runtime.cache_key import of_graph
 from coadjoint.kernel.structures import BoundFunction, Pattern
-from coadjoint.recent import Recent
+from coadjoint.memo import Recent
 from laws import relative
 from random_robots import ALL_KINDS, ONE_SCREW, random_robot
 

@@ -23,13 +23,14 @@ from . import interop as interop
 from . import kernel as kernel
 from . import kinematics as kinematics
 from . import lie as lie
+from . import memo as memo
 from . import motion as motion
-from . import recent as recent
 from . import redundancy as redundancy
 from . import robot as robot
 from . import scale as scale
 from . import show as show
 from . import symbolic as symbolic
+from . import traced as traced
 from . import words as words
 from .arrays import where as where
 from .compiling import compile as compile
@@ -70,13 +71,17 @@ from .kinematics.paths import geodesic_path as geodesic_path
 from .kinematics.paths import spline_path as spline_path
 from .kinematics.solutions import inverse_kinematics_solutions as inverse_kinematics_solutions
 from .kinematics.targets import Target as Target
+from .motion.compare import Comparison as Comparison
+from .motion.compare import compare as compare
+from .motion.equations_of_motion import SimulationError as SimulationError
 from .motion.events import Contact as Contact
 from .motion.events import Event as Event
 from .motion.linearize import controllability as controllability
 from .motion.linearize import discretize as discretize
 from .motion.linearize import equilibrium_force as equilibrium_force
 from .motion.linearize import lqr as lqr
-from .motion.mechanics import SimulationError as SimulationError
+from .motion.logs import Log as Log
+from .motion.logs import read_log as read_log
 from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectory import Trajectory as Trajectory
@@ -828,6 +833,7 @@ __all__ = [
     "DH",
     "BaseParameters",
     "CoadjointError",
+    "Comparison",
     "Constraint",
     "Contact",
     "Equations",
@@ -836,6 +842,7 @@ __all__ = [
     "InverseKinematics",
     "Joint",
     "Link",
+    "Log",
     "Mimic",
     "Robot",
     "SimulationError",
@@ -849,6 +856,7 @@ __all__ = [
     "centroidal_momentum_matrix",
     "christoffel",
     "circle_path",
+    "compare",
     "compile",
     "connection",
     "constrained_dynamics",
@@ -913,6 +921,7 @@ __all__ = [
     "potential_energy",
     "potential_energy_regressor",
     "product_of_exponentials",
+    "read_log",
     "redundancy",
     "regressor",
     "relative_screws",

@@ -39,6 +39,10 @@ class ModelWarning(UserWarning):
     """A description holds what a Robot does not, or the other way round; the message names it."""
 
 
+class LogWarning(UserWarning):
+    """A log seems to be in other units, or to have joints or signs swapped; the message says which and what to do."""
+
+
 class KernelWarning(UserWarning):
     """A compiled kernel does not compute what its source does, and is not used; the message names the file for a report."""
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .arrays import Array, to_numpy
 from .errors import CoadjointError, ShapeError
-from .recent import recent
+from .memo import recent
 from .robot.robot import Robot
 
 
@@ -68,8 +68,7 @@ class Family:
         if not chosen:
             return self.robot
         member = _with(self.robot, chosen)
-        if "overconstrained" in self.robot._cache:  # a property of the structure
-            member._cache["overconstrained"] = self.robot._cache["overconstrained"]
+        member.__dict__["_overconstrained"] = self.robot._overconstrained  # a property of the structure
         return member
 
     def compiled(self, key: Any, fn: Callable[..., Any], name: str, **shapes: tuple[int, ...]) -> Callable[..., Any]:

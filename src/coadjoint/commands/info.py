@@ -84,7 +84,7 @@ def _joint(robot: Robot, i: int) -> dict[str, Any]:
 def as_text(robot: Robot, facts: dict[str, Any]) -> str:
     """The facts for people."""
     parts = [text.tree(robot)]
-    moving = [joint for joint in facts["joints"] if joint["kind"] != "fixed" and joint["mimic"] is None]
+    moving = [joint for joint, kind in zip(facts["joints"], robot.kinds, strict=True) if kind.nv and joint["mimic"] is None]
     if moving:
         parts.append(_joint_table(moving))
     parts.append(_link_table(facts["links"]))

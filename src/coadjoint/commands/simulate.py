@@ -14,7 +14,7 @@ from ..files import check_output
 from ..motion.simulate import simulate
 from ..motion.tables import check_format
 from ..motion.trajectory import Trajectory
-from ..robot.doubts import impossible_inertias
+from ..robot.plausibility import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
 from .robots import add_robot, read_robot, tell

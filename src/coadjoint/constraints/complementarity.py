@@ -8,7 +8,7 @@ from ..errors import CoadjointError
 
 TOLERANCE = 1e-11
 """What is rounding beside the largest entry of its kind."""
-NOTHING = 1e-12
+ROUNDING = 1e-12
 """Rows shorter than this in the metric, beside 1 and the longest, are rounding, as those of a planar loop across its plane."""
 
 CONTRADICTION = "the bilateral rows contradict each other: no impulses or forces satisfy them all."
@@ -48,7 +48,7 @@ def box_complementarity(G: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: 
 def row_lengths(G: np.ndarray) -> np.ndarray:
     """The lengths (m,) of rows, which make those of different units alike; 1 for rows that are nothing."""
     length = np.sqrt(np.maximum(np.diag(G), 0.0))
-    return np.where(length > NOTHING * max(1.0, float(length.max(initial=0.0))), length, 1.0)
+    return np.where(length > ROUNDING * max(1.0, float(length.max(initial=0.0))), length, 1.0)
 
 
 def _least(

@@ -15,6 +15,7 @@ from ..arguments import a_robot, takes
 from ..arrays import Array, concat, transpose
 from ..errors import CoadjointError, ShapeError, unknown
 from ..kernel.dispatch import kernel
+from ..memo import per_robot
 from ..robot.link import as_pose
 from ..robot.robot import Robot
 from .functions import Written
@@ -258,10 +259,9 @@ ZERO = 1e-11
 
 def robot_size(robot: Robot) -> float:
     """The largest distance between neighbouring frames of a robot: what translations are measured by. 1 where numbers are variables."""
-    robot = robot._cache.get("original", robot)
-    if not robot.has_plain_numbers:
-        return 1.0
-    if "size" not in robot._cache:
-        poses = [np.asarray(x)[..., :3, 3] for x in (robot.placements, robot.frame_poses)]
-        robot._cache["size"] = max(float(np.abs(x).max(initial=0.0)) for x in poses)
-    return robot._cache["size"]
+    return _size(robot.original) if robot.original.has_plain_numbers else 1.0
+
+
+@per_robot
+def _size(robot: Robot) -> float:
+    return max(float(np.abs(x[..., :3, 3]).max(initial=0.0)) for x in (robot.placements, robot.frame_poses))

@@ -24,8 +24,9 @@ from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.derivatives import inverse_dynamics_derivatives
 from ..geometry.flow import states
 from ..kernel.runtime import native
-from ..recent import evaluated, recent
+from ..memo import recent
 from ..robot.robot import Robot
+from ..traced import evaluated
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 from .dynamics import constrained_dynamics
 from .functions import graph_of

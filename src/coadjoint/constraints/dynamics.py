@@ -20,7 +20,7 @@ from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import SINGULAR, inertia_scale
 from ..kernel.dispatch import as_written, kernel, written_to
 from ..lie import inertia
-from ..recent import recent
+from ..memo import per_robot, recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .constraint import ZERO, Constraint, checked, constraint_bias, constraint_jacobian, robot_size
@@ -34,7 +34,7 @@ def zero_rows(robot: Robot, constraint: Constraint, A: Array) -> tuple[list[int]
 
     Where the robot's own numbers are variables: the rows of A (m, nv), traced, that are zero whatever these are.
     """
-    robot = robot._cache.get("original", robot)
+    robot = robot.original
     if not robot.has_plain_numbers:
         gone = (
             [k for k, row in enumerate(A.tolist()) if all(type(x) is float and x == 0.0 for x in row)] if A.dtype == object else []
@@ -52,19 +52,19 @@ def zero_rows(robot: Robot, constraint: Constraint, A: Array) -> tuple[list[int]
 
 def always_regular(robot: Robot) -> bool:
     """Whether the mass matrix is positive definite at every q: each joint moves a link that has inertia of its own about it."""
-    robot = robot._cache.get("original", robot)
-    if not robot.has_plain_numbers:
-        return False
-    if "always regular" not in robot._cache:
-        least = 1e4 * SINGULAR * inertia_scale(robot).max(initial=0.0)
-        own = [
-            np.linalg.eigvalsh(S @ inertia.spatial(robot.inertias[i]) @ S.T + np.diag(robot.armature[robot.tree_v_slices[i]])).min()
-            for i in range(robot.n_links)
-            if len(S := robot.joint_screws(i)) and robot.links[i].joint.kind != "universal"
-        ]
-        plain = all(link.joint.kind != "universal" for link in robot.links)
-        robot._cache["always regular"] = plain and all(x > least for x in own)
-    return robot._cache["always regular"]
+    return robot.original.has_plain_numbers and _always_regular(robot.original)
+
+
+@per_robot
+def _always_regular(robot: Robot) -> bool:
+    least = 1e4 * SINGULAR * inertia_scale(robot).max(initial=0.0)
+    own = [
+        np.linalg.eigvalsh(S @ inertia.spatial(robot.inertias[i]) @ S.T + np.diag(robot.armature[robot.tree_v_slices[i]])).min()
+        for i in range(robot.n_links)
+        if len(S := robot.joint_screws(i)) and not robot.kind(i).serial
+    ]
+    plain = not any(kind.serial for kind in robot.kinds)
+    return plain and all(x > least for x in own)
 
 
 class Rows:

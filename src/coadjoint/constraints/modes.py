@@ -31,9 +31,9 @@ def assembly_modes(
     for joint, value in (fixed or {}).items():
         constraint = constraint & Constraint.gear(robot, {joint: 1.0}, float(value))
     turning = np.zeros(robot.nq, dtype=bool)
-    for link in robot.links:
-        if link.joint.kind in ("revolute", "continuous") and robot.joint_index(link.joint.name) not in robot.mimics:
-            turning[robot.q_slice(link.joint.name)] = True
+    for i, kind in enumerate(robot.kinds):
+        if kind.revolute and i not in robot.mimics:
+            turning[robot._q_slices[i]] = True
     if not all(kind.nq == kind.nv for kind in robot.kinds):
         raise CoadjointError("assembly modes are sought over joints with plain coordinates; this robot has quaternions.")
     lower = np.where(turning, -np.pi, np.where(np.isfinite(robot.lower), robot.lower, -1.0))

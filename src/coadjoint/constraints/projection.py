@@ -19,9 +19,9 @@ from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..geometry.metric import connection
 from ..kernel.dispatch import kernel
-from ..recent import evaluated
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
+from ..traced import evaluated
 from .constraint import Constraint, checked, constraint_jacobian
 from .dynamics import Rows, has_nan, single_precision
 from .functions import graph_of
@@ -69,7 +69,7 @@ def constraint_projector(robot: Robot, constraint: Constraint, q: Array) -> Arra
 @kernel("m nv nv", q="nq", largest=24)
 def constraint_jacobian_derivative(robot: Robot, constraint: Constraint, q: Array) -> Array:
     """∂A[..., r, k]/∂q_j as (..., m, nv, nv), j last, along the tangent vectors of `robot.integrate`."""
-    plain = robot._cache.get("original", robot)
+    plain = robot.original
 
     def run(q: Array) -> Array:
         from ..kernel.passes.derive import jacobian_of
@@ -129,7 +129,7 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
 
     curve = flow.Solution(rate, [q0, v0], flow.times(t), "the motion")
     found_q, found_v = curve(flow.times(t))
-    return flow.unit(robot, found_q), found_v
+    return robot.normalize(found_q), found_v
 
 
 def project_velocity(robot: Robot, constraint: Constraint, q: Array, v: Array) -> Array:

@@ -15,8 +15,8 @@ from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force
 from ..errors import CoadjointError, ShapeError
 from ..kernel.dispatch import kernel
-from ..recent import Traced, evaluated, traced
 from ..robot.robot import Robot
+from ..traced import Traced, evaluated, traced
 from .constraint import Constraint, checked
 from .functions import graph_of, unpacked
 from .rank import ConstraintError

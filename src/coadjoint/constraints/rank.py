@@ -15,7 +15,7 @@ from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
-from ..recent import recent
+from ..memo import recent
 from ..robot.robot import Robot
 from .constraint import ZERO, Constraint, checked, robot_size
 
@@ -172,10 +172,9 @@ def note_overconstrained(robot: Robot, constraint: Constraint, q: np.ndarray, *o
 
     It then says so of other robots of the same structure as well.
     """
-    found = recent(robot, ("overconstrained", constraint), lambda: "yes" if _moves_only_there(robot, constraint, q) else "no")
-    if found == "yes":
+    if recent(robot, ("overconstrained", constraint), lambda: _moves_only_there(robot, constraint, q)):
         for each in (robot, *others):
-            each._cache.setdefault("overconstrained", set()).add(constraint)
+            each._overconstrained.get(constraint, lambda: True)
 
 
 def _moves_only_there(robot: Robot, constraint: Constraint, q: np.ndarray) -> bool:
@@ -199,8 +198,7 @@ def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
 
     Known from the first simulation on, which has a configuration that satisfies it.
     """
-    robot = robot._cache.get("original", robot)
-    return constraint in robot._cache.get("overconstrained", ())
+    return constraint in robot.original._overconstrained
 
 
 def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:

@@ -50,12 +50,8 @@ def frame_motion(robot: Robot, q: Array, v: Array, frame: str) -> tuple[Array, A
     """The body twist V = J v (..., 6) of a frame, and J̇ v, its rate while the joints do not accelerate."""
     q, v = robot.tree_q(q), robot.tree_v(v)
     link, T = robot.frame(frame)
-    path = []
-    while link >= 0:
-        path.append(link)
-        link = robot.parents[link]
     V, A = like(np.zeros(6), q), like(np.zeros(6), q)
-    for i in reversed(path):
+    for i in robot.path(link):
         f, dofs = relative_pose(robot, q, i), robot.tree_v_slices[i]
         V, A = se3.Ad_inv_act(f, V), se3.Ad_inv_act(f, A)
         if dofs.stop > dofs.start:

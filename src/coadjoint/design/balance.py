@@ -109,7 +109,7 @@ def first_moments(robot: Robot) -> np.ndarray:
     axes, points = [], []
     for i in range(robot.n_links):
         joint = robot.links[i].joint
-        if joint.kind not in ("revolute", "continuous"):
+        if not robot.kind(i).revolute:
             raise ModelError(
                 f"joint {joint.name!r} is {joint.kind}; a planar mechanism has revolute joints with parallel axes only."
             )

@@ -30,7 +30,6 @@ from ..errors import ShapeError
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .articulated import forward_dynamics, mass_matrix_inverse
 from .blocks import Blocks, rows
@@ -58,7 +57,7 @@ class Rates(NamedTuple):
 def screw_rates(robot: Robot, i: int, s: Array, V: Array, A: Array, v: Array, a: Array) -> Rates:
     """The rates of the screws s (..., nv, 6) of joint i, which is carried with V and A (..., 6), in the frame of link i."""
     V, A, dofs = V[..., None, :], A[..., None, :], robot.tree_v_slices[i]
-    if robot.links[i].joint.kind == "universal":  # the second axis rides on what the first one turns
+    if robot.kind(i).serial:  # the second axis rides on what the first one turns
         first = s[..., :1, :]
         turn = first * v[..., dofs][..., :1, None]
         V2 = V + turn
@@ -67,7 +66,7 @@ def screw_rates(robot: Robot, i: int, s: Array, V: Array, A: Array, v: Array, a:
     ds = se3.ad_act(V, s)
     dds = se3.ad_act(A, s) + se3.ad_act(V, ds)
     by_v = 2.0 * ds
-    if robot.links[i].joint.kind in SUBGROUPS:
+    if robot.kind(i).group is not None:
         by_v = by_v + se3.ad_act(v[..., None, dofs] @ s, s)
     return Rates(s, ds, dds, by_v)
 
@@ -116,7 +115,7 @@ def tree_derivatives(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array
             by_a.put((own, own), s @ transpose(mine[0]))
             by_v.put((own, own), s @ transpose(mine[1]))
             by_q.put((own, own), s @ transpose(force_q))
-            if robot.links[i].joint.kind == "universal":  # its first freedom is before the second
+            if robot.kind(i).serial:  # its first freedom is before the second
                 by_q.put((own[:1], own[1:]), s[..., :1, :] @ transpose(turned[..., 1:, :]))
             if outer:
                 momentum, force_v, force_q, turning = parts

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from ..arrays import Array, stack
 from ..lie import se3
-from ..robot.joints import SUBGROUPS
+from ..memo import per_structure
 from ..robot.robot import Robot
 from .blocks import rows
 
@@ -17,7 +17,7 @@ class Freedoms:
     def __init__(self, robot: Robot) -> None:
         self.count = robot.tree_nv
         self.link = [i for i in range(robot.n_links) for _ in range(robot.kind(i).nv)]
-        self.group = [robot.links[i].joint.kind in SUBGROUPS for i in self.link]
+        self.group = [robot.kind(i).group is not None for i in self.link]
         self.above: list[set[int]] = [set() for _ in range(robot.n_links)]
         self.path: list[list[int]] = [[] for _ in range(robot.n_links)]
         for i in robot.order:
@@ -38,11 +38,10 @@ class Freedoms:
         return all(a in self.above[b] for a, b in pairwise(links))
 
 
+@per_structure
 def freedoms(robot: Robot) -> Freedoms:
-    """The freedoms of a robot, worked out once."""
-    if "freedoms" not in robot._cache:
-        robot._cache["freedoms"] = Freedoms(robot)
-    return robot._cache["freedoms"]
+    """The freedoms of a robot."""
+    return Freedoms(robot)
 
 
 def path_screws(robot: Robot, f: list[Array], S: list[Array]) -> list[Array]:

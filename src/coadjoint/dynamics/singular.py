@@ -14,6 +14,7 @@ from ..errors import SingularMassMatrixError
 from ..kernel.dispatch import as_written
 from ..kinematics.poses import relative_poses
 from ..lie import inertia
+from ..memo import per_robot
 from ..robot.robot import Robot
 from .composite import mass_matrix
 from .newton_euler import subspaces
@@ -30,7 +31,7 @@ def nan_where_singular(robot: Robot, pivots: Sequence[Array], x: Array) -> Array
 
     Where the robot's own numbers are variables their size is not known, and any positive pivot will do.
     """
-    original = robot._cache.get("original", robot)
+    original = robot.original
     if not pivots:
         return x
     smallest = np.zeros(len(pivots))
@@ -42,6 +43,7 @@ def nan_where_singular(robot: Robot, pivots: Sequence[Array], x: Array) -> Array
     return namespace(x).where(regular[..., None], x, np.nan)
 
 
+@per_robot
 def inertia_scale(robot: Robot) -> np.ndarray:
     """The size (nv,) of the terms that the diagonal of M is summed from; an error names a joint that moves no mass at all.
 
@@ -49,28 +51,26 @@ def inertia_scale(robot: Robot) -> np.ndarray:
     stretched out: a body of mass m, first moment h and second moment I, carried by a distance d, has h + m d and I + 2 h d + m d²
     there, and about a screw (ω, v) the inertia |ω|² I + 2 |ω||v| h + |v|² m.
     """
-    if "inertia_scale" not in robot._cache:
-        q = robot.tree_q(robot.random(np.random.default_rng(0), 8))
-        f, S = relative_poses(robot, q), subspaces(robot, q)
-        m, h = robot.inertias[:, 0].copy(), np.linalg.norm(robot.inertias[:, 1:4], axis=-1)
-        second = np.linalg.norm(inertia.rotational(robot.inertias), axis=(-2, -1))
-        scale = robot.armature.copy()
-        for i in reversed(robot.order):
-            w, v = (np.linalg.norm(x, axis=-1) for x in (S[i][..., :3], S[i][..., 3:]))
-            w, v = (x.max(0) if x.ndim > 1 else x for x in (w, v))  # only screws of universal joints depend on q
-            scale[robot.tree_v_slices[i]] += w**2 * second[i] + 2 * w * v * h[i] + v**2 * m[i]
-            if (parent := robot.parents[i]) >= 0:
-                d = float(np.linalg.norm(f[i][..., :3, 3], axis=-1).max())
-                m[parent] += m[i]
-                second[parent] += second[i] + 2 * h[i] * d + m[i] * d**2
-                h[parent] += h[i] + m[i] * d
-        if robot.mimics:  # freedoms that move together
-            scale = (np.sqrt(scale) @ np.abs(robot.tree_v(np.eye(robot.nv))).T) ** 2
-        for name in robot.joint_names:
-            if np.any(scale[robot.v_slice(name)] <= 0):
-                raise SingularMassMatrixError(_message(robot, name, "moves no mass"))
-        robot._cache["inertia_scale"] = scale
-    return robot._cache["inertia_scale"]
+    q = robot.tree_q(robot.random(np.random.default_rng(0), 8))
+    f, S = relative_poses(robot, q), subspaces(robot, q)
+    m, h = robot.inertias[:, 0].copy(), np.linalg.norm(robot.inertias[:, 1:4], axis=-1)
+    second = np.linalg.norm(inertia.rotational(robot.inertias), axis=(-2, -1))
+    scale = robot.armature.copy()
+    for i in reversed(robot.order):
+        w, v = (np.linalg.norm(x, axis=-1) for x in (S[i][..., :3], S[i][..., 3:]))
+        w, v = (x.max(0) if x.ndim > 1 else x for x in (w, v))  # only screws of universal joints depend on q
+        scale[robot.tree_v_slices[i]] += w**2 * second[i] + 2 * w * v * h[i] + v**2 * m[i]
+        if (parent := robot.parents[i]) >= 0:
+            d = float(np.linalg.norm(f[i][..., :3, 3], axis=-1).max())
+            m[parent] += m[i]
+            second[parent] += second[i] + 2 * h[i] * d + m[i] * d**2
+            h[parent] += h[i] + m[i] * d
+    if robot.mimics:  # freedoms that move together
+        scale = (np.sqrt(scale) @ np.abs(robot.tree_v(np.eye(robot.nv))).T) ** 2
+    for name in robot.joint_names:
+        if np.any(scale[robot.v_slice(name)] <= 0):
+            raise SingularMassMatrixError(_message(robot, name, "moves no mass"))
+    return scale
 
 
 def explain_singular(robot: Robot, q: np.ndarray, **_: object) -> None:

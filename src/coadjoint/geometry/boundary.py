@@ -183,8 +183,8 @@ def _first_ways(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng
     """
     direct = robot.difference(q0, q1)
     round_about = [direct]
-    for i, link in enumerate(robot.links):
-        if link.joint.kind in ("spherical", "free") and i not in robot.mimics:
+    for i, kind in enumerate(robot.kinds):
+        if kind.quaternion is not None and i not in robot.mimics:
             turn = slice(robot._v_slices[i].start, robot._v_slices[i].start + 3)
             angle = np.linalg.norm(direct[turn])
             axis = direct[turn] / angle if angle > 0 else np.array([0.0, 0.0, 1.0])
@@ -219,7 +219,7 @@ def _coarse(robot: Robot, q: np.ndarray, v: np.ndarray, duration: float) -> tupl
         q, v = q + h / 6 * (q1 + 2 * q2 + 2 * q3 + q4), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
         if not (np.max(np.abs(v), initial=0.0) < FAST and np.all(np.isfinite(q))):
             raise GeodesicError("the way leads where the mass matrix is nearly singular")
-    return flow.unit(robot, q), v
+    return robot.normalize(q), v
 
 
 def _join(robot: Robot, q: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.ndarray:

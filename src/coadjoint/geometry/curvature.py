@@ -21,8 +21,8 @@ second kind about it, g exp(S₁ x₁) exp(S₂ x₂) ⋯, and count as joints i
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from ..dynamics.singular import explain_singular
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, so3
+from ..memo import per_structure
 from ..robot.robot import Robot
 
 
@@ -114,12 +115,15 @@ def _all_products(robot: Robot, q: Array) -> Array:
     return concat([products, -products[..., 1:]])
 
 
-def _independent(n: int) -> list[tuple[int, int, int, int]]:
+@lru_cache(maxsize=16)
+def _independent(n: int) -> np.ndarray:
     """i < j, k < l, (i, j) ≤ (k, l): all components of a curvature tensor up to its symmetries."""
     pairs = list(combinations(range(n), 2))
-    return [(*pairs[x], *pairs[y]) for x in range(len(pairs)) for y in range(x, len(pairs))]
+    quads = [(*pairs[x], *pairs[y]) for x in range(len(pairs)) for y in range(x, len(pairs))]
+    return np.array(quads, dtype=int).reshape(-1, 4)
 
 
+@lru_cache(maxsize=16)
 def _spread(n: int) -> np.ndarray:
     """For every component (n⁴,) the column of [0, the independent components, their negatives] that it is."""
     pairs = {pair: x for x, pair in enumerate(combinations(range(n), 2))}
@@ -135,39 +139,30 @@ def _spread(n: int) -> np.ndarray:
     return columns.reshape(-1)
 
 
-def _kept(robot: Robot, name: str, make: Any) -> Any:
-    """Index tables, worked out once for a robot."""
-    if name not in robot._cache:
-        robot._cache[name] = make()
-    return robot._cache[name]
+@per_structure
+def _flat_columns(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """For every independent component the two columns of `_all_products` whose sum it is; 0 where there is none."""
+    places = _Places(robot)
+    pairs = np.array([places.of(*quad) for quad in _independent(robot.tree_nv)], dtype=int).reshape(-1, 2)
+    first, second = np.where(pairs >= 0, pairs, places.count - pairs).T
+    return first, second
 
 
 def _flat_part(robot: Robot, q: Array) -> Array:
     """b_ijkl (..., independent components) in the robot's coordinates."""
     products = _all_products(robot, q)
-
-    def columns(quads: list[tuple[int, int, int, int]]) -> list[np.ndarray]:
-        places = _Places(robot)
-        pairs = np.array([places.of(*quad) for quad in quads], dtype=int).reshape(-1, 2)
-        return list(np.where(pairs >= 0, pairs, places.count - pairs).T)
-
-    first, second = _kept(robot, "flat_part", lambda: columns(_independent(robot.tree_nv)))
+    first, second = _flat_columns(robot)
     both = np.flatnonzero(second)
     b = products[..., first]
     # Where two products are added; the rest is as it stands.
-    order = _kept(robot, "flat_order", lambda: _replaced(len(first), both))
+    order = np.arange(len(first))
+    order[both] = len(first) + np.arange(len(both))
     b = concat([b, products[..., first[both]] + products[..., second[both]]])[..., order]
     if not robot.mimics:
         return b
-    tree = _full(b, robot.tree_nv, _kept(robot, "tree_spread", lambda: _spread(robot.tree_nv)), like(np.zeros(1), q))
-    quads = np.array(_independent(robot.nv), dtype=int).reshape(-1, 4)
+    tree = _full(b, robot.tree_nv, _spread(robot.tree_nv), like(np.zeros(1), q))
+    quads = _independent(robot.nv)
     return from_tree_axes(robot, tree, 4)[..., quads[:, 0], quads[:, 1], quads[:, 2], quads[:, 3]]
-
-
-def _replaced(count: int, places: np.ndarray) -> np.ndarray:
-    order = np.arange(count)
-    order[places] = count + np.arange(len(places))
-    return order
 
 
 def _full(independent: Array, n: int, columns: np.ndarray, zero: Array) -> Array:
@@ -192,12 +187,12 @@ def curvature(robot: Robot, q: Array) -> Array:
     pair[first, second] = pair[second, first] = np.arange(len(first))
     lowered = symbols[..., first, second, :]  # ordered as the path is, for freedoms of a group too
     gram = lowered @ inverse @ transpose(lowered)
-    i, j, k, l = _kept(robot, "independent", lambda: np.array(_independent(n)).T)
+    i, j, k, l = _independent(n).T
     ordered = lambda x, y: gram[..., np.minimum(x, y), np.maximum(x, y)]
     R = _flat_part(robot, robot.tree_q(q)) - ordered(pair[i, k], pair[j, l]) + ordered(pair[i, l], pair[j, k])
     # Where M is singular its inverse is nan, and so is R; what vanishes by symmetry has to be told.
     zero = namespace(inverse).where(inverse[..., :1, 0] > 0.0, like(np.zeros(1), R), np.nan)
-    return _full(R, n, _kept(robot, "spread", lambda: _spread(n)), zero)
+    return _full(R, n, _spread(n), zero)
 
 
 @kernel("nv nv", q="nq", explain=explain_singular, joint_space=True, largest=10)

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, mv, namespace, stack, to_numpy
+from ..arrays import Array, to_numpy
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.christoffel import check_metric
 from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
-from ..lie import quaternion
 from ..robot.robot import Robot
 
 
@@ -25,29 +24,10 @@ class GeodesicError(CoadjointError):
     """A motion cannot be continued, or none was found; the message says where and why."""
 
 
-def _rate(kind: str, q: Array, v: Array) -> Array:
-    """d/dt `integrate(q, t v)` at t = 0, for the coordinates of one joint."""
-    if kind == "spherical":
-        return 0.5 * quaternion.multiply(q, concat([v, 0.0 * q[..., :1]]))
-    if kind == "planar":
-        xp = namespace(q)
-        c, s = xp.cos(q[..., 2]), xp.sin(q[..., 2])
-        return stack([c * v[..., 1] - s * v[..., 2], s * v[..., 1] + c * v[..., 2], v[..., 0]])
-    if kind == "free":
-        turn = quaternion.normalize(q[..., 3:])
-        return concat([mv(quaternion.to_matrix(turn), v[..., 3:]), _rate("spherical", q[..., 3:], v[..., :3])])
-    return v
-
-
 @kernel("nq", q="nq", v="nv")
 def configuration_rate(robot: Robot, q: Array, v: Array) -> Array:
     """dq/dt (..., nq) of a robot that moves with the velocity v."""
-    parts = [
-        _rate(link.joint.kind, q[..., robot._q_slices[i]], v[..., robot._v_slices[i]])
-        for i, link in enumerate(robot.links)
-        if i not in robot.mimics and robot.kind(i).nq
-    ]
-    return concat(parts) if parts else q
+    return robot.rate(q, v)
 
 
 @kernel("nq", "nv", q="nq", v="nv", explain=explain_singular)
@@ -141,8 +121,3 @@ def times(t: Any) -> np.ndarray:
     if not np.all(np.isfinite(t)):
         raise CoadjointError(f"t is {t}; expected finite times.")
     return t
-
-
-def unit(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """q with its quaternions of unit length."""
-    return robot.integrate(q, np.zeros(robot.nv))

@@ -29,7 +29,7 @@ class Geodesic:
     def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
         """q (..., *t.shape, nq) and v (..., *t.shape, nv)."""
         q, v = self._solution(flow.times(t))
-        return flow.unit(self.robot, q), v
+        return self.robot.normalize(q), v
 
     @property
     def speed(self) -> np.ndarray:

@@ -136,7 +136,7 @@ def _steps(robot: Robot, i: int, unit: float) -> list[np.ndarray]:
     screws = np.array(robot.screws[robot.tree_v_slices[i]], dtype=float)
     screws[:, 3:] /= unit
     screws /= np.linalg.norm(screws, axis=-1, keepdims=True).clip(1e-300)
-    if robot.links[i].joint.kind == "universal":
+    if robot.kind(i).serial:
         return [screws[:1], screws[1:]]
     return [screws] if len(screws) else []
 

@@ -27,7 +27,7 @@ import numpy as np
 from ..arrays import cross, mv, transpose
 from ..errors import ModelError, unknown
 from ..lie import quaternion
-from ..robot.joints import KINDS, _axes_and_centre
+from ..robot.joints import KINDS, axes_and_centre
 from ..robot.mjcf_write import SUFFIXES
 from ..robot.robot import Robot
 from ..words import short
@@ -156,7 +156,7 @@ class _Pair:
 
     def _turn(self, q: np.ndarray) -> np.ndarray:
         """The quaternion of the link's rotation from home, in the axes of the link: K q K⁻¹."""
-        K, _ = _axes_and_centre(self.screws)
+        K, _ = axes_and_centre(self.screws)
         return np.concatenate([mv(K, q[..., :3]), q[..., 3:]], axis=-1)
 
     def to_qpos(self, q: np.ndarray) -> np.ndarray:
@@ -171,7 +171,7 @@ class _Pair:
     def from_qpos(self, qpos: np.ndarray) -> np.ndarray:
         if self.kind not in ("spherical", "free"):
             return qpos
-        K, c = _axes_and_centre(self.screws)
+        K, c = axes_and_centre(self.screws)
         turn = np.roll(qpos[..., -4:], -1, axis=-1)
         if self.kind == "free":
             home = quaternion.from_matrix(self.placement[:3, :3])

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..lie import inertia, se3
-from ..robot.joints import _axes_and_centre
+from ..robot.joints import axes_and_centre
 from ..robot.link import Joint, as_pose
 from ..robot.robot import Robot
 from ._common import engine
@@ -96,7 +96,7 @@ def _joint_model(pin: Any, joint: Joint) -> tuple[Any, np.ndarray]:
     S = joint.screws
     if joint.kind in ("spherical", "free"):
         shape = pin.JointModelSpherical() if joint.kind == "spherical" else pin.JointModelFreeFlyer()
-        K, c = _axes_and_centre(S)
+        K, c = axes_and_centre(S)
         return shape, as_pose(se3.pose(K, c), f"joint {joint.name!r}: axes")
     if joint.kind == "planar":
         n = S[0, :3]

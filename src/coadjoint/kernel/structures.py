@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..recent import Recent
+from ..memo import Recent
 from .dispatch import core_shape
 from .graph import Graph
 from .mechanism import Mechanism

@@ -62,7 +62,7 @@ def recognise(robot: Robot, frame: str) -> Arm:
     path, _ = _path(robot, frame)
     joints = [robot.links[i].joint for i in path if robot.kind(i).nv]
     remedy = "`inverse_kinematics` finds solutions of any robot numerically."
-    if len(joints) != 6 or any(joint.kind not in ("revolute", "continuous") for joint in joints):
+    if len(joints) != 6 or any(not robot.kind(i).revolute for i in path if robot.kind(i).nv):
         listing = ", ".join(f"{joint.name} ({joint.kind})" for joint in joints) or "none"
         raise CoadjointError(
             f"no closed form for frame {frame!r} of {robot.name!r}: it takes six revolute joints, and on its path are {listing}. {remedy}"

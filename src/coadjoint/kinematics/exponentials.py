@@ -22,19 +22,17 @@ from ..robot.robot import Robot
 FORMS = ("space", "body", "relative")
 
 
-def _path(robot: Robot, frame: str) -> tuple[list[int], Array]:
+def _path(robot: Robot, frame: str) -> tuple[tuple[int, ...], Array]:
     """The links on the path to a frame, base outward, and the frame's pose in the last; an error for joints of several screws."""
     link, pose = a_robot(robot, "robot").frame(frame)
-    path: list[int] = []
-    while link >= 0:
-        joint = robot.links[link].joint
-        if robot.kind(link).nv > 1:
+    path = robot.path(link)
+    for i in reversed(path):
+        joint = robot.links[i].joint
+        if robot.kind(i).nv > 1:
             raise ModelError(
                 f"joint {joint.name!r} on the path to {frame!r} is {joint.kind}; a product of exponentials has one screw "
                 "for each joint. `pose` and `jacobian` take every kind."
             )
-        path = [link, *path]
-        link = robot.parents[link]
     return path, pose
 
 

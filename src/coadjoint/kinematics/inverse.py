@@ -18,11 +18,11 @@ from ..arrays import Array, stack, to_numpy
 from ..errors import CoadjointError
 from ..families import Family, built
 from ..kernel.runtime.function import run_steps
-from ..recent import recent
+from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .levenberg import clamped, descend, search
-from .nearest import settled, slope
+from .nearest import converged_to_nearest, slope
 from .poses import pose
 from .starts import closest, features, table
 from .targets import Target, core_of, residual
@@ -218,7 +218,7 @@ class _Solver:
             self.q[left], self.cost[left], self.worst[left] = qs[:, -1], states[:, -1, 1], states[:, -1, 2]
             on = self.worst[left] > self.tolerance**2
             left, goal = left[on], goal[on]
-            q, state, flat = settled(self.robot, self.q[left], goal, newton)
+            q, state, flat = converged_to_nearest(self.robot, self.q[left], goal, newton)
             self.q[left], self.cost[left], self.worst[left] = q, state[:, 0], state[:, 1]
             left = left[~flat & (state[:, 1] > self.tolerance**2)]
 
@@ -269,8 +269,6 @@ def _moving(robot: Robot, targets: list[Target]) -> np.ndarray:
     """Which coordinates of q (nq,) move one of the frames."""
     moving = np.zeros(robot.nq, dtype=bool)
     for target in targets:
-        link, _ = robot.frame(target.frame)
-        while link >= 0:
+        for link in robot.path(robot.frame(target.frame)[0]):
             moving[robot._q_slices[link]] = True
-            link = robot.parents[link]
     return moving

@@ -29,7 +29,7 @@ DAMPING = 0.03
 LEAST = 1e-13
 """The least λ, as part of the trace of JJᵀ: keeps the factorisation alive where J is singular."""
 
-NOTHING = 1e-100
+TINY = 1e-100
 """The same where nothing moves the frames: J = 0."""
 
 ROUNDING = 1e-13
@@ -71,7 +71,7 @@ def descend(
 def _moved(robot: Robot, q: Array, e: Array, J: Array, damping: Array) -> Array:
     """q ⊕ v, within the limits; J has no columns for what is held."""
     m, n = J.shape[-2:]
-    ridge = (damping + LEAST * (J * J).sum((-1, -2)) + NOTHING)[..., None, None] * like(np.eye(min(m, n)), q)
+    ridge = (damping + LEAST * (J * J).sum((-1, -2)) + TINY)[..., None, None] * like(np.eye(min(m, n)), q)
     if m <= n:
         v = mv(transpose(J), solve_spd(J @ transpose(J) + ridge, e[..., None])[..., 0])
     else:
@@ -104,7 +104,7 @@ def coordinate_of_velocity(robot: Robot) -> dict[int, int]:
     return {
         robot._v_slices[i].start + k: robot._q_slices[i].start + k
         for i, kind in enumerate(robot.kinds)
-        if i not in robot.mimics and robot.links[i].joint.kind not in ("spherical", "planar", "free")
+        if i not in robot.mimics and kind.group is None
         for k in range(kind.nv)
     }
 

@@ -33,7 +33,7 @@ def slope(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tup
     return -mv(transpose(J), e), stack([(e * e).sum(-1), _largest(left)])
 
 
-def settled(
+def converged_to_nearest(
     robot: Robot, q: np.ndarray, goal: np.ndarray, slope: Callable[..., Any], steps: int = 25
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """From q (n, nq) to the nearest pose: q, |e|² with what is left (n, 2), and whether the gradient vanishes there (n,)."""

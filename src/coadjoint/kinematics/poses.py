@@ -49,7 +49,6 @@ def pose(robot: Robot, q: Array, frame: str) -> Array:
     """The pose (..., 4, 4) of a frame, a link or the base in the space frame, for q (..., nq)."""
     link, T = robot.frame(frame)
     q = robot.tree_q(q)
-    while link >= 0:
-        T = relative_pose(robot, q, link) @ like(T, q)
-        link = robot.parents[link]
+    for i in reversed(robot.path(link)):
+        T = relative_pose(robot, q, i) @ like(T, q)
     return T

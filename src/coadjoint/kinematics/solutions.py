@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -13,6 +14,7 @@ from ..arrays import Array, cross, dot, like, namespace, stack
 from ..compiling import compile
 from ..errors import CoadjointError
 from ..families import Family
+from ..memo import per_robot
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .closed_form import Arm, recognise, solve
@@ -96,21 +98,13 @@ def inverse_kinematics_solutions(
 
     Joints that do not move the frame stay at home, or at the limit nearest to it.
     """
-    key = ("closed form", frame)
-    if key not in robot._cache:
-        path, _ = _path(robot, frame)
-        robot._cache[key] = recognise(robot, frame), np.array([robot._q_slices[i].start for i in path if robot.kind(i).nv])
-    arm, moved = robot._cache[key]
+    arm, moved = _closed_form(robot, frame)
     goal = Target(frame, target).checked(robot, values=False)
     if goal.size != 12:
         raise CoadjointError(f"the target of frame {frame!r} is a position; closed forms need poses (..., 4, 4).")
     if not 0 < tolerance <= ROUGH:
         raise CoadjointError(f"tolerance is {tolerance!r}; expected a positive number of radians and metres, {ROUGH:g} at most.")
-    made = ("closed form", frame, bool(limits))
-    if made not in robot._cache:
-        ranges = (robot.lower[moved], robot.upper[moved]) if limits else (np.full(6, -np.inf), np.full(6, np.inf))
-        robot._cache[made] = compile(_all, robot, shapes={"target": (4, 4)}, arm=arm, ranges=ranges)
-    q, off, rigid = robot._cache[made](goal.to, threads=threads)
+    q, off, rigid = _compiled(robot, frame, bool(limits))(goal.to, threads=threads)
     if not np.all(rigid <= RIGID):
         goal.checked(robot)  # which says what is wrong
     if robot.nq != 6 or list(moved) != list(range(6)):
@@ -123,6 +117,29 @@ def inverse_kinematics_solutions(
         q[rough], off[rough] = _polished(robot, goal, q[rough], poses[rough], limits)
         q[rough & (off > tolerance**2)] = np.nan
     return Solutions(robot, q, off <= tolerance**2, moved)
+
+
+@per_robot
+def _closed_form(robot: Robot, frame: str) -> tuple[Arm, np.ndarray]:
+    """The arm that ends in a frame, and the coordinates (6,) of q that move it."""
+    path, _ = _path(robot, frame)
+    return recognise(robot, frame), np.array([robot._q_slices[i].start for i in path if robot.kind(i).nv])
+
+
+@per_robot
+def _compiled(robot: Robot, frame: str, limits: bool) -> Callable[..., Any]:
+    """`_all` for this arm."""
+    arm, moved = _closed_form(robot, frame)
+    ranges = (robot.lower[moved], robot.upper[moved]) if limits else (np.full(6, -np.inf), np.full(6, np.inf))
+    return compile(_all, robot, shapes={"target": (4, 4)}, arm=arm, ranges=ranges)
+
+
+@per_robot
+def _without_limits(robot: Robot) -> Robot:
+    for link in robot.links:
+        if link.joint.mimic is None:
+            robot = robot.with_joint(link.joint.name, lower=-np.inf, upper=np.inf)
+    return robot
 
 
 def _all(robot: Robot, target: Array, arm: Arm, ranges: tuple[np.ndarray, np.ndarray]) -> tuple[Array, Array, Array]:
@@ -161,13 +178,7 @@ def _rigid(target: Array) -> Array:
 
 def _polished(robot: Robot, goal: Target, q: np.ndarray, poses: np.ndarray, limits: bool) -> tuple[np.ndarray, np.ndarray]:
     """Some of Newton's steps for every solution, kept where they help, and how far it is off then."""
-    if "without limits" not in robot._cache:
-        free = robot
-        for link in robot.links:
-            if link.joint.mimic is None:
-                free = free.with_joint(link.joint.name, lower=-np.inf, upper=np.inf)
-        robot._cache["without limits"] = free
-    own = Family(robot if limits else robot._cache["without limits"], None)
+    own = Family(robot if limits else _without_limits(robot), None)
     flat = poses[:, :3].reshape(-1, 12)
     step, reached = _kernel(own, [goal], search, ("goal",)), _kernel(own, [goal], _reached, ("goal",))
     best, least = q, reached(q, flat)[0].max(-1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..recent import recent
+from ..memo import recent
 from ..robot.robot import Robot
 from .poses import pose
 from .targets import Target

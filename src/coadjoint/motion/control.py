@@ -10,8 +10,8 @@ import numpy as np
 from ..arrays import Array
 from ..errors import CoadjointError, ShapeError
 from ..families import Family
-from ..recent import Traced, traced
 from ..robot.robot import Robot
+from ..traced import Traced, traced
 
 Control = Callable[[Robot, Any, Any, Any], Any]
 """The joint forces τ (nv,) from the robot, q, v and the time t."""

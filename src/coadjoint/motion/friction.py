@@ -16,7 +16,7 @@ SWEEPS, ROUNDS, TURNS = 4, 3, 3
 """Sweeps over the joints one by one that find which are inside their bounds, then turns that solve for all of these; so many rounds."""
 REGULARIZATION = 1e-8
 """Added to rows of length one, so that joints which a constraint makes depend on each other do no harm; turns remove its effect."""
-NOTHING = 1e-14
+ROUNDING = 1e-14
 """Mobility of a joint, beside the largest, that is rounding: the constraint holds it."""
 
 
@@ -51,7 +51,7 @@ def box_forces(W: Array, u: Array, lower: Array, upper: Array) -> Array:
     """
     xp, n = namespace(W, u), u.shape[-1]
     size = xp.einsum("...kk->...k", W)
-    least = NOTHING * (size.sum(-1)[..., None] + 0.0 * size)
+    least = ROUNDING * (size.sum(-1)[..., None] + 0.0 * size)
     free = size > least
     scale = xp.where(free, size, 1.0 + 0.0 * size)
     x = _clip(0.0 * u, lower, upper)

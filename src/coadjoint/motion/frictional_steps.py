@@ -15,8 +15,8 @@ from ..dynamics import mass_matrix
 from ..dynamics.newton_euler import bias_force
 from ..robot.robot import Robot
 from . import variational
+from .constraint_projection import Bound, inverse, nearest_state
 from .friction import box_forces, friction_coefficients, locked
-from .holding import Bound, inverse, returned
 
 STILL = 1e-11
 """Velocity, beside the largest, that is rest but for rounding."""
@@ -82,7 +82,7 @@ class Frictional:
         if self.constraint is None:
             return self.robot.normalize(q), v
         held = namespace(v).where(rest, 1.0 + 0.0 * v, 0.0 * v)
-        return returned(self.robot, self.constraint, q, v, held)
+        return nearest_state(self.robot, self.constraint, q, v, held)
 
     # --- steps
 

@@ -16,25 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, numbers, positive, takes
-from ..arrays import Array, block, like, matrix, to_numpy, transpose
+from ..arrays import Array, block, like, to_numpy, transpose
 from ..dynamics.blocks import Blocks
 from ..dynamics.derivatives import forward_dynamics_derivatives
 from ..dynamics.newton_euler import bias_force
 from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError, ShapeError
 from ..kernel.dispatch import kernel
-from ..lie import se3, so3
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
-
-
-def _planar_ad(v: Array) -> Array:
-    """The bracket with (ω, vx, vy) in the plane."""
-    w, x, y = (v[..., k] for k in range(3))
-    return matrix([[0.0, 0.0, 0.0], [y, 0.0, -w], [-x, w, 0.0]])
-
-
-_AD = dict(zip(SUBGROUPS, (so3.hat, _planar_ad, se3.ad), strict=True))
 
 
 @kernel("2nv 2nv", "2nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", explain=explain_singular, joint_space=True, largest=20)
@@ -45,11 +34,11 @@ def linearize(
     by_q, by_v, by_tau = forward_dynamics_derivatives(robot, q, v, tau, wrenches, friction)
     n = robot.nv
     bracket = Blocks((n, n), like(np.zeros(1), q))
-    for link in robot.links:
-        if link.joint.kind in SUBGROUPS:
-            dofs = robot.v_slice(link.joint.name)
+    for i, kind in enumerate(robot.kinds):
+        if kind.group is not None:
+            dofs = robot._v_slices[i]
             places = range(dofs.start, dofs.stop)
-            bracket.put((places, places), -_AD[link.joint.kind](v[..., dofs]))
+            bracket.put((places, places), -kind.ad(v[..., dofs]))
     one, zero = like(np.eye(n), q), like(np.zeros((n, n)), q)
     return block([[bracket.array(), one], [by_q, by_v]]), block([[zero], [by_tau]])
 

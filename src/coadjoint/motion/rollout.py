@@ -24,14 +24,14 @@ from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
 from ..families import Family
 from ..kernel.runtime.function import run_steps
-from ..recent import Traced
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
+from ..traced import Traced
 from . import variational
+from .constraint_projection import constrained_acceleration, constraint_at, project_state
 from .control import Control, as_function, traced_control
 from .friction import has_dry_friction
 from .frictional_steps import Frictional
-from .holding import held_acceleration, opened, settled
 
 METHODS = ("euler", "rk4", "variational")
 
@@ -136,7 +136,7 @@ class _Run:
         if qs.size:
             first = family.member(self.numbers[0][0]) if family else family.robot
             start = qs.reshape(-1, self.steps + 1, qs.shape[-1])[0, 0]
-            self.constraint = opened(first, constraints, start)
+            self.constraint = constraint_at(first, constraints, start)
         if self.constraint is not None:
             check_rows(family, self.constraint, self._states(0), self.numbers, batch)
             note_overconstrained(first, self.constraint, first.normalize(start), family.robot)
@@ -207,10 +207,10 @@ def _step(
         def acceleration(q: Array, v: Array, t: Array) -> Array:
             if constraint is None:
                 return forward_dynamics(robot, q, v, force(q, v, t), friction=friction)
-            return held_acceleration(robot, constraint, q, v, force(q, v, t), friction)
+            return constrained_acceleration(robot, constraint, q, v, force(q, v, t), friction)
 
         q, v = one(robot, q, v, third, acceleration, dt)
-        return (q, v) if constraint is None else settled(robot, constraint, q, v)
+        return (q, v) if constraint is None else project_state(robot, constraint, q, v)
 
     robot = family.robot
     key = ("step", dt, control, method, friction, constraint, _is_hard(robot, constraint), with_tau)

@@ -16,10 +16,10 @@ from ..families import Family
 from ..kernel.runtime.function import run_steps
 from ..robot.robot import Robot
 from .adaptive import Flow
+from .constraint_projection import check_start, project_state
 from .control import Control, as_function, traced_control
+from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
-from .holding import check_start, settled
-from .mechanics import TOUCHING, Mechanics, SimulationError
 from .rollout import check_converged, variational_step
 from .trajectory import Trajectory
 from .variational import COMPOSITIONS
@@ -92,9 +92,9 @@ def simulate(
         _check_within(robot, q)
     constraint = check_start(robot, constraints, q, v)
     if constraint is not None:
-        q, v = settled(robot, constraint, q, v)
+        q, v = project_state(robot, constraint, q, v)
     contacts = Contacts(robot, [x for x in happening if isinstance(x, Contact)])
-    mechanics = Mechanics(robot, control, constraint, contacts, friction)
+    mechanics = EquationsOfMotion(robot, control, constraint, contacts, friction)
     if period is not None and control is not None:
         mechanics.sample(float(times[0]), float(period), float(delay))
     mechanics.check_contacts(q, v, "at the start")
@@ -139,7 +139,7 @@ def _so_far(flow: Flow, times: np.ndarray, stopped: str) -> Trajectory:
 
 
 def _variational(
-    mechanics: Mechanics,
+    mechanics: EquationsOfMotion,
     times: np.ndarray,
     q: np.ndarray,
     v: np.ndarray,
@@ -191,7 +191,7 @@ def _steps(take: Any, state: tuple[np.ndarray, ...], given: list[np.ndarray]) ->
 
 
 def _whole(
-    mechanics: Mechanics, times: np.ndarray, q: np.ndarray, v: np.ndarray, happenings: Any, stopped: str, pieces: Any
+    mechanics: EquationsOfMotion, times: np.ndarray, q: np.ndarray, v: np.ndarray, happenings: Any, stopped: str, pieces: Any
 ) -> Trajectory:
     tau = mechanics.forces(q, v, times)
     return Trajectory(mechanics.robot, times, q, v, tau, happenings, mechanics.constraint, stopped, pieces)

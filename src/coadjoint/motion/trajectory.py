@@ -20,7 +20,7 @@ from .tables import read_states, write_states
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Happening:
+class EventRecord:
     """Something that happened at a time: an event, an impact, contact that sets in or ends, a joint that sticks or breaks loose."""
 
     time: float
@@ -54,7 +54,7 @@ class Trajectory:
     v: np.ndarray
     tau: np.ndarray
     """Joint forces of the control (N, nv)."""
-    happenings: tuple[Happening, ...] = ()
+    happenings: tuple[EventRecord, ...] = ()
     constraints: Constraint | None = None
     stopped: str = ""
     """Why it ended early: "" (it did not), "interrupted", or the name of the event."""
@@ -121,7 +121,7 @@ class Trajectory:
         return self.kinetic_energy + self.potential_energy
 
     @property
-    def impacts(self) -> tuple[Happening, ...]:
+    def impacts(self) -> tuple[EventRecord, ...]:
         """The impacts on the way."""
         return tuple(x for x in self.happenings if x.kind == "impact")
 

@@ -30,9 +30,9 @@ from ..arrays import Array, dot, mv, namespace
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix
 from ..robot.robot import Robot
-from .discrete import armature_force, coadjoint, dexp_dual, momentum_and_force
+from .constraint_projection import Bound, inverse, row_rates
+from .discrete_mechanics import armature_force, coadjoint, dexp_dual, momentum_and_force
 from .friction import locked
-from .holding import Bound, inverse, row_rates
 
 ITERATIONS = 12
 """Turns of the chord iteration."""

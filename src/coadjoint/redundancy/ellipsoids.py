@@ -25,7 +25,7 @@ from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from .lift import explain_task, nan_where_none, split_of, told
+from .lift import explain_task, nan_where_none, split_of, with_singularity_report
 from .task import AnyTask, Task, task_of
 
 METRICS = ("euclidean", "kinetic")
@@ -91,7 +91,7 @@ def manipulability_gradient(
 
     `coadjoint.derivative(manipulability, robot, frame="tip")` is the same by tracing.
     """
-    return told(_manipulability_gradient, robot, q, task_of(frame, rows), metric=metric)
+    return with_singularity_report(_manipulability_gradient, robot, q, task_of(frame, rows), metric=metric)
 
 
 class Ellipsoid(NamedTuple):

@@ -70,7 +70,7 @@ def self_motion(robot: Robot, q: Any, velocity: Any, t: Any, frame: str | AnyTas
 
     t = flow.times(t)
     target = _still(robot, start, task)
-    found = flow.unit(robot, flow.Solution(rate, [start], t, "the motion along the fibre")(t)[0])
+    found = robot.normalize(flow.Solution(rate, [start], t, "the motion along the fibre")(t)[0])
     core = len(task.target_shapes[0])
     target = target.reshape(*start.shape[:-1], *(1,) * t.ndim, *target.shape[target.ndim - core :])
     return _onto(robot, task, method(robot), found, target)

@@ -19,41 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, cross, like, mv, namespace, solve_spd, stack, transpose
+from ..arrays import Array, concat, like, mv, namespace, solve_spd, stack, transpose
 from ..dynamics.christoffel import check_metric
 from ..dynamics.coriolis import coriolis_matrix
 from ..kernel.dispatch import frozen, kernel
-from ..lie import se3
-from ..recent import recent
+from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from .lift import Split, explain_task, nan_where_none, split_of, told
+from .lift import Split, explain_task, nan_where_none, split_of, with_singularity_report
 from .task import AnyTask, OfRobot, task_of
 
 
 def frame_bracket(robot: Robot, x: Array, y: Array) -> Array:
     """[X, Y] (..., nv) of the fields with constant components x and y: zero but for joints whose velocities are those of a group."""
-    parts = []
-    for i, kind in enumerate(robot.kinds):
-        if i in robot.mimics or not kind.nv:
-            continue
-        own = robot._v_slices[i]
-        a, b = x[..., own], y[..., own]
-        joint = robot.links[i].joint.kind
-        if joint == "free":
-            parts.append(se3.ad_act(a, b))
-        elif joint == "spherical":
-            parts.append(cross(a, b))
-        elif joint == "planar":
-            moved = [
-                0.0 * a[..., 0],
-                b[..., 0] * a[..., 2] - a[..., 0] * b[..., 2],
-                a[..., 0] * b[..., 1] - b[..., 0] * a[..., 1],
-            ]
-            parts.append(stack(moved))
-        else:
-            parts.append(0.0 * (a + b))
-    return concat(parts) if parts else x + y
+    return robot.velocitywise(lambda kind, a, b: kind.bracket(a, b), x, y)
 
 
 def _lift_derivatives(robot: Robot, q: Array, task: AnyTask, weight: Array | None) -> tuple[Split, Array, Array]:
@@ -95,7 +74,7 @@ def lift_brackets(
     robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
     """[L_a, L_b] (..., nv, a, b) of the columns of the horizontal lift, or of the inverse of another constant weight (nv, nv)."""
-    return told(_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight}))
+    return with_singularity_report(_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight}))
 
 
 @kernel("nv task task", q="nq", weight="nv nv", explain=explain_task, largest=10)
@@ -114,7 +93,9 @@ def vertical_brackets(
 
     For the lift it is twice the skew part of `oneill_tensor`, the curvature of the horizontal distribution.
     """
-    return told(_vertical_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight}))
+    return with_singularity_report(
+        _vertical_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight})
+    )
 
 
 @kernel("nv task task", q="nq", explain=explain_task, largest=10)
@@ -134,7 +115,7 @@ def oneill_tensor(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[i
     change along the fibre, that is if the task is a Riemannian submersion onto some metric. Then O'Neill's formula holds,
     K of the task's plane = K of its lift + ¾ |[X, Y]ᵛ|² for orthonormal X, Y; Altafini's (16) lacks this A.
     """
-    return told(_oneill, robot, q, task_of(frame, rows))
+    return with_singularity_report(_oneill, robot, q, task_of(frame, rows))
 
 
 Inverse = Callable[[Robot, Array], Array]

@@ -100,8 +100,8 @@ def explain_task(robot: Robot, q: np.ndarray, **arrays: Any) -> None:
     raise SingularTaskError(f"a task of robot {robot.name!r} is singular: its Jacobian has lost rank.")
 
 
-def told(fn: Callable[..., Any], robot: Robot, q: Array, task: AnyTask, *others: Any, **options: Any) -> Any:
-    """fn(robot, q, *others, task), where a singular task is told with its name, the state and what cannot be done there.
+def with_singularity_report(fn: Callable[..., Any], robot: Robot, q: Array, task: AnyTask, *others: Any, **options: Any) -> Any:
+    """fn(robot, q, *others, task), where an error names a singular task, the state and what cannot be done there.
 
     Single precision cannot tell what is singular: NumPy arrays of it are computed in double, and the result is given in single again.
     """
@@ -121,7 +121,7 @@ def _in_double(
 ) -> Any:
     wide = lambda x: x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x
     arrays = [x for x in (*others, *options.values()) if isinstance(x, np.ndarray)]
-    found = told(fn, robot, wide(q), task, *map(wide, others), **{name: wide(x) for name, x in options.items()})
+    found = with_singularity_report(fn, robot, wide(q), task, *map(wide, others), **{name: wide(x) for name, x in options.items()})
     if any(x.dtype != np.float32 for x in arrays):
         return found
     if out is not None:
@@ -167,7 +167,7 @@ def weighted_inverse(
     if type(weight) is np.ndarray and weight.shape[-2:] == (robot.nv, robot.nv) and not _definite(weight):
         raise CoadjointError("weight is not symmetric positive definite, so there is no least vᵀ W v.")
     given = {} if weight is None else {"weight": weight}
-    return told(_weighted_inverse, robot, q, task_of(frame, rows), damping=damping, **given)
+    return with_singularity_report(_weighted_inverse, robot, q, task_of(frame, rows), damping=damping, **given)
 
 
 def _definite(W: np.ndarray) -> bool:
@@ -189,14 +189,14 @@ def horizontal_lift(
     L = M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹; J L = 1, and (L X)ᵀ M v = 0 for all v with J v = 0. Altafini (2004), (14), (23) corrected. `frame` may be a
     `Task` or `MapTask`. Where J has lost rank there is none: an error for NumPy arrays, nan for traced ones.
     """
-    return told(_weighted_inverse, robot, q, task_of(frame, rows), out=out, threads=threads)
+    return with_singularity_report(_weighted_inverse, robot, q, task_of(frame, rows), out=out, threads=threads)
 
 
 @lazily("nv task", q="nq")
 def moore_penrose(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """J⁺ = Jᵀ (J Jᵀ)⁻¹ (..., nv, 6 or len(rows)). Altafini (2004), (19). It weighs radians against metres as they are written."""
     weight = like(np.eye(robot.nv), q if hasattr(q, "shape") else np.zeros(1))
-    return told(_weighted_inverse, robot, q, task_of(frame, rows), weight=weight)
+    return with_singularity_report(_weighted_inverse, robot, q, task_of(frame, rows), weight=weight)
 
 
 @kernel("task task", q="nq", explain=explain_task)
@@ -218,7 +218,7 @@ def effective_inertia(
 
     ½ Xᵀ Λ X is the least kinetic energy with the twist X. An error for NumPy arrays where J has lost rank.
     """
-    return told(_effective_inertia, robot, q, task_of(frame, rows), out=out, threads=threads)
+    return with_singularity_report(_effective_inertia, robot, q, task_of(frame, rows), out=out, threads=threads)
 
 
 @kernel("nv", "nv", q="nq", v="nv", explain=explain_task)
@@ -233,7 +233,7 @@ def split_velocity(
     robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> tuple[Array, Array]:
     """The horizontal and the vertical part of v, (..., nv) each: orthogonal in M, and only the first does the task. Altafini (13)."""
-    return told(_split_velocity, robot, q, task_of(frame, rows), v)
+    return with_singularity_report(_split_velocity, robot, q, task_of(frame, rows), v)
 
 
 @kernel("nv nv", q="nq", explain=explain_task)
@@ -245,7 +245,7 @@ def _vertical_projector(robot: Robot, q: Array, task: AnyTask) -> Array:
 @lazily("nv nv", q="nq")
 def vertical_projector(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """1 - L J (..., nv, nv): the M-orthogonal projector on the velocities that do nothing to the task."""
-    return told(_vertical_projector, robot, q, task_of(frame, rows))
+    return with_singularity_report(_vertical_projector, robot, q, task_of(frame, rows))
 
 
 def lift_function(
@@ -256,11 +256,11 @@ def lift_function(
     η (..., 6 or len(rows)): its differential by body twists, d θ(T exp(t X))/dt = η·X. The gradient is horizontal.
     """
     task = task_of(frame, rows)
-    force = mv(transpose(task.jacobian(robot, q)), of_task(task, eta, "eta"))
+    force = mv(transpose(task.jacobian(robot, q)), task_vector(task, eta, "eta"))
     return force, _gradient(robot, q, force)
 
 
-def of_task(task: AnyTask, x: Any, name: str) -> Array:
+def task_vector(task: AnyTask, x: Any, name: str) -> Array:
     """x (..., size) as an array; an error where it has not as many numbers as the task has rows."""
     x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
     if x.ndim < 1 or x.shape[-1] != task.size:

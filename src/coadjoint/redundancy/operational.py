@@ -24,7 +24,15 @@ from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from .lift import SingularTaskError, explain_task, nan_where_none, nan_where_singular_task, of_task, split_of, told
+from .lift import (
+    SingularTaskError,
+    explain_task,
+    nan_where_none,
+    nan_where_singular_task,
+    split_of,
+    task_vector,
+    with_singularity_report,
+)
 from .task import AnyTask, task_of
 
 
@@ -54,7 +62,7 @@ def operational_space(
     robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> OperationalSpace:
     """Λ, μ and p of a task at q, v: Λ Ẋ + μ + p = Lᵀ τ for every joint force τ."""
-    return OperationalSpace(*told(_operational_space, robot, q, task_of(frame, rows), v))
+    return OperationalSpace(*with_singularity_report(_operational_space, robot, q, task_of(frame, rows), v))
 
 
 @kernel("task task", q="nq", v="nv", explain=explain_task)
@@ -67,7 +75,7 @@ def _task_coriolis_matrix(robot: Robot, q: Array, v: Array, task: AnyTask) -> Ar
 @lazily("task task", q="nq", v="nv")
 def task_coriolis_matrix(robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """𝒞 (..., m, m) = Lᵀ C L - Λ J̇ L: dΛ/dt - 2𝒞 is skew, and μ = 𝒞 X where v = L X is horizontal."""
-    return told(_task_coriolis_matrix, robot, q, task_of(frame, rows), v)
+    return with_singularity_report(_task_coriolis_matrix, robot, q, task_of(frame, rows), v)
 
 
 @lazily("task", q="nq", v="nv", tau="nv")
@@ -93,7 +101,7 @@ def task_torque(
     """τ (..., nv) = Jᵀ (Λ Ẋ + μ + p) + (1 - Jᵀ Lᵀ) τ₀: the task gets the acceleration Ẋ (..., m) whatever τ₀ (..., nv) is."""
     task = task_of(frame, rows)
     inertia, mu, p = operational_space(robot, q, v, task)
-    tau = mv(transpose(task.jacobian(robot, q)), mv(inertia, of_task(task, acceleration, "acceleration")) + mu + p)
+    tau = mv(transpose(task.jacobian(robot, q)), mv(inertia, task_vector(task, acceleration, "acceleration")) + mu + p)
     return tau if null_torque is None else tau + null_space_torque(robot, q, null_torque, task)
 
 
@@ -106,7 +114,7 @@ def _null_space_torque(robot: Robot, q: Array, tau: Array, task: AnyTask) -> Arr
 @lazily("nv", q="nq", tau="nv")
 def null_space_torque(robot: Robot, q: Array, tau: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """(1 - Jᵀ Lᵀ) τ (..., nv): the part of τ that does not accelerate the task."""
-    return told(_null_space_torque, robot, q, task_of(frame, rows), tau)
+    return with_singularity_report(_null_space_torque, robot, q, task_of(frame, rows), tau)
 
 
 # --- several tasks, the first before the second
@@ -168,7 +176,7 @@ def prioritized_torque(
         raise CoadjointError(f"there are {len(chosen)} tasks and {len(accelerations)} accelerations; expected one for each.")
     v = _array(v)
     wanted = [
-        of_task(task, x, "acceleration") - mv(task.jacobian_rate(robot, _array(q), v), v)
+        task_vector(task, x, "acceleration") - mv(task.jacobian_rate(robot, _array(q), v), v)
         for task, x in zip(chosen, accelerations, strict=True)
     ]
     return inverse_dynamics(robot, q, v, mv(prioritized_inverse(robot, q, chosen, damping), concat(wanted)))

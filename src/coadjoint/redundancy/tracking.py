@@ -19,7 +19,7 @@ from ..errors import CoadjointError
 from ..geometry import flow
 from ..kernel.dispatch import frozen
 from ..kinematics.paths import Path
-from ..recent import recent
+from ..memo import recent
 from ..robot.robot import Robot
 from .integrability import Inverse, constant_weight
 from .lift import SingularTaskError, dexterity, singular, split_of
@@ -108,7 +108,7 @@ class Track:
         """What the integration gave at times t, before it is brought onto the path."""
         flat = self.solution(np.minimum(t.ravel(), self.duration))
         q = np.moveaxis(flat.reshape(*self.batch, self.robot.nq, t.size), -1, -2).reshape(*self.batch, *t.shape, self.robot.nq)
-        return flow.unit(self.robot, q)
+        return self.robot.normalize(q)
 
     def velocity(self, t: Any) -> np.ndarray:
         """v (..., *t.shape, nv) = L X."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..lie import inertia, se3
+from ..memo import per_robot, results
 from .robot import Robot
 
 _TINY = 4e-16
@@ -34,24 +35,23 @@ class Canonical:
     frames: np.ndarray
 
 
+@per_robot
 def canonical(robot: Robot) -> Canonical:
     """The canonical form of a robot whose numbers are constants."""
     onward = _heaviest_branches(robot)
     frames = np.stack([_axis_frame(robot, i, onward[i]) for i in range(robot.n_links)]) if robot.n_links else np.zeros((0, 4, 4))
     placements, screws, offsets = np.array(robot.placements), np.array(robot.screws), np.zeros(robot.tree_nq)
     inertias = np.array([inertia.transform(se3.inverse(Y), J) for Y, J in zip(frames, robot.inertias, strict=True)]).reshape(-1, 10)
-    for i, link in enumerate(robot.links):
-        parent = robot.parents[i]
+    for i, parent in enumerate(robot.parents):
         home = robot.placements[i] @ frames[i]
         home = home if parent < 0 else se3.inverse(frames[parent]) @ home
         dofs = robot.tree_v_slices[i]
         screws[dofs] = se3.Ad_inv_act(frames[i], robot.screws[dofs])
-        if link.joint.kind in _ONE_SCREW:
+        if robot.kind(i).nv == 1:
             turns = bool(np.any(robot.screws[dofs.start, :3]))
             placements[i], offset = _split(home, turns)
             if turns:  # pitch h: the home angle also advances by h θ₀, which the placement must take back
-                pitch = float(robot.screws[dofs.start, :3] @ robot.screws[dofs.start, 3:])
-                pitch = pitch if link.joint.kind == "helical" else 0.0
+                pitch = robot.kind(i).pitch(robot.screws[dofs]) or 0.0
                 screws[dofs.start] = [0.0, 0.0, 1.0, 0.0, 0.0, pitch]
                 placements[i] = placements[i] @ _translation_z(-pitch * offset)
             else:
@@ -61,16 +61,13 @@ def canonical(robot: Robot) -> Canonical:
             placements[i] = home
     placements = _snapped(placements)
     _regroup(robot, placements, inertias)
-    other = robot.with_numbers(placements=placements, screws=_snapped(screws), inertias=inertias)
+    other = robot.derived(placements=placements, screws=_snapped(screws), inertias=inertias)
     index, ratio, shift = robot._q_map or (np.arange(robot.nq), np.ones(robot.nq), np.zeros(robot.nq))
     if np.any(offsets) or robot._q_map is not None:
         other.__dict__["_q_map"] = (index, ratio, shift + offsets)
-    other._cache["original"] = robot
-    other._cache["canonical"] = Canonical(other, np.broadcast_to(np.eye(4), frames.shape))
+    itself = Canonical(other, np.broadcast_to(np.eye(4), frames.shape))
+    results(other._memo, canonical).get((), lambda: itself)
     return Canonical(other, frames)
-
-
-_ONE_SCREW = ("revolute", "continuous", "prismatic", "helical")
 
 
 def _axis(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -84,7 +81,7 @@ def _axis(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray, bool]:
 
 def _axis_frame(robot: Robot, i: int, child: int | None) -> np.ndarray:
     """The new frame of link i in its old one: on the joint's axis, x towards the axis of the child."""
-    if robot.links[i].joint.kind not in _ONE_SCREW:
+    if robot.kind(i).nv != 1:
         return np.eye(4)
     z, origin, turns = _axis(robot, i)
     if child is not None:
@@ -111,7 +108,7 @@ def _heaviest_branches(robot: Robot) -> list[int | None]:
             size[robot.parents[i]] += size[i]
     found: list[int | None] = [None] * robot.n_links
     for j, parent in enumerate(robot.parents):
-        if parent >= 0 and robot.links[j].joint.kind in _ONE_SCREW:
+        if parent >= 0 and robot.kind(j).nv == 1:
             best = found[parent]
             found[parent] = j if best is None or size[j] > size[best] else best
     return found
@@ -175,11 +172,11 @@ def _snapped(x: np.ndarray) -> np.ndarray:
 def _regroup(robot: Robot, placements: np.ndarray, inertias: np.ndarray) -> None:
     """Move to the parent what it cannot be told from, in place, from the tips to the base."""
     for i in reversed(robot.order):
-        kind, J = robot.links[i].joint.kind, inertias[i]
+        kind, J = robot.kind(i), inertias[i]
         moved = np.zeros(10)
-        if kind in ("revolute", "continuous"):  # mass on the z axis: a turn about it changes nothing
+        if kind.revolute:  # mass on the z axis: a turn about it changes nothing
             moved[[0, 3, 4, 7]] = J[0], J[3], J[7], J[7]
-        elif kind == "prismatic":  # rotational inertia alone: a shift changes nothing
+        elif kind.turns == (False,):  # rotational inertia alone: a shift changes nothing
             moved[4:] = J[4:]
         J -= moved
         if robot.parents[i] >= 0:

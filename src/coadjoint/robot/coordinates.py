@@ -6,7 +6,7 @@ A joint that mimics another has no coordinate of its own. The algorithms run on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,6 +146,22 @@ class Coordinates:
     def _jointwise(self, part: Any, example: Array) -> Array:
         parts = [part(kind, i) for i, kind in enumerate(self.kinds) if i not in self.mimics and kind.nq]
         return concat(parts) if parts else example[..., :0]
+
+    def velocitywise(self, part: Callable[..., Array], *arrays: Array) -> Array:
+        """(..., nv): part(kind, *velocities) of every joint with velocities of its own; arrays (..., nv)."""
+        own = [(kind, self._v_slices[i]) for i, kind in enumerate(self.kinds) if i not in self.mimics and kind.nv]
+        parts = [part(kind, *(x[..., place] for x in arrays)) for kind, place in own]
+        return concat(parts) if parts else arrays[0]
+
+    @property
+    def quaternions(self) -> list[tuple[str, slice]]:
+        """The joints with a quaternion, and where it stands in q."""
+        found = []
+        for i, kind in enumerate(self.kinds):
+            if kind.quaternion is not None:
+                start = self._q_slices[i].start
+                found.append((self.links[i].joint.name, slice(start + kind.quaternion.start, start + kind.quaternion.stop)))
+        return found
 
     @staticmethod
     def _checked(x: Array, name: str, size: int) -> Array:

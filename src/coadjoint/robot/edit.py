@@ -80,7 +80,7 @@ def lock(robot: Robot, values: Mapping[str, Any]) -> Robot:
             q = np.full(nq, np.nan)
         if q.shape != (nq,) or not np.all(np.isfinite(q)):
             raise ModelError(f"joint {joint!r} is to be locked at {value!r}; it takes {nq} finite number(s).")
-        if robot.links[i].joint.kind in ("spherical", "free") and not q[-4:].any():
+        if (own := robot.kind(i).quaternion) is not None and not q[own].any():
             raise ModelError(f"joint {joint!r} is to be locked at {value!r}; a quaternion must not be zero (none turns: 0 0 0 1).")
         held[i] = q
     for i, (source, ratio, offset) in robot.mimics.items():
@@ -126,7 +126,7 @@ def _merge(robot: Robot, fixed: Any) -> Robot:
 def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Robot:
     if not hasattr(other, "links"):
         raise CoadjointError(f"what is to be attached is {other!r}; expected a Robot.")
-    other, prefix = other.settled(), a_name(prefix, "prefix")
+    other, prefix = other.consolidated(), a_name(prefix, "prefix")
     on, placement = robot.frame(frame)
     root = placement @ (np.eye(4) if pose is None else as_pose(pose, "pose"))
     taken = set(robot.frame_names) | set(robot.joint_names)

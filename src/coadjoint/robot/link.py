@@ -12,7 +12,7 @@ from ..arguments import a_number
 from ..errors import ModelError, unknown
 from ..lie import inertia as _inertia
 from ..words import cut, short
-from .joints import KINDS, exact_screws, home_screws, nearest_rotation, wrong_screws
+from .joints import KINDS, nearest_rotation
 
 Vector = Sequence[float] | np.ndarray
 
@@ -101,9 +101,9 @@ class Joint:
         kind, label = KINDS[self.kind], f"joint {short(self.name)}" if self.name else f"the {self.kind} joint"
         set_ = lambda key, value: object.__setattr__(self, key, value)
         set_("screws", _finite(_frozen(self.screws, (kind.nv, 6), f"{label}: screws"), f"{label}: screws"))
-        if wrong := wrong_screws(self.kind, self.screws):
+        if wrong := kind.defect(self.screws):
             raise ModelError(f"{label}: screws are {self.screws.tolist()}; of a {self.kind} joint {wrong}.")
-        set_("screws", _frozen(exact_screws(self.kind, self.screws), (kind.nv, 6), f"{label}: screws"))
+        set_("screws", _frozen(kind.exact_screws(self.screws), (kind.nv, 6), f"{label}: screws"))
         for key in ("armature", "damping", "friction"):
             value = _finite(_frozen(getattr(self, key), (kind.nv,), f"{label}: {key}"), f"{label}: {key}")
             if np.any(value < 0):
@@ -130,28 +130,30 @@ class Joint:
     @staticmethod
     def fixed(**options: Any) -> Joint:
         """No motion."""
-        return Joint("fixed", home_screws("fixed"), **options)
+        return Joint("fixed", KINDS["fixed"].home_screws(), **options)
 
     @staticmethod
     def revolute(axis: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Rotation about the axis through the point."""
-        return Joint("revolute", home_screws("revolute", axis=_unit(axis, "axis"), point=_vector(point, "point")), **options)
+        return Joint("revolute", KINDS["revolute"].home_screws(axis=_unit(axis, "axis"), point=_vector(point, "point")), **options)
 
     @staticmethod
     def continuous(axis: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Rotation without limits."""
-        return Joint("continuous", home_screws("continuous", axis=_unit(axis, "axis"), point=_vector(point, "point")), **options)
+        return Joint(
+            "continuous", KINDS["continuous"].home_screws(axis=_unit(axis, "axis"), point=_vector(point, "point")), **options
+        )
 
     @staticmethod
     def prismatic(axis: Vector = (0.0, 0.0, 1.0), **options: Any) -> Joint:
         """Translation along the axis."""
-        return Joint("prismatic", home_screws("prismatic", axis=_unit(axis, "axis")), **options)
+        return Joint("prismatic", KINDS["prismatic"].home_screws(axis=_unit(axis, "axis")), **options)
 
     @staticmethod
     def helical(axis: Vector = (0.0, 0.0, 1.0), pitch: float = 0.0, point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Rotation about the axis with an advance of `pitch` metres per radian."""
         geometry = {"axis": _unit(axis, "axis"), "pitch": float(a_number(pitch, "pitch")), "point": _vector(point, "point")}
-        return Joint("helical", home_screws("helical", **geometry), **options)
+        return Joint("helical", KINDS["helical"].home_screws(**geometry), **options)
 
     @staticmethod
     def universal(
@@ -159,26 +161,26 @@ class Joint:
     ) -> Joint:
         """Rotation about an axis fixed in the parent, then about a second one fixed in the link."""
         first, second = _unit(axis, "axis"), _unit(second_axis, "second_axis")
-        screws = home_screws("universal", axis=first, second_axis=second, point=_vector(point, "point"))
+        screws = KINDS["universal"].home_screws(axis=first, second_axis=second, point=_vector(point, "point"))
         return Joint("universal", screws, **options)
 
     @staticmethod
     def spherical(point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """All rotations about the point; q is a quaternion (x, y, z, w)."""
-        return Joint("spherical", home_screws("spherical", point=_vector(point, "point")), **options)
+        return Joint("spherical", KINDS["spherical"].home_screws(point=_vector(point, "point")), **options)
 
     @staticmethod
     def planar(normal: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
         """Translation in a plane and rotation about its normal; x and y are the axes that the shortest turn from z brings."""
         n = _unit(normal, "normal")
         R = _shortest(n)
-        screws = home_screws("planar", axis=n, point=_vector(point, "point"), plane=(R[:, 0], R[:, 1]))
+        screws = KINDS["planar"].home_screws(axis=n, point=_vector(point, "point"), plane=(R[:, 0], R[:, 1]))
         return Joint("planar", screws, **options)
 
     @staticmethod
     def free(**options: Any) -> Joint:
         """All rigid motions; q = (position, quaternion), v = the body twist."""
-        return Joint("free", home_screws("free"), **options)
+        return Joint("free", KINDS["free"].home_screws(), **options)
 
 
 def _shortest(n: np.ndarray) -> np.ndarray:

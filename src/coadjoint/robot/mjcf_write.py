@@ -26,7 +26,7 @@ from ..errors import ModelError, ModelWarning
 from ..lie import inertia, quaternion, se3
 from . import xml
 from .edit import _merge
-from .joints import _axes_and_centre
+from .joints import axes_and_centre
 from .link import Joint, Link, as_pose
 from .robot import Robot
 from .urdf import fresh
@@ -45,7 +45,7 @@ def to_mjcf(robot: Robot) -> str:
     that MuJoCo does not know (of velocities; of positions and forces for spherical and free joints; a lower one that is the
     upper) are left out, with a ModelWarning.
     """
-    robot = _joined(robot.settled())
+    robot = _joined(robot.consolidated())
     xml.check_names(robot.name, (robot.name or "-", *robot.frame_names, *robot.joint_names), "MJCF")
     _check(robot)
     root = ElementTree.Element("mujoco", model=robot.name)
@@ -110,7 +110,7 @@ def _parts(link: Link, in_world: bool) -> list[_Part]:
             _Part(joint.name + suffix, kind, axis, np.cross(n, S[0, 3:]), _options(joint, dofs, k, kind == "slide"))
             for k, (suffix, (kind, axis, dofs)) in enumerate(zip(SUFFIXES["planar"], geometry, strict=True))
         ]
-    _, c = _axes_and_centre(S)
+    _, c = axes_and_centre(S)
     if joint.kind == "spherical":
         return [_Part(joint.name, "ball", np.zeros(3), c, _options(joint, range(3)))]
     if np.any(c) and np.any(joint.damping):

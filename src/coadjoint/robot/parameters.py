@@ -31,7 +31,7 @@ from ..arguments import a_name
 from ..arrays import Array, asfloat, concat, like, matrix, namespace, stack
 from ..errors import CoadjointError, ModelError, ShapeError, unknown
 from ..lie import inertia, se3
-from .joints import SUBGROUPS
+from .joints import KINDS
 from .robot import Robot
 
 INERTIAL = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -70,10 +70,10 @@ def with_parameters(robot: Robot, name: str, values: Array) -> Robot:
     numbers = chosen.numbers(values)
     if namespace(values) is not np or not robot.has_plain_numbers:
         return robot.like(values).with_numbers(**numbers)
-    return _remade(robot, {key: np.asarray(x, dtype=np.float64) for key, x in numbers.items()})
+    return consolidate(robot, {key: np.asarray(x, dtype=np.float64) for key, x in numbers.items()})
 
 
-def _remade(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
+def consolidate(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
     """The robot with other numbers in its links, joints and frames, checked like those of any robot."""
     get = lambda key: numbers.get(key, getattr(robot, key))
     links = []
@@ -159,7 +159,7 @@ def _axes(robot: Robot) -> ParameterSet:
     pitches: dict[int, int] = {}
     for i, link in enumerate(robot.links):
         joint, dofs = link.joint, robot.tree_v_slices[i]
-        parts = [(joint.name, dofs)] if len(joint.screws) < 2 or joint.kind in SUBGROUPS else []
+        parts = [(joint.name, dofs)] if len(joint.screws) < 2 or not KINDS[joint.kind].serial else []
         parts = parts or [(f"{joint.name}[{k}]", slice(dofs.start + k, dofs.start + k + 1)) for k in range(len(joint.screws))]
         for name, part in parts if len(joint.screws) else ():
             twists, labels = _moves(joint.kind, robot.screws[part])
@@ -188,7 +188,7 @@ def _moves(kind: str, screws: Array) -> tuple[np.ndarray, Sequence[str]]:
     """The twists that move screws among those of their kind, without those that leave them as they are, and their names."""
     if kind == "planar":  # a shift along the normal changes nothing
         return np.concatenate([np.eye(6)[:3], np.asarray(screws[1:], dtype=float)]), (*TWIST[:3], "x", "y")
-    if kind in SUBGROUPS:
+    if KINDS[kind].group is not None:
         return np.eye(6), TWIST
     w, v = np.asarray(screws[0, :3], dtype=float), np.asarray(screws[0, 3:], dtype=float)
     axis = v if kind == "prismatic" else w
@@ -219,15 +219,11 @@ def _dh(robot: Robot, frame: str) -> ParameterSet:
     from ..kinematics.exponentials import space_screws
 
     chain = to_dh(*space_screws(robot, frame), "modified")
-    path: list[int] = []
-    link = robot.frame(frame)[0]
-    while link >= 0:
-        path, link = [link, *path], robot.parents[link]
     before: dict[int, np.ndarray] = {}  # what stands before a joint's row, and after it, in its link's placement
     after: dict[int, np.ndarray] = {}
     home, between, row_frame = np.eye(4), np.eye(4), chain.base
     start = chain.base
-    for i in path:
+    for i in robot.path(robot.frame(frame)[0]):
         home = home @ robot.placements[i]
         if not robot.kind(i).nv:
             between = between @ robot.placements[i]

@@ -22,13 +22,14 @@ from ..arguments import names, sequence
 from ..arrays import Array, like
 from ..errors import CoadjointError, ModelError, unknown
 from ..lie import se3
+from ..memo import Memo, Recent, per_robot, results
 from ..words import short
 from . import edit, text
 from .coordinates import Coordinates
-from .doubts import impossible_inertias, massless_joints
 from .joints import JointKind
 from .layout import layout
 from .link import Frame, Link, as_pose
+from .plausibility import impossible_inertias, massless_joints
 from .screws import links_of_screws
 
 NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping", "friction", "frame_poses")
@@ -55,9 +56,14 @@ class Robot(Coordinates):
     friction: Array
     frame_poses: Array
     _link_index: dict[str, int]
-    _cache: dict[Any, Any]
+    _memo: Memo
+    _structure_memo: Memo
+    """What does not depend on numbers: shared by `with_numbers`."""
+    _overconstrained: Recent
+    """The constraints that are known to be overconstrained: `constraints/rank.py`."""
     _fast: dict[Any, Any]
     _replaced: bool
+    _original: Robot | None
 
     def __init__(
         self,
@@ -76,9 +82,9 @@ class Robot(Coordinates):
             links=links,
             frames=frames,
             notes=notes,
-            _cache={},
-            _fast={},
+            _structure_memo={},
             _replaced=False,
+            **_nothing_kept(),
         )
         self.__dict__.update(layout(name, base, links, frames))
         self._gather_numbers(gravity)
@@ -145,10 +151,10 @@ class Robot(Coordinates):
 
     def with_link(self, link: Link) -> Robot:
         """This robot with one more link, for building link by link from `Robot("name", [])`."""
-        return self._remade(links=(*self.settled().links, link))
+        return self._remade(links=(*self.consolidated().links, link))
 
     def _remade(self, **changes: Any) -> Robot:
-        whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.settled()
+        whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.consolidated()
         parts = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
         return Robot(**(parts | {"base": self.base, "notes": self.notes} | changes))
 
@@ -158,7 +164,7 @@ class Robot(Coordinates):
         """This robot with a frame `name` that stands at `pose` (4, 4) in the frame of a link, another frame or the base."""
         on, placement = self.frame(link)
         frame = Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose"))
-        return self._remade(frames=(*self.settled().frames, frame))
+        return self._remade(frames=(*self.consolidated().frames, frame))
 
     def with_gravity(self, gravity: Any) -> Robot:
         """This robot where free fall has that acceleration (3,) in the space frame."""
@@ -166,7 +172,7 @@ class Robot(Coordinates):
 
     def with_inertia(self, link: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
         """This robot with another mass, centre of mass and inertia about it, in the frame of the link."""
-        return edit.with_inertia(self.settled(), link, mass=mass, com=com, inertia=inertia)
+        return edit.with_inertia(self.consolidated(), link, mass=mass, com=com, inertia=inertia)
 
     def with_inertial_parameters(self, parameters: Any) -> Robot:
         """This robot with the ten parameters of every link replaced by the vector (10 n_links,); as `with_parameters("inertial", …)`."""
@@ -177,30 +183,30 @@ class Robot(Coordinates):
 
         The link's own inertia grows by that of the body; `attach` adds a body as a link of its own.
         """
-        return edit.with_payload(self.settled(), frame, mass=mass, com=com, inertia=inertia)
+        return edit.with_payload(self.consolidated(), frame, mass=mass, com=com, inertia=inertia)
 
     def with_joint(self, joint: str, **options: Any) -> Robot:
         """This robot with other armature, damping, friction, lower, upper, velocity, effort or mimic of a joint."""
-        return edit.with_joint(self.settled(), joint, **options)
+        return edit.with_joint(self.consolidated(), joint, **options)
 
     def with_placement(self, link: str, placement: Any) -> Robot:
         """This robot with a link's frame elsewhere in its parent's at home; what the link carries goes along."""
-        return edit.with_placement(self.settled(), link, placement)
+        return edit.with_placement(self.consolidated(), link, placement)
 
     def lock(self, values: Mapping[str, Any]) -> Robot:
         """This robot with joints held at given coordinates; their links become part of what carries them, and frames of it."""
-        return edit.lock(self.settled(), values)
+        return edit.lock(self.consolidated(), values)
 
     def attach(self, other: Robot, frame: str, pose: Any = None, prefix: str = "") -> Robot:
         """This robot carrying another (a tool, a hand): the other's base stands at `pose` in `frame`.
 
         `prefix` goes before the other's names where they would clash.
         """
-        return edit.attach(self.settled(), other, frame, pose, prefix)
+        return edit.attach(self.consolidated(), other, frame, pose, prefix)
 
     def merge_fixed(self) -> Robot:
         """This robot with the links of fixed joints made part of what carries them, and frames of it."""
-        return edit.merge_fixed(self.settled())
+        return edit.merge_fixed(self.consolidated())
 
     # --- named sets of parameters: see `parameters.py`
 
@@ -274,6 +280,14 @@ class Robot(Coordinates):
 
     # --- for the algorithms
 
+    def path(self, link: int) -> tuple[int, ...]:
+        """The numbers of the links from the base outward to a link, which stands last; () for the base, -1."""
+        found: list[int] = []
+        while link >= 0:
+            found.append(link)
+            link = self.parents[link]
+        return tuple(reversed(found))
+
     def kind(self, i: int) -> JointKind:
         return self.kinds[i]
 
@@ -284,10 +298,16 @@ class Robot(Coordinates):
     def with_numbers(self, **numbers: Array) -> Robot:
         """This robot with some of `NUMBERS` replaced by arrays of any kind, symbols and traced arrays included, unchecked."""
         other = object.__new__(Robot)
-        other.__dict__.update(self.__dict__, **numbers, _cache={}, _fast={}, _replaced=True)
+        other.__dict__.update(self.__dict__, **numbers, _replaced=True, **_nothing_kept())
         return other
 
-    def settled(self) -> Robot:
+    def derived(self, **numbers: Array) -> Robot:
+        """`with_numbers`, for the same mechanism written otherwise: this is its `original`."""
+        other = self.with_numbers(**numbers)
+        other.__dict__["_original"] = self.original
+        return other
+
+    def consolidated(self) -> Robot:
         """This robot with its numbers in its links, checked, where `with_numbers` has put others in their place."""
         if not self._replaced:
             return self
@@ -295,9 +315,9 @@ class Robot(Coordinates):
             raise CoadjointError(
                 f"the numbers of robot {self.name!r} are variables; give them values before it is changed or saved."
             )
-        from .parameters import _remade
+        from .parameters import consolidate
 
-        return _remade(self, {})
+        return consolidate(self, {})
 
     @property
     def has_plain_numbers(self) -> bool:
@@ -305,13 +325,16 @@ class Robot(Coordinates):
         return all(type(x := getattr(self, key)) is np.ndarray and x.dtype == np.float64 for key in NUMBERS)
 
     @property
+    def original(self) -> Robot:
+        """The robot of which this is the canonical form, or a copy in another array library or precision; else itself."""
+        return self if self._original is None else self._original
+
+    @property
     def canonical(self) -> Any:
         """The same mechanism in frames in which most constants vanish: see `robot/canonical.py`."""
-        if "canonical" not in self._cache:
-            from .canonical import canonical
+        from .canonical import canonical
 
-            self._cache["canonical"] = canonical(self)
-        return self._cache["canonical"]
+        return canonical(self)
 
     def canonical_arguments(self, arrays: dict[str, Array]) -> tuple[Robot, dict[str, Array]]:
         """The robot in its canonical form, and arrays of arguments by name, wrenches as seen in its frames."""
@@ -343,20 +366,11 @@ class Robot(Coordinates):
         """This robot with its numbers as arrays of the namespace, precision and device of x."""
         if isinstance(x, np.ndarray) and x.dtype != np.float32:
             return self
+        make = lambda: self.derived(**{key: like(getattr(self, key), x) for key in NUMBERS})
         if not self.has_plain_numbers:
-            other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
-            other._cache.update({key: self._cache[key] for key in ("original", "overconstrained") if key in self._cache})
-            return other
-        kept = (
-            type(x).__module__.partition(".")[0],
-            x.dtype,
-            str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else "",
-        )
-        if kept not in self._cache:
-            other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
-            other._cache["original"] = self
-            self._cache[kept] = other
-        return self._cache[kept]
+            return make()
+        device = str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else ""
+        return results(self._memo, Robot.like).get((type(x).__module__.partition(".")[0], x.dtype, device), make)
 
     # --- saving, comparing, showing
 
@@ -364,19 +378,12 @@ class Robot(Coordinates):
         """The robot as JSON text, without loss."""
         from . import storage
 
-        return json.dumps(storage.to_dict(self.settled()), indent=1)
+        return json.dumps(storage.to_dict(self.consolidated()), indent=1)
 
     @property
     def fingerprint(self) -> str:
         """A hash of everything that the robot is; of one whose numbers are variables, its own."""
-        if not self.has_plain_numbers:
-            return f"variable {id(self)}"
-        if "fingerprint" not in self._cache:
-            digest = hashlib.sha256(text.structure(self).encode())
-            for array in (*(getattr(self, key) for key in NUMBERS), *(self._q_map or ())):
-                digest.update(np.ascontiguousarray(array).tobytes())
-            self._cache["fingerprint"] = digest.hexdigest()
-        return self._cache["fingerprint"]
+        return _fingerprint(self) if self.has_plain_numbers else f"variable {id(self)}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Robot) and (self is other or self.fingerprint == other.fingerprint)
@@ -394,7 +401,7 @@ class Robot(Coordinates):
         return self
 
     def __reduce__(self) -> Any:
-        whole = self.settled()
+        whole = self.consolidated()
         return Robot, (whole.name, whole.links, whole.frames, whole.gravity, whole.base, whole.notes)
 
     def __repr__(self) -> str:
@@ -405,3 +412,16 @@ class Robot(Coordinates):
 
     def _repr_html_(self) -> str:
         return text.html(self)
+
+
+def _nothing_kept() -> dict[str, Any]:
+    """Attributes of a robot about which nothing is known yet."""
+    return {"_memo": {}, "_overconstrained": Recent(), "_fast": {}, "_original": None}
+
+
+@per_robot
+def _fingerprint(robot: Robot) -> str:
+    digest = hashlib.sha256(text.structure(robot).encode())
+    for array in (*(getattr(robot, key) for key in NUMBERS), *(robot._q_map or ())):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

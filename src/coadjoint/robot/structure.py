@@ -72,7 +72,9 @@ def member(robot: Robot, joint_space: bool, values: np.ndarray, arrays: dict[str
     index, ratio, _ = robot._q_map or (np.arange(robot.nq), np.ones(robot.nq), None)
     other = robot.with_numbers(**chosen)
     armatures = [chosen["armature"][dofs] for dofs in robot.tree_v_slices]
-    other.__dict__.update(_q_map=(index, ratio, shift), links=tuple(map(_bare_link, robot.links, armatures)), notes=())
+    other.__dict__.update(
+        _q_map=(index, ratio, shift), links=tuple(map(_bare_link, robot.links, armatures)), notes=(), _structure_memo={}
+    )
     other.__dict__.update(frames=tuple(SimpleNamespace(name=frame.name, link=frame.link) for frame in robot.frames))
     other.__dict__["mimics"] = {i: (source, ratio, np.nan) for i, (source, ratio, _) in robot.mimics.items()}
     if moved is not None and "wrenches" in arrays:

@@ -23,8 +23,8 @@ from ..files import read_bytes
 from ..lie import inertia as _inertia
 from ..words import cut, short
 from . import xml
-from .doubts import impossible, impossible_inertias
 from .link import Joint, Link, Mimic
+from .plausibility import impossible, impossible_inertias
 from .robot import Robot
 
 TEXT = "the text"

@@ -20,7 +20,7 @@ from ..lie import inertia as _inertia
 from ..lie import se3
 from ..words import short
 from . import xml
-from .joints import _axes_and_centre
+from .joints import axes_and_centre
 from .link import Joint
 from .robot import Robot
 from .urdf import GRAVITY, fresh
@@ -59,7 +59,7 @@ def to_urdf(robot: Robot) -> str:
 
     A joint that URDF does not have (helical, universal, spherical) is an error that names it.
     """
-    robot = robot.settled()
+    robot = robot.consolidated()
     xml.check_names(robot.name, (robot.name or "-", *robot.frame_names, *robot.joint_names), "URDF")
     for name in (robot.name, *robot.frame_names, *robot.joint_names):
         if "${" in name or "$(" in name:
@@ -96,7 +96,7 @@ def _axis_frame(joint: Joint) -> np.ndarray | None:
     if joint.kind in ("revolute", "continuous"):
         X[:3, 3] = np.cross(joint.screws[0, :3], joint.screws[0, 3:])
     elif joint.kind == "free":
-        X[:3, :3], X[:3, 3] = _axes_and_centre(joint.screws)
+        X[:3, :3], X[:3, 3] = axes_and_centre(joint.screws)
     elif joint.kind == "planar" and not np.allclose(joint.screws, Joint.planar(joint.screws[0, :3]).screws, 0.0, ROUNDING):
         X[:3, :3] = np.stack([joint.screws[1, 3:], joint.screws[2, 3:], joint.screws[0, :3]], axis=-1)
         X[:3, 3] = np.cross(joint.screws[0, :3], joint.screws[0, 3:])

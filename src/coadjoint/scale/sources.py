@@ -135,16 +135,16 @@ class ParquetSource:
     """Columns of a Parquet file, named as in any table of states; a row group must fit into memory."""
 
     def __init__(self, path: Path, robot: Robot, needs: tuple[str, ...]) -> None:
-        from ..motion.readers import Parquet
-        from ..motion.tables import _missing, check_format
+        from ..motion.table_readers import Parquet
+        from ..motion.tables import check_format, missing_columns
 
         check_format(path)
         reader = Parquet(path)
         found = {what: reader.find(robot, what) for what in needs}
         if missing := [what for what, columns in found.items() if columns is None]:
-            raise ReadError(f"{path}: {_missing(robot, missing).split(' With a time')[0]} {reader.has()}")
+            raise missing_columns(reader, robot, missing)
         self.path = path
-        self.columns = {what: [reader.header[k] for k in columns or ()] for what, columns in found.items()}
+        self.columns = {what: [reader.header[k] for k in place.columns] for what, place in found.items() if place is not None}
         with self._file() as file:
             sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)

@@ -171,16 +171,13 @@ def _check_finite(arrays: dict[str, np.ndarray], start: int) -> None:
 
 
 def _check_quaternions(robot: Robot, q: np.ndarray, start: int) -> None:
-    for link in robot.links:
-        if link.joint.kind in ("spherical", "free"):
-            stop = robot.q_slice(link.joint.name).stop
-            length = np.linalg.norm(q[:, stop - 4 : stop], axis=1)
-            if np.any(wrong := ~(np.abs(length - 1) < 1e-2)):
-                row = int(np.argmax(wrong))
-                raise CoadjointError(
-                    f"row {start + row + 1}: the quaternion (x, y, z, w) of joint {link.joint.name!r} has length "
-                    f"{length[row]:.4g}; expected 1."
-                )
+    for joint, place in robot.quaternions:
+        length = np.linalg.norm(q[:, place], axis=1)
+        if np.any(wrong := ~(np.abs(length - 1) < 1e-2)):
+            row = int(np.argmax(wrong))
+            raise CoadjointError(
+                f"row {start + row + 1}: the quaternion (x, y, z, w) of joint {joint!r} has length {length[row]:.4g}; expected 1."
+            )
 
 
 def _on_cluster(work: Work, left: list[int], scheduler: Any, say: Callable[[int], None]) -> None:

@@ -12,7 +12,7 @@ from ..design.counterweights import Counterweights
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import inverse_dynamics
 from ..kinematics.poses import forward_kinematics
-from ..motion.sample import smooth_motion
+from ..motion.example_motion import smooth_motion
 from ..motion.states import coordinate_names, force_units
 from ..robot.robot import Robot
 from .plots import check_figure, colours, save, style, thin

@@ -51,12 +51,12 @@ def coordinates(robot: Robot) -> list[Coordinate]:
     """All such coordinates, with their limits; where there are none a turn, or a metre to either side."""
     names, found = coordinate_names(robot, "v"), []
     for i, link in enumerate(robot.links):
-        kind = link.joint.kind
-        if i in robot.mimics or kind in ("fixed", "spherical", "planar", "free"):
+        kind = robot.kind(i)
+        if i in robot.mimics or kind.group is not None:
             continue
         q, v = robot.q_slice(link.joint.name).start, robot.v_slice(link.joint.name).start
-        for k in range(robot.kinds[i].nv):
-            low, high, slides = link.joint.lower[k], link.joint.upper[k], kind == "prismatic"
+        for k in range(kind.nv):
+            low, high, slides = link.joint.lower[k], link.joint.upper[k], not kind.turns[k]
             width = 1.0 if slides else np.pi
             if not (np.isfinite(low) and np.isfinite(high)) or high - low > 2 * np.pi + 1e-9:
                 low, high = -width, width

@@ -197,10 +197,8 @@ class _Model:
         """A quantity in its canonical form."""
         ring = Ring(WORK)
         q = [ring.coordinate(x, k) for k, x in enumerate(self.q)]
-        for link, start in ((link, self.robot.q_slice(link.joint.name).start) for link in self.robot.links):
-            if link.joint.kind in ("spherical", "free"):
-                first = start + (3 if link.joint.kind == "free" else 0)
-                ring.quaternion(self.q[first : first + 4])
+        for _, place in self.robot.quaternions:
+            ring.quaternion(self.q[place])
         inputs = []
         for polys in (q, [ring.symbol(x) for x in self.v], [ring.symbol(p.symbol) for p in self.list]):
             array = np.empty(len(polys), dtype=object)

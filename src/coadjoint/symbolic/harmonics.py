@@ -40,10 +40,9 @@ def runs(robot: Robot) -> list[int]:
         joint, parent = robot.links[i].joint, robot.parents[i]
         before = axis[parent]
         axis[i], last[i] = None if before is None else robot.placements[i][:3, :3].T @ before, last[parent]
-        if joint.kind in ("spherical", "free"):
+        if robot.kind(i).quaternion is not None:
             axis[i] = None
-        turning = {"universal": ((0, 0), (1, 1)), "planar": ((2, 0),)}.get(joint.kind, ((0, 0),))
-        for k, screw in turning if joint.kind not in ("fixed", "prismatic", "spherical", "free") else ():
+        for k, screw in robot.kind(i).angles:
             q, w, before = robot.q_slice(joint.name).start + k, robot.joint_screws(i)[screw, :3], axis[i]
             if before is not None and np.linalg.norm(np.cross(w, before)) < 1e-9:
                 run[q] = run[last[i]]

@@ -73,9 +73,9 @@ class Parameters:
                 alone = len(axes) == 1 and len(carries) == 1
                 name = f"l_{parent + 1}" if alone else f"p_{j + 1}{_AXES[k]}"
                 self._add(("placement", j, k), name, "length", p[k], f"{joint} from {before}, along {_AXES[k]} [m]")
-            if robot.links[j].joint.kind == "helical":
-                s = robot.joint_screws(j)[0]
-                self._add(("pitch", j, 0), f"h_{j + 1}", "length", s[:3] @ s[3:], f"pitch of {joint} [m/rad]")
+            pitch = robot.kind(j).pitch(robot.joint_screws(j))
+            if pitch is not None:
+                self._add(("pitch", j, 0), f"h_{j + 1}", "length", pitch, f"pitch of {joint} [m/rad]")
 
     def _name_inertias(self) -> None:
         scale = np.max(np.abs(self.coms), initial=0.0)
@@ -150,12 +150,8 @@ def _symbols(x: Any) -> Any:
 def _joint_frames(robot: Robot) -> np.ndarray:
     """For every link the pose, in its frame, of the frame with the same axes whose origin is on its joint's axis."""
     frames = np.tile(np.eye(4), (robot.n_links, 1, 1))
-    for i, link in enumerate(robot.links):
-        S = robot.joint_screws(i)
-        if link.joint.kind in ("revolute", "continuous", "helical", "planar", "universal"):
-            frames[i, :3, 3] = np.cross(S[0, :3], S[0, 3:])
-        elif link.joint.kind in ("spherical", "free"):
-            frames[i, :3, 3] = 0.5 * np.cross(S[:3, :3], S[:3, 3:]).sum(0)
+    for i, kind in enumerate(robot.kinds):
+        frames[i, :3, 3] = kind.centre(robot.joint_screws(i))
     return frames
 
 

@@ -29,7 +29,7 @@ CHORDS = 6
 """Turns for q: each gains a factor of about the distance from the constraint, which long steps make large."""
 
 
-def opened(robot: Robot, constraints: Any, q: np.ndarray) -> Constraint | None:
+def constraint_at(robot: Robot, constraints: Any, q: np.ndarray) -> Constraint | None:
     """All constraints, one or several, as one, with what they leave open, and functions, as they are at q (nq,); None without any."""
     several = list(constraints) if isinstance(constraints, list | tuple) else [] if constraints is None else [checked(constraints)]
     return Constraint.all(several).at(robot, q) if several else None
@@ -37,7 +37,7 @@ def opened(robot: Robot, constraints: Any, q: np.ndarray) -> Constraint | None:
 
 def check_start(robot: Robot, constraints: Any, q: np.ndarray, v: np.ndarray) -> Constraint | None:
     """The same with what is left open as it is at the first of the states; an error where a state q, v does not satisfy them."""
-    constraint = opened(robot, constraints, q.reshape(-1, robot.nq)[0]) if q.size else None
+    constraint = constraint_at(robot, constraints, q.reshape(-1, robot.nq)[0]) if q.size else None
     if constraint is not None:
         check_state(robot, constraint, q, v)
         note_overconstrained(robot, constraint, robot.normalize(q.reshape(-1, robot.nq)[0]))
@@ -87,7 +87,7 @@ def row_rates(robot: Robot, constraint: Constraint, values: Array, velocities: A
     return stack([values[..., place[k]] if k in place else velocities[..., k] for k in range(velocities.shape[-1])])
 
 
-def returned(robot: Robot, constraint: Constraint, q: Array, v: Array, held: Array | None = None) -> tuple[Array, Array]:
+def nearest_state(robot: Robot, constraint: Constraint, q: Array, v: Array, held: Array | None = None) -> tuple[Array, Array]:
     """q and v from nearby to the constraint, along the metric: chords of Newton's iteration for q, the projection P v for v.
 
     Joints that are held (..., nv), marked with 1, stay where they are.
@@ -105,13 +105,13 @@ def returned(robot: Robot, constraint: Constraint, q: Array, v: Array, held: Arr
 
 
 @kernel("nq", "nv", q="nq", v="nv")
-def settled(robot: Robot, constraint: Constraint, q: Array, v: Array) -> tuple[Array, Array]:
+def project_state(robot: Robot, constraint: Constraint, q: Array, v: Array) -> tuple[Array, Array]:
     """q and v from nearby to the constraint, along the metric."""
-    return returned(robot, constraint, q, v)
+    return nearest_state(robot, constraint, q, v)
 
 
 @kernel("nv", q="nq", v="nv", tau="nv")
-def held_acceleration(robot: Robot, constraint: Constraint, q: Array, v: Array, tau: Array, friction: bool = False) -> Array:
+def constrained_acceleration(robot: Robot, constraint: Constraint, q: Array, v: Array, tau: Array, friction: bool = False) -> Array:
     """The acceleration of `constrained_dynamics`, also where rows depend on each other."""
     a = forward_dynamics(robot, q, v, tau, friction=friction)
     bound, bias = Bound(robot, constraint, q, inverse(mass_matrix(robot, q))), constraint.bias(robot, q, v)

@@ -1,51 +1,17 @@
-"""Users' functions, traced anew whenever they are used, and a bounded store for what is made of them.
+"""Users' functions, traced anew whenever they are used.
 
 A function of a user reads variables that may change between two calls: gains, targets, attributes of an object. So nothing is kept by
 the function itself. It is traced each time, which takes less than a millisecond for most, and what is costly (simplified graphs,
-machine code) is kept by the content of that trace.
+machine code) is kept by the content of that trace (`memo.recent`).
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from .arrays import Array, namespace, stack
-
-KEPT = 128
-"""How many compiled functions and graphs made of users' functions a robot keeps; the longest unused goes first."""
-
-
-class Recent:
-    """The last things that were made, by key."""
-
-    def __init__(self, size: int = KEPT) -> None:
-        self.size = size
-        self._made: dict[Any, Any] = {}
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    def __contains__(self, key: Any) -> bool:
-        return key in self._made
-
-    def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was made for this key, or else make() now. Two threads may both make it; neither waits for the other."""
-        found = self._made.pop(key, None)
-        if found is None:
-            found = make()
-        self._made[key] = found  # the last used stands last
-        while len(self._made) > self.size:
-            with contextlib.suppress(RuntimeError, StopIteration):  # another thread was quicker
-                self._made.pop(next(iter(self._made)), None)
-        return found
-
-
-def recent(robot: Any, key: Any, make: Callable[[], Any]) -> Any:
-    """What was made for a robot under this key, which says all that decides it."""
-    return robot._cache.setdefault("recent", Recent()).get(key, make)
 
 
 @dataclass(frozen=True)
