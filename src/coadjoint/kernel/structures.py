@@ -24,7 +24,7 @@ from .mechanism import Mechanism
 from .runtime import cache, cache_key
 from .runtime.abi import COUNTED, NUMBERS
 from .runtime.arguments import Shape
-from .runtime.function import PIECE, CompiledFunction
+from .runtime.function import CompiledFunction
 from .runtime.native import build
 
 KEPT = 64
@@ -33,13 +33,12 @@ SKELETONS = 256
 """Of how many skeletons the patterns are remembered in memory."""
 PATTERNS = 8
 """How many patterns there are of one skeleton: robots with the same names and joints that are otherwise unlike."""
-PAYS = 10.0
-"""A robot is given a kernel of its own when the batches that it ran have taken so many times what the kernel of its structure took to make.
+PAYS = 1e8
+"""States in batches after which a robot is given a kernel of its own.
 
-The kernel of a structure is slower by a tenth or two, so this is when making another has paid for itself.
+Making one takes about 0.2 ms for every operation, and saves a tenth or two of the 0.02 ns that the operation takes for a state: so many
+states later what it saves is what it costs. Small calls do not count, so that a control loop never waits for a compilation.
 """
-INSTRUCTION = 1.3e-3 / PIECE
-"""Seconds."""
 
 _patterns = Recent(SKELETONS)
 _kernels = Recent(KEPT)
@@ -89,9 +88,7 @@ class BoundFunction:
 
     def __init__(self, function: CompiledFunction, numbers: np.ndarray) -> None:
         self.function = function
-        kernel = function.kernel
-        states = PAYS * kernel.seconds / (INSTRUCTION * kernel.work())
-        self.numbers = np.append(numbers, states).astype(kernel.signature.dtype)
+        self.numbers = np.append(numbers, PAYS).astype(function.signature.dtype)
         """The first input; its last entry, which machine code counts down, is how many states in batches are left until `spent`."""
 
     @property

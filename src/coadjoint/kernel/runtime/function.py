@@ -80,8 +80,6 @@ class Kernel:
             tuple(map(tuple, s["output_shapes"])),
             s["weight"],
         )
-        self.seconds = float(description.get("seconds", 0.0))
-        """What it took to make."""
         work = self.work()
         alone = int(PIECE / work)
         sizes = [math.prod(shape) * np.dtype(s["dtype"]).itemsize for shape in self.signature.output_shapes]
