@@ -89,10 +89,7 @@ def build(
         key = cache_key.of_graph(graph)
     if key is None:
         raise TypeError("a function that makes a graph needs a key")
-    try:
-        full = cache_key.key(key, dtype=name)
-    except (ImportError, OSError) as error:
-        raise _is_broken(error) from error
+    full = _full_key(key, name)
     with _lock:
         mine = _locks.setdefault(full, threading.Lock())
     try:
@@ -114,8 +111,16 @@ def build(
 
 def made(key: str, dtype: Any) -> bool:
     """Whether the kernel of that key is in memory or in the cache."""
-    full = cache_key.key(key, dtype=np.dtype(dtype).name)
+    full = _full_key(key, np.dtype(dtype).name)
     return full in _alive or cache.has(full)
+
+
+def _full_key(key: str, dtype: str) -> str:
+    """The name of a kernel in the cache."""
+    try:
+        return cache_key.key(key, dtype=dtype)
+    except (ImportError, OSError) as error:
+        raise _is_broken(error) from error
 
 
 def _is_broken(error: Exception) -> NativeError:
