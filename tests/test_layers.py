@@ -12,6 +12,7 @@ SOURCE = ROOT / "src" / "coadjoint"
 
 LAZY_UPWARD = {
     ("arrays", "kernel"),  # the namespace of symbols
+    ("identification.excitation", "show"),  # figures
     ("motion.trajectory", "show"),  # Trajectory.plot, .animate
     ("motion.compare", "show"),  # Comparison.plot
     ("scale.sources", "motion"),  # the names of columns in tables

@@ -365,7 +365,7 @@ def test_figures_and_films(tmp_path):
     found.animate(tmp_path / "film.html", frames_per_second=5)
     assert "<script" in (tmp_path / "film.html").read_text(encoding="utf-8")
     for path, options, message in (
-        ("film.txt", {}, "films end in .gif"),
+        ("film.txt", {}, "animations end in .gif"),
         ("film.gif", {"speed": 0.0}, "speed is 0.0"),
         ("film.gif", {"frames_per_second": 1e5}, "at most 1500"),
     ):
@@ -397,7 +397,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
         (["--q", "0.3"], "--q has 1 numbers"),
         (["--duration", "-1"], "--duration is -1"),
         (["--samples", "1"], "--samples is 1"),
-        (["--animate", "a.doc"], "films end in"),
+        (["--animate", "a.doc"], "animations end in"),
         (["--plot", "b.gif"], "figures end in"),
         (["--out", "a.txt"], "tables end in"),
         (["--plot", "x.html", "--animate", "x.html"], "read and written at once"),

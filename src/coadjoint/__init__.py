@@ -1,6 +1,6 @@
 """Robot dynamics as geometry: see the README and `docs/`.
 
-Robots, kinematics and dynamics are imported with the package; what stands on them is imported when it is first used. Type checkers and
+Robots, kinematics and dynamics are imported with the package; all other modules on first use. Type checkers and
 editors read `__init__.pyi`, which `python tests/stub_of_the_api.py` writes from the functions themselves.
 """
 
@@ -65,6 +65,7 @@ _LATER = {
     "compiling": ("compile", "trace"),
     "constraints": ("Constraint", "constrained_dynamics", "constraint_connection", "constraint_projector"),
     "constraints.impacts": ("impact", "impact_account"),
+    "control": (),
     "design": ("is_balanced",),
     "differentiating": ("derivative", "differential", "jvp", "vjp"),
     "explaining": ("explain",),
@@ -79,7 +80,7 @@ _LATER = {
         "scalar_curvature",
         "sectional_curvature",
     ),
-    "identification": ("BaseParameters", "base_parameters"),
+    "identification": ("BaseParameters", "Excitation", "base_parameters", "excitation"),
     "interop": (),
     "kinematics.inverse": ("InverseKinematics", "Target", "inverse_kinematics"),
     "kinematics.solutions": ("inverse_kinematics_solutions",),
@@ -98,7 +99,7 @@ _LATER = {
     "scale": (),
     "symbolic": ("Equations", "equations"),
 }
-"""Modules that are imported on first use, and the names of theirs that belong to the package."""
+"""Modules that are imported on first use, and the names that the package exports from them."""
 
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 
@@ -108,6 +109,7 @@ _MODULES = (
     "arrays",
     "compiling",
     "constraints",
+    "control",
     "design",
     "differentiating",
     "dynamics",
@@ -132,7 +134,7 @@ _MODULES = (
     "traced",
     "words",
 )
-"""Modules and folders that are attributes of the package, whatever was imported before."""
+"""Modules and folders that are always attributes of the package, whatever was imported before."""
 
 
 def __getattr__(name: str) -> _Any:
@@ -159,6 +161,7 @@ __all__ = [
     "Contact",
     "Equations",
     "Event",
+    "Excitation",
     "Frame",
     "InverseKinematics",
     "Joint",
@@ -196,6 +199,7 @@ __all__ = [
     "equations",
     "equilibrium_force",
     "errors",
+    "excitation",
     "explain",
     "export",
     "forward_dynamics",

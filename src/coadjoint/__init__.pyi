@@ -9,6 +9,7 @@ from . import arguments as arguments
 from . import arrays as arrays
 from . import compiling as compiling
 from . import constraints as constraints
+from . import control as control
 from . import design as design
 from . import differentiating as differentiating
 from . import dynamics as dynamics
@@ -56,6 +57,8 @@ from .geometry.flatness import is_flat as is_flat
 from .geometry.geodesics import geodesic as geodesic
 from .identification.base_parameters import BaseParameters as BaseParameters
 from .identification.base_parameters import base_parameters as base_parameters
+from .identification.excitation import Excitation as Excitation
+from .identification.excitation import excitation as excitation
 from .kinematics.dh import DH as DH
 from .kinematics.dh import from_dh as from_dh
 from .kinematics.dh import to_dh as to_dh
@@ -838,6 +841,7 @@ __all__ = [
     "Contact",
     "Equations",
     "Event",
+    "Excitation",
     "Frame",
     "InverseKinematics",
     "Joint",
@@ -875,6 +879,7 @@ __all__ = [
     "equations",
     "equilibrium_force",
     "errors",
+    "excitation",
     "explain",
     "export",
     "forward_dynamics",

@@ -1,4 +1,4 @@
-"""Many robots of one structure in one call: some of a robot's numbers given anew for every state of a batch.
+"""Many robots of one structure in one call: some of a robot's numbers differ from state to state of a batch.
 
 The numbers are inputs of the compiled code like q and v, so all robots share it.
 """
@@ -74,7 +74,7 @@ class Family:
     def compiled(self, key: Any, fn: Callable[..., Any], name: str, **shapes: tuple[int, ...]) -> Callable[..., Any]:
         """fn(robot, numbers, *arrays) compiled: a callable f(*arrays, *numbers, out=None, threads=None) for states of any batch axes.
 
-        numbers is empty, or has one array (size,), those that differ. key says all that decides fn for this robot.
+        numbers is empty, or has one array (size,), those that differ. key must determine fn for this robot.
         """
         shapes = {**shapes, **({"numbers": (self.size,)} if self else {})}
 
@@ -101,7 +101,7 @@ def _own(robot: Robot, name: str) -> np.ndarray:
 
 
 def _checked(robot: Robot, name: str, x: Any) -> np.ndarray:
-    """The numbers as an array (..., *shape); an error names the set, and the first number that no robot can have."""
+    """The numbers as an array (..., *shape); an error names the set, and the first number that is not physical."""
     core = _own(robot, name).shape
     x = to_numpy(x, f"parameters[{name!r}]")
     try:
@@ -130,7 +130,7 @@ def _sizes(core: tuple[int, ...]) -> str:
 
 
 def _what(robot: Robot, name: str, index: tuple[int, ...], core: tuple[int, ...]) -> str:
-    """What a number is: its link or joint, and which of its numbers."""
+    """The description of a number: its link or joint, and its meaning."""
     from .robot.parameters import FRAME_SETS, SETS
 
     if name.partition(":")[0] not in (*SETS, *FRAME_SETS):

@@ -34,7 +34,7 @@ class Recent:
 
     def get(self, key: Any, make: Callable[[], R]) -> R:
         """The result for this key, or else make() now. Two threads may both make it; neither waits for the other."""
-        found = self._made.get(key, _MISSING)
+        found: R = self._made.get(key, _MISSING)
         if found is _MISSING:
             found = make()
         elif 2 * len(self._made) < self.size:  # far from full: the order does not matter yet

@@ -1,7 +1,7 @@
 """Forward dynamics by articulated bodies, and the inverse of the mass matrix.
 
-From the tips to the base each link takes up what it carries, its joints free to move: the articulated inertia J^A and bias B
-with F = J^A V̇ + B for the wrench through the link's joint,
+From the tips to the base, every link accumulates the links that it carries, their joints free to move: the articulated inertia J^A
+and bias B with F = J^A V̇ + B for the wrench through the link's joint,
 
     U = J^A S,  D = Sᵀ U + armature,  u = τ - Sᵀ B,
     J^A_parent += f (J^A - U D⁻¹ Uᵀ) f*,  B_parent += f (B + (J^A - U D⁻¹ Uᵀ) c + U D⁻¹ u),
@@ -46,7 +46,7 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
 
     The inverse of `inverse_dynamics`, with the same arguments, by articulated bodies in O(n); with mimic joints by solving with M.
     `friction=True` lets the joints' viscous and Coulomb friction oppose the motion.
-    A singular mass matrix is an error for NumPy arrays, and nan for traced ones.
+    A singular mass matrix is an error for NumPy arrays, and NaN for traced ones.
     """
     if robot.mimics:
         force = tau - bias_force(robot, q, v, wrenches)
@@ -106,8 +106,8 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
 def _pivots(D: Array) -> list[Array]:
     """1/(D⁻¹)_kk (...) for every k: the inertia of freedom k where all others are free to move. One of them vanishes if D is singular.
 
-    Taken from the inverse and not from an elimination, whose last pivot can drown in rounding when the motion without mass
-    is mostly along other freedoms.
+    Taken from the inverse and not from an elimination, whose last pivot can be lost to rounding when the motion without mass is
+    mostly along other freedoms.
     """
     if D.shape[-1] == 1:
         return [D[..., 0, 0]]
@@ -124,7 +124,7 @@ def _diagonal(x: Array) -> Array:
 def mass_matrix_inverse(robot: Robot, q: Array) -> Array:
     """M(q)⁻¹ (..., nv, nv): the metric on forces.
 
-    A singular mass matrix is an error for NumPy arrays, and nan for traced ones.
+    A singular mass matrix is an error for NumPy arrays, and NaN for traced ones.
     """
     inverse = mirror(solve_spd(mass_matrix(robot, q), like(np.eye(robot.nv), q)))
     pivots = [1.0 / inverse[..., k, k] for k in range(robot.nv)]  # as in `_pivots`

@@ -36,7 +36,7 @@ def along(S: Array, x: Array) -> Array:
 
 
 def velocities(robot: Robot, f: list[Array], S: list[Array], v: Array) -> tuple[list[Array], list[Array | None]]:
-    """Body twists Vᵢ of all links, (24), and the joints' own share Sᵢ vᵢ (None for a fixed joint)."""
+    """Body twists Vᵢ of all links, (24), and the relative twist Sᵢ vᵢ of each joint (None for a fixed joint)."""
     V: list[Array] = [None] * robot.n_links
     own: list[Array | None] = [None] * robot.n_links
     for i in robot.order:

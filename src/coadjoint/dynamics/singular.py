@@ -1,6 +1,5 @@
-"""Singular mass matrices: a motion that moves no mass has no acceleration, and the library says so.
-
-In the kernels a result without meaning is nan, all of it; NumPy users then get an error that names the joint and the state.
+"""Singular mass matrices: a motion that moves no mass has no acceleration. Kernels then return NaN in every entry of the result;
+NumPy users get an error that names the joint and the state.
 """
 
 from __future__ import annotations
@@ -20,16 +19,18 @@ from .composite import mass_matrix
 from .newton_euler import subspaces
 
 SINGULAR = 8 * float(np.finfo(np.float64).eps)
-"""A pivot below this part of `inertia_scale` is zero but for rounding, which leaves at most 3 units of it on chains of 3 to 25 joints."""
+"""A pivot below this fraction of `inertia_scale` is zero up to rounding, which leaves at most 3 units of it on chains of 3 to 25
+joints.
+"""
 SINGULAR_SINGLE = 8 * float(np.finfo(np.float32).eps)
-"""The same in single precision."""
+"""`SINGULAR` in single precision."""
 _CHUNK = 4096
 
 
 def nan_where_singular(robot: Robot, pivots: Sequence[Array], x: Array) -> Array:
-    """x (..., k), or nan where one of the pivots (nv of them) of the mass matrix has vanished but for rounding.
+    """x (..., k), or NaN where one of the nv pivots of the mass matrix is zero up to rounding.
 
-    Where the robot's own numbers are variables their size is not known, and any positive pivot will do.
+    If the robot's own numbers are variables, their size is not known, and every positive pivot is accepted.
     """
     original = robot.original
     if not pivots:

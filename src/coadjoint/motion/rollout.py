@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv, to_numpy
+from ..arrays import Array, ArrayLike, mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..constraints.manifold import _check_rows, check_state
 from ..constraints.rank import ConstraintError, is_overconstrained, note_overconstrained
@@ -62,9 +62,9 @@ def rk4_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Accelerat
 @lazily("step nq", "step nv", q="nq", v="nv", tau="step nv")
 def rollout(
     robot: Robot,
-    q: Array,
-    v: Array,
-    tau: Array | None = None,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike | None = None,
     *,
     dt: float,
     steps: int | None = None,
@@ -242,10 +242,15 @@ def _is_hard(robot: Robot, constraint: Constraint | None) -> bool:
     return constraint is not None and is_overconstrained(robot, constraint)
 
 
-def _with_friction(robot: Robot, friction: bool, force: Any) -> Any:
+def _with_friction(
+    robot: Robot, friction: bool, force: Callable[[Array, Array], Array] | None
+) -> Callable[[Array, Array], Array] | None:
     if not friction:
         return force
-    loss = lambda v: robot.from_tree(friction_force(robot, robot.tree_v(v)))
+
+    def loss(v: Array) -> Array:
+        return robot.from_tree(friction_force(robot, robot.tree_v(v)))
+
     return (lambda q, v: -loss(v)) if force is None else (lambda q, v: force(q, v) - loss(v))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_name, a_robot, numbers, takes
-from ..arrays import mv, to_numpy
+from ..arrays import ArrayLike, mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..errors import CoadjointError, ShapeError
@@ -33,9 +33,9 @@ CHUNK = 1 << 14
 @takes(robot=a_robot, q=numbers, v=numbers, t=numbers, method=a_name)
 def simulate(
     robot: Robot,
-    q: Any,
-    v: Any,
-    t: Any,
+    q: ArrayLike,
+    v: ArrayLike,
+    t: ArrayLike,
     control: Control | Any = None,
     constraints: Constraint | Sequence[Constraint] | None = None,
     events: Iterable[Event | Contact] | Event | Contact = (),

@@ -118,7 +118,8 @@ class Trajectory:
     @property
     def energy(self) -> np.ndarray:
         """T + U (N,)."""
-        return self.kinetic_energy + self.potential_energy
+        result: np.ndarray = self.kinetic_energy + self.potential_energy
+        return result
 
     @property
     def impacts(self) -> tuple[EventRecord, ...]:
@@ -177,7 +178,7 @@ class Trajectory:
         speed: float = 1.0,
         report: Callable[[float], None] | None = None,
     ) -> None:
-        """Write a film of the links as a stick figure: .gif, .html, or .mp4 where ffmpeg is installed; `report` gets the part done."""
+        """Write an animation of the links as a stick figure (.gif, .html, or .mp4 with ffmpeg); `report` gets the completed fraction."""
         from ..show.animation import animate
 
         animate(path, self, frames_per_second=frames_per_second, speed=speed, report=report)

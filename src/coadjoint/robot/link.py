@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_number
+from ..arrays import ArrayLike
 from ..errors import ModelError, unknown
 from ..lie import inertia as _inertia
 from ..words import cut, short
@@ -55,7 +56,8 @@ def _unit(axis: Any, what: str) -> np.ndarray:
         raise ModelError(f"{what} is {axis.tolist()}; an axis must not be zero.")
     if size > 1e150:  # whose square is too large for a number
         axis = axis / size
-    return axis / np.linalg.norm(axis)
+    result: np.ndarray = axis / np.linalg.norm(axis)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,10 @@ class Joint:
         if self.mimic is not None and not isinstance(self.mimic, Mimic):
             raise ModelError(f"mimic is {short(self.mimic)}; expected a Mimic(joint, ratio, offset).")
         kind, label = KINDS[self.kind], f"joint {short(self.name)}" if self.name else f"the {self.kind} joint"
-        set_ = lambda key, value: object.__setattr__(self, key, value)
+
+        def set_(key: str, value: object) -> None:
+            object.__setattr__(self, key, value)
+
         set_("screws", _finite(_frozen(self.screws, (kind.nv, 6), f"{label}: screws"), f"{label}: screws"))
         if wrong := kind.defect(self.screws):
             raise ModelError(f"{label}: screws are {self.screws.tolist()}; of a {self.kind} joint {wrong}.")
@@ -191,7 +196,8 @@ def _shortest(n: np.ndarray) -> np.ndarray:
     w = np.array([[0.0, 0.0, n[0]], [0.0, 0.0, n[1]], [-n[0], -n[1], 0.0]])
     # 1 / (1 + cos), which for n near -e_z would lose its digits.
     scale = 1 / (1 + n[2]) if n[2] > 0 else (1 - n[2]) / sine2
-    return np.eye(3) + w + scale * (w @ w)
+    result: np.ndarray = np.eye(3) + w + scale * (w @ w)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,11 +232,11 @@ class Link:
         name: str,
         parent: str,
         joint: Joint,
-        placement: Any = None,
+        placement: ArrayLike | None = None,
         *,
         mass: float = 0.0,
         com: Vector = (0.0, 0.0, 0.0),
-        inertia: Any = 0.0,
+        inertia: ArrayLike = 0.0,
     ) -> Link:
         """A link by its mass, centre of mass (3,) in its frame, and inertia (3, 3) or diagonal (3,) about the centre of mass.
 
@@ -242,7 +248,8 @@ class Link:
         I = _frozen(inertia, (3, 3), f"{label}: inertia")
         check_solid(label, mass, com, I)
         parameters = _inertia.from_body(mass, np.asarray(com, dtype=float), I)
-        return Link(name, parent, joint, np.eye(4) if placement is None else placement, parameters)
+        pose: Any = np.eye(4) if placement is None else placement
+        return Link(name, parent, joint, pose, parameters)
 
 
 def check_solid(label: str, mass: Any, com: Any, inertia: Any) -> None:

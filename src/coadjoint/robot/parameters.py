@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,7 +75,10 @@ def with_parameters(robot: Robot, name: str, values: Array) -> Robot:
 
 def consolidate(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
     """The robot with other numbers in its links, joints and frames, checked like those of any robot."""
-    get = lambda key: numbers.get(key, getattr(robot, key))
+
+    def get(key: str) -> Any:
+        return numbers.get(key, getattr(robot, key))
+
     links = []
     for i, link in enumerate(robot.links):
         dofs = robot.tree_v_slices[i]

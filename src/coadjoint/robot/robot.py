@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import names, sequence
-from ..arrays import Array, like
+from ..arrays import Array, ArrayLike, like
 from ..errors import CoadjointError, ModelError, unknown
 from ..lie import se3
 from ..memo import Memo, Recent, per_robot, results
@@ -70,7 +70,7 @@ class Robot(Coordinates):
         name: str,
         links: Sequence[Link],
         frames: Iterable[Frame] = (),
-        gravity: Any = (0.0, 0.0, -9.81),
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
         base: str = "base",
         notes: Iterable[str] = (),
     ) -> None:
@@ -100,7 +100,10 @@ class Robot(Coordinates):
                 f"gravity is {short(given)}; expected three numbers, the acceleration of free fall in the space frame."
             )
         joint = [link.joint for link in self.links]
-        rows = lambda parts, *shape: np.concatenate([np.zeros((0, *shape)), *parts])
+
+        def rows(parts: list[np.ndarray], *shape: int) -> np.ndarray:
+            return np.concatenate([np.zeros((0, *shape)), *parts])
+
         numbers = {
             "placements": rows([x.placement[None] for x in self.links], 4, 4),
             "screws": rows([x.screws for x in joint], 6),
@@ -127,13 +130,13 @@ class Robot(Coordinates):
 
     @staticmethod
     def from_screws(
-        screws: Any,
-        com_frames: Any,
-        masses: Any,
-        inertias: Any,
+        screws: ArrayLike,
+        com_frames: ArrayLike,
+        masses: ArrayLike,
+        inertias: ArrayLike,
         parents: Sequence[int] | None = None,
-        tip: Any = None,
-        gravity: Any = (0.0, 0.0, -9.81),
+        tip: ArrayLike | None = None,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
         name: str = "robot",
     ) -> Robot:
         """A robot of revolute, prismatic and helical joints from the data of Park, Bobrow & Ploen (1995), section 4.
@@ -146,7 +149,7 @@ class Robot(Coordinates):
         robot = Robot(name, links, gravity=gravity)
         if tip is None:
             return robot
-        last = se3.inverse(np.asarray(com_frames[-1], dtype=float)) if links else np.eye(4)
+        last = se3.inverse(np.asarray(com_frames, dtype=float)[-1]) if links else np.eye(4)
         return robot.with_frame("tip", links[-1].name if links else "base", last @ as_pose(tip, "tip"))
 
     def with_link(self, link: Link) -> Robot:
@@ -155,30 +158,30 @@ class Robot(Coordinates):
 
     def _remade(self, **changes: Any) -> Robot:
         whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.consolidated()
-        parts = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
+        parts: dict[str, Any] = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
         return Robot(**(parts | {"base": self.base, "notes": self.notes} | changes))
 
     # --- a changed copy
 
-    def with_frame(self, name: str, link: str, pose: Any) -> Robot:
+    def with_frame(self, name: str, link: str, pose: ArrayLike) -> Robot:
         """This robot with a frame `name` that stands at `pose` (4, 4) in the frame of a link, another frame or the base."""
         on, placement = self.frame(link)
         frame = Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose"))
         return self._remade(frames=(*self.consolidated().frames, frame))
 
-    def with_gravity(self, gravity: Any) -> Robot:
+    def with_gravity(self, gravity: ArrayLike) -> Robot:
         """This robot where free fall has that acceleration (3,) in the space frame."""
         return self._remade(gravity=gravity)
 
-    def with_inertia(self, link: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
+    def with_inertia(self, link: str, *, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike = 0.0) -> Robot:
         """This robot with another mass, centre of mass and inertia about it, in the frame of the link."""
         return edit.with_inertia(self.consolidated(), link, mass=mass, com=com, inertia=inertia)
 
-    def with_inertial_parameters(self, parameters: Any) -> Robot:
+    def with_inertial_parameters(self, parameters: ArrayLike) -> Robot:
         """This robot with the ten parameters of every link replaced by the vector (10 n_links,); as `with_parameters("inertial", …)`."""
         return edit.with_inertial_parameters(self, parameters)
 
-    def with_payload(self, frame: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
+    def with_payload(self, frame: str, *, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike = 0.0) -> Robot:
         """This robot with a body carried by the link of a frame: its centre of mass, and inertia about that, in the frame.
 
         The link's own inertia grows by that of the body; `attach` adds a body as a link of its own.
@@ -189,7 +192,7 @@ class Robot(Coordinates):
         """This robot with other armature, damping, friction, lower, upper, velocity, effort or mimic of a joint."""
         return edit.with_joint(self.consolidated(), joint, **options)
 
-    def with_placement(self, link: str, placement: Any) -> Robot:
+    def with_placement(self, link: str, placement: ArrayLike) -> Robot:
         """This robot with a link's frame elsewhere in its parent's at home; what the link carries goes along."""
         return edit.with_placement(self.consolidated(), link, placement)
 
@@ -197,7 +200,7 @@ class Robot(Coordinates):
         """This robot with joints held at given coordinates; their links become part of what carries them, and frames of it."""
         return edit.lock(self.consolidated(), values)
 
-    def attach(self, other: Robot, frame: str, pose: Any = None, prefix: str = "") -> Robot:
+    def attach(self, other: Robot, frame: str, pose: ArrayLike | None = None, prefix: str = "") -> Robot:
         """This robot carrying another (a tool, a hand): the other's base stands at `pose` in `frame`.
 
         `prefix` goes before the other's names where they would clash.
@@ -366,7 +369,10 @@ class Robot(Coordinates):
         """This robot with its numbers as arrays of the namespace, precision and device of x."""
         if isinstance(x, np.ndarray) and x.dtype != np.float32:
             return self
-        make = lambda: self.derived(**{key: like(getattr(self, key), x) for key in NUMBERS})
+
+        def make() -> Robot:
+            return self.derived(**{key: like(getattr(self, key), x) for key in NUMBERS})
+
         if not self.has_plain_numbers:
             return make()
         device = str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else ""

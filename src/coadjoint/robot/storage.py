@@ -87,7 +87,8 @@ class _Part:
         return found
 
     def text(self, key: str) -> str:
-        return self.get(key, str, "text")
+        result: str = self.get(key, str, "text")
+        return result
 
     def part(self, key: str) -> _Part:
         return _Part(self.get(key, dict, "an object in braces"), f"{self.where}: {key}")

@@ -12,7 +12,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Container
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from .robot import Robot
 TEXT = "the text"
 """What errors call a description that is not in a file."""
 
-TYPES: dict[str, Any] = {
+TYPES: dict[str, Callable[..., Joint]] = {
     "revolute": Joint.revolute,
     "continuous": Joint.continuous,
     "prismatic": Joint.prismatic,

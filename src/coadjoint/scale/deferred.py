@@ -1,8 +1,8 @@
-"""Functions of a robot on Dask arrays and on xarray's, evaluated later and elsewhere.
+"""Functions of a robot on Dask and xarray arrays: deferred evaluation, chunk by chunk.
 
 A function has core axes, the last ones of each argument, and batch axes in front. On Dask arrays the batch axes may be in chunks: the
 result has the same chunks, and each becomes one task, on one thread. Shapes are checked, names of frames looked up, and the kernel made,
-when the graph is built: the function is called once on no states at all.
+when the graph is built: the function is called once on an empty batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ Core = str | Callable[[Any], str]
 
 
 def lazily(*returns: str, **cores: Core) -> Callable[[F], F]:
-    """Let fn(robot, …) take Dask and xarray arrays; the core axes are declared as those of a kernel, which takes them by itself."""
+    """A decorator that lets fn(robot, …) take Dask and xarray arrays. The core axes are declared as for `kernel`, which includes
+    this decorator.
+    """
 
     def decorate(fn: F) -> F:
         signature = inspect.signature(fn)
@@ -42,7 +44,7 @@ def lazily(*returns: str, **cores: Core) -> Callable[[F], F]:
 
 
 def call_kernel_lazily(kernel: Any, arguments: Mapping[str, Any]) -> Any:
-    """A kernel called with arguments of which some are lazy."""
+    """The deferred call of a kernel, some of whose arguments are lazy."""
     from ..kernel.dispatch import check
 
     def check_shapes(robot: Any, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -52,7 +54,7 @@ def call_kernel_lazily(kernel: Any, arguments: Mapping[str, Any]) -> Any:
 
 
 def call_compiled_lazily(function: Any, arrays: Mapping[str, Any], out: Any, threads: int | None) -> Any:
-    """A compiled function, which has a signature and no robot, called with arrays of which some are lazy."""
+    """The deferred call of a compiled function, some of whose arrays are lazy."""
     from ..kernel.runtime.arguments import check_inputs
 
     s = function.signature
@@ -74,7 +76,7 @@ def call_lazily(
     arguments: Mapping[str, Any],
     check_shapes: Callable[[Any, Mapping[str, tuple[int, ...]]], None] | None = None,
 ) -> Any:
-    """fn(**arguments), the robot among them under its name, some of the arrays being lazy."""
+    """The deferred call fn(**arguments), robot included, some of the arrays being lazy."""
     options = dict(arguments)
     robot = options.pop("robot", None)
     if robot is not None and not hasattr(robot, "links"):
@@ -128,7 +130,9 @@ def _on_chunks(
 
 
 def _mapped(task: Task, arrays: list[Any], counts: list[int], sample: Sequence[np.ndarray]) -> tuple[Any, ...]:
-    """The results of the task as Dask arrays, one task for each chunk of the batch; `sample` are those of no states, (0, …)."""
+    """The results of the task as Dask arrays, one task for each chunk of the batch; `sample` has the results for an empty batch,
+    (0, …).
+    """
     import dask.array as da
 
     inner = [",".join(f"i{k}x{axis}" for axis in range(n)) for k, n in enumerate(counts)]

@@ -153,7 +153,8 @@ def slide(axis: Any) -> np.ndarray:
 def nearest_rotation(R: np.ndarray) -> np.ndarray:
     """The rotation nearest to a matrix (3, 3) that is almost one: U Vᵀ of its singular value decomposition."""
     U, _, V = np.linalg.svd(R)
-    return U @ V
+    result: np.ndarray = U @ V
+    return result
 
 
 def bounds(lower: Array, upper: Array, usual: float) -> tuple[np.ndarray, np.ndarray]:

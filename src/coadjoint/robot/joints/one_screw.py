@@ -43,13 +43,15 @@ class Helical(OneScrew):
 
     def home_screws(self, **geometry: Any) -> np.ndarray:
         axis = geometry["axis"]
-        return (line(axis, geometry["point"]) + slide(geometry["pitch"] * np.asarray(axis)))[None]
+        result: np.ndarray = (line(axis, geometry["point"]) + slide(geometry["pitch"] * np.asarray(axis)))[None]
+        return result
 
     def defect(self, screws: np.ndarray, tolerance: float = 1e-6) -> str:
         return "|ω| must be 1" if differ(np.linalg.norm(screws[:, :3], axis=-1), 1.0, tolerance) else ""
 
     def _corrected(self, screws: np.ndarray) -> np.ndarray:
-        return screws / np.linalg.norm(screws[:, :3], axis=1, keepdims=True)
+        result: np.ndarray = screws / np.linalg.norm(screws[:, :3], axis=1, keepdims=True)
+        return result
 
     def centre(self, screws: np.ndarray) -> np.ndarray:
         return np.cross(screws[0, :3], screws[0, 3:])
@@ -67,7 +69,7 @@ def without_advance(screws: np.ndarray, tolerance: float) -> str:
 
 def advance_removed(screws: np.ndarray) -> np.ndarray:
     """The screws of rotations about lines that are nearest."""
-    exact = screws / np.linalg.norm(screws[:, :3], axis=1, keepdims=True)
+    exact: np.ndarray = screws / np.linalg.norm(screws[:, :3], axis=1, keepdims=True)
     exact[:, 3:] -= dot(exact[:, :3], exact[:, 3:])[:, None] * exact[:, :3]
     return exact
 
