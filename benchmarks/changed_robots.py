@@ -99,8 +99,8 @@ def first_calls(robots: int, sample: int) -> None:
     print(
         f"\n{robots} changed Pandas, {len(CALLS)} functions each: {compilations} compilations for the first two robots,"
         f" {len(made) - compilations} for all others, which took {total:.1f} s of the processor with making the robots; compiled one by one"
-        f" they would take {robots * sum(before.values()):.0f} s. Memory changed by {resident() - memory:+.1f} MB meanwhile; on disk there are"
-        f" {cache.info()['kernels']} kernels, {cache.info()['bytes'] / 2**20:.1f} MB.\n"
+        f" they would take {robots * sum(before.values()):.0f} s. Memory changed by {resident() - memory:+.1f} MB meanwhile; on disk"
+        f" there are {cache.info()['kernels']} kernels, {cache.info()['bytes'] / 2**20:.1f} MB.\n"
     )
     native.compile_graph = compile_graph
 

@@ -155,14 +155,14 @@ class Kernel:
             found: Any = robot._fast.get(key, key)
         except TypeError:
             return None  # a static argument that cannot be a key
-        before: Any = None if found is key else found  # one that serves other robots as well
+        before = None if found is key else found  # it may serve other robots as well
         if found is key or (before is not None and before.spent):
             from .pipeline import compiled
 
             found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64, own=before is not None)
             if found is None and before is not None:  # it cannot be made now
                 before.renew()
-                return before
+                found = before
             robot._fast[key] = found
             if len(robot._fast) > KEPT:  # users' functions make new ones without end
                 robot._fast.pop(next(iter(list(robot._fast))), None)
