@@ -272,7 +272,6 @@ def test_bad_input_is_refused():
         ({"t": [1.0]}, "two or more"),
         ({"t": "long"}, "t is 'long'"),
         ({"q": [np.nan]}, "q has entries"),
-        ({"q": [[1.0], [2.0]]}, "`coadjoint.rollout`"),
         ({"method": "leapfrog"}, "method is 'leapfrog'"),
         ({"tolerance": 0.0}, "tolerance is 0.0"),
         ({"step": -1.0}, "step is -1.0"),

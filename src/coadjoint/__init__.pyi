@@ -7,6 +7,7 @@ import numpy as np
 from .arrays import ArrayLike, Numbers
 from . import arguments as arguments
 from . import arrays as arrays
+from . import calibration as calibration
 from . import compiling as compiling
 from . import constraints as constraints
 from . import control as control
@@ -34,6 +35,8 @@ from . import symbolic as symbolic
 from . import traced as traced
 from . import words as words
 from .arrays import where as where
+from .calibration.calibrate import Calibration as Calibration
+from .calibration.calibrate import calibrate as calibrate
 from .compiling import compile as compile
 from .compiling import trace as trace
 from .constraints.constraint import Constraint as Constraint
@@ -87,6 +90,7 @@ from .motion.logs import Log as Log
 from .motion.logs import read_log as read_log
 from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
+from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
 from .redundancy.lift import effective_inertia as effective_inertia
 from .redundancy.lift import horizontal_lift as horizontal_lift
@@ -835,6 +839,7 @@ def sectional_curvature(
 __all__ = [
     "DH",
     "BaseParameters",
+    "Calibration",
     "CoadjointError",
     "Comparison",
     "Constraint",
@@ -851,10 +856,12 @@ __all__ = [
     "Robot",
     "SimulationError",
     "Target",
+    "Trajectories",
     "Trajectory",
     "base_parameters",
     "bias_force",
     "body_screws",
+    "calibrate",
     "center_of_mass",
     "centroidal_momentum",
     "centroidal_momentum_matrix",

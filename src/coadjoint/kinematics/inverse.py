@@ -16,7 +16,7 @@ import numpy as np
 from ..arguments import a_number, a_robot, takes
 from ..arrays import Array, ArrayLike, stack, to_numpy
 from ..errors import CoadjointError
-from ..families import Family, built
+from ..families import Family, built, number_axes
 from ..kernel.runtime.function import run_steps
 from ..memo import recent
 from ..robot.robot import Robot
@@ -72,7 +72,7 @@ class InverseKinematics:
         return f"{head}; of the others the farthest is off by {self.distances[left].max():.3g} m, {self.angles[left].max():.3g} rad"
 
 
-@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq")
+@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq", parameters=number_axes)
 @takes(robot=a_robot, tolerance=a_number)
 def inverse_kinematics(
     robot: Robot,

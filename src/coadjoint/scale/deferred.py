@@ -17,11 +17,13 @@ import numpy as np
 
 from ..arrays import any_lazy, broadcast_batch, is_dask, is_labelled, not_real, refuse_lazy
 from ..errors import CoadjointError, ShapeError
-from .task import Task, check_robot, fields, whole
+from .task import Task, by_argument, check_robot, fields, parameter, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
-Core = str | Callable[[Any], str]
-"""The core axes of an argument, named by their sizes as for `kernel`: "nq", "n_links 6"; a function where they depend on its shape."""
+Core = str | Callable[..., Any]
+"""The core axes of an argument, named by their sizes as for `kernel`: "nq", "n_links 6"; a function where they depend on its shape.
+Of the argument `parameters`, a mapping of arrays, a function of the robot and the mapping: the core axes of every array."""
+SETS = "parameters"
 
 
 def lazily(*returns: str, **cores: Core) -> Callable[[F], F]:
@@ -34,7 +36,7 @@ def lazily(*returns: str, **cores: Core) -> Callable[[F], F]:
 
         @functools.wraps(fn)
         def call(*args: Any, **options: Any) -> Any:
-            if not any_lazy(args) and not any_lazy(options.values()):
+            if not any_lazy([*args, *options.values(), *_values(options.get(SETS))]):
                 return fn(*args, **options)
             return call_lazily(call, returns, cores, signature.bind(*args, **options).arguments)
 
@@ -84,7 +86,11 @@ def call_lazily(
     if options.get("out") is not None:
         raise CoadjointError("out is given beside Dask or xarray arrays, whose results are made later; leave it out.")
     options.pop("out", None)
-    arrays = {name: options.pop(name) for name in cores if options.get(name) is not None}
+    sets = cores.get(SETS)
+    arrays = {name: options.pop(name) for name in cores if name != SETS and options.get(name) is not None}
+    if callable(sets) and isinstance(numbers := options.get(SETS), Mapping):
+        cores = {**cores, **{parameter(name): core for name, core in sets(robot, options.pop(SETS)).items()}}
+        arrays |= {parameter(name): x for name, x in numbers.items()}
     for name, x in options.items():
         refuse_lazy(x, name)
     own = {name: core(arrays[name]) if callable(core := cores[name]) else core for name in arrays}
@@ -92,13 +98,18 @@ def call_lazily(
     def run(plain: Mapping[str, Any]) -> Any:
         if any(map(is_dask, plain.values())):
             return _on_chunks(fn, robot, plain, own, options, check_shapes)
-        return fn(*(() if robot is None else (robot,)), **plain, **options)
+        return fn(*(() if robot is None else (robot,)), **by_argument(plain), **options)
 
     if not any(map(is_labelled, arrays.values())):
         return run(arrays)
     from .labels import call_labelled
 
     return call_labelled(robot, getattr(fn, "__name__", None), arrays, own, returns, run)
+
+
+def _values(parameters: Any) -> Sequence[Any]:
+    """The arrays of an argument `parameters` {name: array}."""
+    return list(parameters.values()) if isinstance(parameters, Mapping) else []
 
 
 def _on_chunks(

@@ -20,6 +20,20 @@ import numpy as np
 
 from ..errors import CoadjointError
 
+PARAMETER = "parameters: "
+
+
+def parameter(name: str) -> str:
+    """What a set of a robot's numbers, an item of the argument `parameters`, is called among the arrays of a task."""
+    return PARAMETER + name
+
+
+def by_argument(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays of a task as arguments of its function."""
+    numbers = {name.removeprefix(PARAMETER): x for name, x in arrays.items() if name.startswith(PARAMETER)}
+    given = {name: x for name, x in arrays.items() if not name.startswith(PARAMETER)}
+    return given | {"parameters": numbers} if numbers else given
+
 
 class Task:
     """fn(robot, **arrays, **options) as a function of the arrays, on one thread unless the options have `threads`.
@@ -35,7 +49,7 @@ class Task:
     def result(self, *arrays: np.ndarray, **further: Any) -> Any:
         """The value that the function returns."""
         robot = () if self.robot is None else (self.robot,)
-        return self.fn(*robot, **dict(zip(self.names, arrays, strict=True)), **self.options, **further)
+        return self.fn(*robot, **by_argument(dict(zip(self.names, arrays, strict=True))), **self.options, **further)
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         found = tuple(map(np.asarray, fields(self.result(*arrays))))
