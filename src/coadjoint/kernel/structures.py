@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import Shape
 from ..memo import Recent
 from .dispatch import core_shape
 from .graph import Graph
 from .mechanism import Mechanism
 from .runtime import cache, cache_key
 from .runtime.abi import COUNTED, NUMBERS
-from .runtime.arguments import Shape
 from .runtime.function import CompiledFunction
 from .runtime.native import build
 
