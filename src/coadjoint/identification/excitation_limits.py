@@ -26,6 +26,10 @@ from ..words import short
 ONE_FREEDOM = ("revolute", "continuous", "prismatic", "helical", "fixed")
 
 
+SLOW = 0.05
+"""Speed (rad/s, m/s) above which Coulomb friction is taken whole: near standstill it is smoothed by tanh."""
+
+
 @dataclass(frozen=True)
 class Sphere:
     """A sphere on a link, or on a frame, or on the base, where it is an obstacle."""
@@ -196,20 +200,7 @@ class Limits:
 
     def torque(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """τ of the robot as it is given, with the joints' friction."""
-        return inverse_dynamics(self.robot, q, v, a) + self.loss(v)
-
-    def loss(self, v: np.ndarray) -> np.ndarray:
-        """Viscous friction, and Coulomb friction at its largest, in the direction of the motion."""
-        robot = self.robot
-        w = robot.tree_v(v)
-        return robot.from_tree(robot.damping * w + robot.friction * np.tanh(w / SLOW))
-
-    def loss_rate(self, v: np.ndarray) -> np.ndarray:
-        """∂(loss)/∂v (..., nv, nv)."""
-        robot = self.robot
-        w, G = robot.tree_v(v), robot.tree_v(np.eye(robot.nv)).T
-        slope = robot.damping + robot.friction / SLOW / np.cosh(np.clip(w / SLOW, -50, 50)) ** 2
-        return np.swapaxes(G, 0, 1) @ (slope[..., None] * G)
+        return inverse_dynamics(self.robot, q, v, a) + smooth_friction(self.robot, v, self.robot.damping, self.robot.friction)
 
     @property
     def torque_limited(self) -> bool:
@@ -254,5 +245,14 @@ class Limits:
         return f"the {kind} of joint {names[k]!r} is {float(value.reshape(g.shape)[n, k]):.4g} (limit {asked})"
 
 
-SLOW = 0.05
-"""Speed (rad/s, m/s) above which Coulomb friction is taken whole: near standstill it is smoothed by tanh."""
+def smooth_friction(robot: Robot, v: np.ndarray, damping: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """Viscous and Coulomb friction (..., nv), the latter friction · tanh(v / SLOW)."""
+    w = robot.tree_v(v)
+    return robot.from_tree(damping * w + friction * np.tanh(w / SLOW))
+
+
+def smooth_friction_rate(robot: Robot, v: np.ndarray, damping: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """∂ smooth_friction / ∂v (..., nv, nv)."""
+    w, G = robot.tree_v(v), robot.tree_v(np.eye(robot.nv)).T
+    slope = damping + friction / SLOW / np.cosh(np.clip(w / SLOW, -50, 50)) ** 2
+    return G.T @ (slope[..., None] * G)
