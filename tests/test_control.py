@@ -180,7 +180,7 @@ def test_the_error_of_a_frame_is_that_of_the_workspace_feedback(kind):
 def test_operational_space_torques_are_those_written_with_pinocchio():
     pin = pytest.importorskip("pinocchio")
     robot, rng = cj.load("panda"), np.random.default_rng(9)
-    model = cj.interop.to_pinocchio(robot) if hasattr(cj.interop, "to_pinocchio") else cj.interop.pinocchio.to_pinocchio(robot)
+    model = cj.interop.pinocchio.to_pinocchio(robot)
     data = model.createData()
     q, v = np.array([0.1, -0.6, 0.2, -2.0, 0.1, 1.6, 0.5]), 0.3 * rng.normal(size=7)
     X = cj.pose(robot, q, "tip")

@@ -87,6 +87,7 @@ from .motion.logs import Log as Log
 from .motion.logs import read_log as read_log
 from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
+from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
 from .redundancy.lift import effective_inertia as effective_inertia
 from .redundancy.lift import horizontal_lift as horizontal_lift
@@ -851,6 +852,7 @@ __all__ = [
     "Robot",
     "SimulationError",
     "Target",
+    "Trajectories",
     "Trajectory",
     "base_parameters",
     "bias_force",

@@ -1,9 +1,9 @@
-"""What public functions are given, checked before any work: an argument of the wrong kind is a CoadjointError that names it.
+"""Checks of the arguments of public functions, before any work: a wrong argument is a CoadjointError that names it.
 
     @takes(robot=a_robot, A=numbers, dt=positive)
     def discretize(robot, A, B, dt): …
 
-A check takes the argument and its name, and returns the argument as the function is to see it. None is left alone where it is the
+A check takes the argument and its name, and returns the argument, converted if need be. None is not checked where it is the
 default. Kernels check their own arrays (`kernel/dispatch.py`), functions on Lie groups theirs (`lie/_arguments.py`).
 """
 
@@ -26,7 +26,7 @@ Check = Callable[[Any, str], Any]
 
 
 def takes(**checks: Check) -> Callable[[F], F]:
-    """Have these arguments of a function checked."""
+    """A decorator that checks the named arguments of a function."""
 
     def decorate(fn: F) -> F:
         signature = inspect.signature(fn)
@@ -46,21 +46,21 @@ def takes(**checks: Check) -> Callable[[F], F]:
 
 
 def a_robot(x: Any, name: str) -> Any:
-    """A robot, whatever its numbers are."""
+    """x, if it is a robot, of numbers or of symbols."""
     if not hasattr(x, "links") or not hasattr(x, "nv"):
         raise CoadjointError(f"{name} is {short(x)}; expected a Robot, as from coadjoint.load('panda').")
     return x
 
 
 def a_name(x: Any, name: str) -> str:
-    """Text."""
+    """x, if it is a string."""
     if not isinstance(x, str):
         raise CoadjointError(f"{name} is {short(x)}; expected text.")
     return x
 
 
 def names(x: Any, name: str) -> Any:
-    """Text, or several."""
+    """x, if it is a string or a list of strings."""
     if isinstance(x, str):
         return x
     found = sequence(x, name)
@@ -70,14 +70,14 @@ def names(x: Any, name: str) -> Any:
 
 
 def some_names(x: Any, name: str) -> Any:
-    """Text, or several, at least one."""
+    """x, if it is a string or a list of strings that is not empty."""
     if isinstance(found := names(x, name), list) and not found:
         raise CoadjointError(f"{name} is empty; expected text, or a list of texts.")
     return found
 
 
 def one_of(*choices: str) -> Check:
-    """One of these words."""
+    """A check that an argument is one of these strings."""
 
     def check(x: Any, name: str) -> str:
         if not isinstance(x, str) or x not in choices:
@@ -89,7 +89,7 @@ def one_of(*choices: str) -> Check:
 
 
 def a_function(x: Any, name: str) -> Any:
-    """A function whose arguments are known."""
+    """x, if it is a function whose signature can be read."""
     try:
         inspect.signature(x)
     except (TypeError, ValueError):
@@ -98,7 +98,7 @@ def a_function(x: Any, name: str) -> Any:
 
 
 def numbers(x: Any, name: str) -> Array:
-    """An array of real numbers, of any array library, or of symbols."""
+    """x as an array of real numbers, of any array library, or of symbols."""
     try:
         array = asfloat(x, name)
         if type(array) is np.ndarray and array.dtype.kind == "O":
@@ -112,7 +112,7 @@ def numbers(x: Any, name: str) -> Array:
 
 
 def a_number(x: Any, name: str) -> Any:
-    """One finite real number."""
+    """x, if it is one finite real number."""
     array = numbers(x, name)
     if array.ndim or not np.isfinite(array):
         raise CoadjointError(f"{name} is {short(x)}; expected one finite number.")
@@ -120,28 +120,28 @@ def a_number(x: Any, name: str) -> Any:
 
 
 def positive(x: Any, name: str) -> Any:
-    """One finite number above zero."""
+    """x, if it is one finite positive number."""
     if not a_number(x, name) > 0:
         raise CoadjointError(f"{name} is {short(x)}; expected a positive number.")
     return x
 
 
 def whole(x: Any, name: str) -> int:
-    """A whole number."""
+    """x as an int, if it is an integer."""
     if isinstance(x, bool | np.bool_) or not hasattr(x, "__index__") or np.ndim(x):
         raise CoadjointError(f"{name} is {short(x)}; expected a whole number.")
     return operator.index(x)
 
 
 def sequence(x: Any, name: str) -> list[Any]:
-    """A list of anything."""
+    """x as a list, if it is iterable and not a string."""
     if isinstance(x, str | bytes) or not isinstance(x, Iterable) or (isinstance(x, np.ndarray) and not x.ndim):
         raise CoadjointError(f"{name} is {short(x)}; expected a list.")
     return list(x)
 
 
 def a_type(x: Any, name: str) -> Any:
-    """A precision of floating-point numbers."""
+    """x, if it is a floating-point dtype."""
     try:
         if np.dtype(x).kind == "f":
             return x

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def as_text(e: Equations) -> str:
-    """The equations for people, with what the symbols are."""
+    """The equations as text, with the meaning of their symbols."""
     parts = ["\n".join([f"{name_of(e.robot)}:", *(f"  {SAYS[name]}" for name in e.arrays)]), e.text()]
     names = [name for name in e.robot.joint_names if e.robot.joint_index(name) not in e.robot.mimics]
     if e.parameters:

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def as_text(shown: Geometry) -> str:
-    """What the figure shows, in numbers."""
+    """The content of the figure as text."""
     a, b = shown.pair
     rows = []
     for name, values in (

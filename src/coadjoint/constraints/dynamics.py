@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
+from ..arrays import Array, ArrayLike, concat, like, mirror, mv, namespace, solve_spd, transpose
 from ..dynamics.articulated import forward_dynamics, mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
@@ -153,10 +153,10 @@ def single_precision(*arrays: Array) -> bool:
 def constrained_dynamics(
     robot: Robot,
     constraint: Constraint,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array | None = None,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
     friction: bool = False,
     *,
     out: Any = None,
@@ -169,13 +169,14 @@ def constrained_dynamics(
     are nan there. Other arguments are those of `forward_dynamics`.
     """
     if single_precision(q, v, tau):  # double decides whether rows depend on each other
-        q, v, tau = (x.astype(np.float64) for x in (q, v, tau))
+        q, v, tau = (np.asarray(x, dtype=np.float64) for x in (q, v, tau))
         found = constrained_dynamics(robot, constraint, q, v, tau, wrenches, friction, threads=threads)
-        return written_to(out, tuple(x.astype(np.float32) for x in found), "constrained_dynamics")
+        result: tuple[Array, Array] = written_to(out, tuple(x.astype(np.float32) for x in found), "constrained_dynamics")
+        return result
     solve: Any = regular_dynamics
-    a, multipliers = found = solve(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
+    a, multipliers = solve(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
     if type(a) is np.ndarray and a.dtype != object and has_nan(multipliers):
         from .rank import solve_irregular
 
         solve_irregular(robot, constraint, q, v, tau, wrenches, friction, a, multipliers)
-    return found
+    return a, multipliers

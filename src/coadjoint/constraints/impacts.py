@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, numbers
-from ..arrays import mv, transpose
+from ..arrays import ArrayLike, mv, transpose
 from ..dynamics import kinetic_energy, mass_matrix, mass_matrix_inverse, momentum
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
@@ -50,7 +50,8 @@ class Impact:
     @property
     def energy_change(self) -> np.ndarray:
         """ΔT (...) ≤ 0."""
-        return self.energy_after - self.energy_before
+        result: np.ndarray = self.energy_after - self.energy_before
+        return result
 
     def __str__(self) -> str:
         if self.v_after.ndim > 1:
@@ -63,7 +64,7 @@ class Impact:
 
 
 def impact(
-    robot: Robot, constraint: Any, q: Any, v: Any, restitution: Any = 0.0, unilateral: Any = False
+    robot: Robot, constraint: Any, q: ArrayLike, v: ArrayLike, restitution: Any = 0.0, unilateral: Any = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """v⁺ (..., nv) and the impulses Λ (..., m) when the rows of the constraint are hit at q (..., nq) with v (..., nv).
 
@@ -94,7 +95,9 @@ def _bilateral(robot: Robot, constraint: Any, q: np.ndarray, v: np.ndarray, jump
     return v + change, impulse
 
 
-def impact_account(robot: Robot, constraint: Any, q: Any, v: Any, restitution: Any = 0.0, unilateral: Any = False) -> Impact:
+def impact_account(
+    robot: Robot, constraint: Any, q: ArrayLike, v: ArrayLike, restitution: Any = 0.0, unilateral: Any = False
+) -> Impact:
     """The impact of the same arguments with its accounts of momentum and energy."""
     v_after, impulse = impact(robot, constraint, q, v, restitution, unilateral)
     q, v, A, _, _ = _checked(robot, constraint, q, v, restitution, unilateral)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import ArrayLike
 from ..errors import CoadjointError
 from ..geometry.flow import states
 from ..robot.robot import Robot
@@ -50,7 +51,7 @@ class _Only(Constraint):
         return self.whole.jacobian(robot, q)[..., self.chosen, :]
 
 
-def project(robot: Robot, constraint: Constraint, q: Any, v: Any = None, *, steps: int = STEPS) -> Any:
+def project(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike | None = None, *, steps: int = STEPS) -> Any:
     """The configurations q (..., nq) brought onto φ(q) = 0 by the shortest steps in the metric; with v (..., nv) also P v there.
 
     For what is nearly closed, such as drift of a simulation. An error names the widest gap where one stays open; `assemble` searches
@@ -88,7 +89,7 @@ def _newton(robot: Robot, constraint: Constraint, q: np.ndarray, steps: int, dam
 
 
 def assemble(
-    robot: Robot, constraint: Constraint, guess: Any = None, *, fixed: Any = (), tries: int = 64, seed: int = 0
+    robot: Robot, constraint: Constraint, guess: ArrayLike | None = None, *, fixed: Any = (), tries: int = 64, seed: int = 0
 ) -> np.ndarray:
     """A configuration (nq,) that closes φ(q) = 0, near a rough guess (neutral without one).
 
@@ -141,7 +142,7 @@ def _not_closed(robot: Robot, constraint: Constraint, q: np.ndarray, who: str, r
     )
 
 
-def check_state(robot: Robot, constraint: Constraint, q: Any, v: Any, tolerance: float = 1e-6) -> None:
+def check_state(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, tolerance: float = 1e-6) -> None:
     """An error that names the row and its value where q (..., nq) is off the constraint or v (..., nv) violates A v = 0."""
     q, v = states(robot, q=(q, robot.nq), v=(v, robot.nv))
     constraint = checked(constraint, robot)

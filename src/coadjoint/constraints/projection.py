@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, like, mv, namespace, transpose
+from ..arrays import Array, ArrayLike, like, mv, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..geometry.metric import connection
@@ -40,14 +40,14 @@ def _regular_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
 
 
 @lazily("nv m", q="nq")
-def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
+def constraint_inverse(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
     """A♯ (..., nv, m) = M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁻¹: the velocity of least kinetic energy with A v = y is A♯ y.
 
     Where rows depend on each other, the one of least |y| as well; A A♯ A = A always. For arrays of other libraries than NumPy it
     is nan there.
     """
     if single_precision(q):
-        return constraint_inverse(robot, constraint, q.astype(np.float64)).astype(np.float32)
+        return constraint_inverse(robot, constraint, np.asarray(q, dtype=np.float64)).astype(np.float32)
     found = _regular_inverse(robot, constraint, q)
     if type(found) is np.ndarray and found.dtype != object and has_nan(found):
         states = np.isnan(found).any((-2, -1))
@@ -60,7 +60,7 @@ def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
 
 
 @lazily("nv nv", q="nq")
-def constraint_projector(robot: Robot, constraint: Constraint, q: Array) -> Array:
+def constraint_projector(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
     """P (..., nv, nv): the orthogonal projector, in the metric M, onto the velocities that a constraint allows. 1 - P is P⊥."""
     inverse = constraint_inverse(robot, constraint, q)
     return like(np.eye(robot.nv), inverse) - inverse @ constraint_jacobian(robot, constraint, q)
@@ -81,7 +81,7 @@ def constraint_jacobian_derivative(robot: Robot, constraint: Constraint, q: Arra
 
 
 @lazily("nv nv nv", q="nq")
-def constraint_connection(robot: Robot, constraint: Constraint, q: Array) -> Array:
+def constraint_connection(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
     """Γ̃ⁱ_jk (..., i, j, k) of the constraint connection, Žefran & Bullo (2004), (26): ∇̃_{X_j} X_k = Γ̃ⁱ_jk X_i.
 
     It has torsion. While A v = 0, aⁱ + Γ̃ⁱ_jk vʲ vᵏ = (P M⁻¹ (τ - g))ⁱ.
@@ -97,19 +97,21 @@ def constraint_connection(robot: Robot, constraint: Constraint, q: Array) -> Arr
     return G + X + adjoint
 
 
-def constrained_mass_matrix(robot: Robot, constraint: Constraint, q: Array) -> Array:
+def constrained_mass_matrix(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
     """Pᵀ M P (..., nv, nv): kinetic energy of the part of a velocity that a constraint allows; its rank is that of P."""
     P = constraint_projector(robot, constraint, q)
     return transpose(P) @ mass_matrix(robot, q) @ P
 
 
-def effective_mass(robot: Robot, constraint: Constraint, q: Array) -> Array:
+def effective_mass(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
     """(A M⁻¹ Aᵀ)⁻¹ (..., m, m) = A♯ᵀ M A♯: the inertia that the rows of a constraint feel."""
     inverse = constraint_inverse(robot, constraint, q)
     return transpose(inverse) @ mass_matrix(robot, q) @ inverse
 
 
-def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Array, t: Array) -> tuple[np.ndarray, np.ndarray]:
+def constrained_geodesic(
+    robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, t: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
     """q(t) (..., *t.shape, nq) and v(t) of the motion ∇̃_v v = 0 that has q and v at t = 0: no forces but those of the constraint.
 
     A v = 0 at t = 0, or an error says which row is violated. The step adapts to a local error of 1e-13.
@@ -132,7 +134,7 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
     return robot.normalize(found_q), found_v
 
 
-def project_velocity(robot: Robot, constraint: Constraint, q: Array, v: Array) -> Array:
+def project_velocity(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike) -> Array:
     """P v (..., nv): the nearest velocity, in kinetic energy, that a constraint allows."""
     P = constraint_projector(robot, constraint, q)
     return mv(P, robot._checked(v if hasattr(v, "shape") else np.asarray(v), "v", robot.nv))

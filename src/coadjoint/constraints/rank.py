@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import ArrayLike
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import explain_singular
@@ -50,7 +51,8 @@ class Decomposition(NamedTuple):
 def vanishing(robot: Robot, A: np.ndarray) -> np.ndarray:
     """Which rows (..., m) of A (..., m, nv) are nothing but rounding beside the others and the robot's size."""
     entries = np.abs(A).max(-1, initial=0.0)
-    return entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
+    result: np.ndarray = entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
+    return result
 
 
 def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposition:
@@ -116,7 +118,11 @@ def solve_irregular(
     """Fill in a and λ of the states for which λ is nan."""
     states = np.isnan(multipliers).any(-1)
     batch = states.shape
-    pick = lambda x, core: np.broadcast_to(np.asarray(x, dtype=float), (*batch, *core))[states]
+
+    def pick(x: Any, core: tuple[int, ...]) -> np.ndarray:
+        result: np.ndarray = np.broadcast_to(np.asarray(x, dtype=float), (*batch, *core))[states]
+        return result
+
     q, v, tau = pick(q, (robot.nq,)), pick(v, (robot.nv,)), pick(tau, (robot.nv,))
     wrenches = None if wrenches is None else pick(wrenches, (robot.n_links, 6))
     given = np.isfinite(q).all(-1) & np.isfinite(v).all(-1) & np.isfinite(tau).all(-1)
@@ -133,7 +139,10 @@ def solve_irregular(
         force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
     d = decompose(robot, constraint, q)
     A, bias = constraint.jacobian(robot, q), constraint.bias(robot, q, v)
-    back = lambda x: np.linalg.solve(np.swapaxes(d.L, -1, -2), np.linalg.solve(d.L, x[..., None]))[..., 0]
+
+    def back(x: np.ndarray) -> np.ndarray:
+        return np.linalg.solve(np.swapaxes(d.L, -1, -2), np.linalg.solve(d.L, x[..., None]))[..., 0]
+
     free = back(force)
     _, rest = multipliers_for(d, bias)
     check_consistent(robot, constraint, bias, rest, d.length, np.argwhere(states))
@@ -148,7 +157,8 @@ def pseudo_inverse(a: np.ndarray, scale: np.ndarray | float) -> np.ndarray:
     U, s, Vt = np.linalg.svd(a, full_matrices=False)
     kept = s > DEPENDENT * np.asarray(scale)[..., None]
     inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
-    return np.swapaxes(Vt, -1, -2) * inverse[..., None, :] @ np.swapaxes(U, -1, -2)
+    result: np.ndarray = np.swapaxes(Vt, -1, -2) * inverse[..., None, :] @ np.swapaxes(U, -1, -2)
+    return result
 
 
 class Rank(NamedTuple):
@@ -201,7 +211,7 @@ def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
     return constraint in robot.original._overconstrained
 
 
-def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:
+def constraint_rank(robot: Robot, constraint: Constraint, q: ArrayLike) -> Rank:
     """The rank of a constraint at one configuration q (nq,), and its redundant rows."""
     q, constraint = np.asarray(robot._checked(q, "q", robot.nq), dtype=float), checked(constraint, robot)
     d = decompose(robot, constraint, q)

@@ -8,6 +8,7 @@ from .observer import MomentumObserver, momentum_observer
 from .pose_references import screw_motion
 from .references import hold, point_to_point, sinusoid
 from .sampled import Running, SampledController
+from .underactuated import balance, swing_up
 from .verify import Verification, verify
 from .workspace import FrameTask, impedance, se3_tracking, workspace
 
@@ -20,6 +21,7 @@ __all__ = [
     "SampledController",
     "Verification",
     "adaptive",
+    "balance",
     "closed_loop",
     "computed_torque",
     "estimates",
@@ -33,6 +35,7 @@ __all__ = [
     "screw_motion",
     "se3_tracking",
     "sinusoid",
+    "swing_up",
     "verify",
     "workspace",
 ]

@@ -1,7 +1,7 @@
-"""Motions that follow a differential equation on the configurations of a robot: the common part of geodesics, transport and spread.
+"""Differential equations on the configurations of a robot: the common part of geodesics, parallel transport and Jacobi fields.
 
-Configurations with quaternions are integrated as they stand, dq/dt = E(q) v: what an algorithm computes does not depend on the
-length of a quaternion, and results have it 1 again.
+Quaternions are integrated as coordinates, dq/dt = E(q) v: results of algorithms do not depend on the length of a quaternion, and
+the final configurations are normalised.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ def geodesic_rate(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
 
 
 TOLERANCE = 1e-13
-"""Local error, relative and absolute, of one state; that of DOP853 is the mean over a batch, which is asked for less."""
+"""The tolerance, relative and absolute, of the local error of one state. DOP853 controls only the mean error over a batch: its
+tolerance is smaller, the larger the batch.
+"""
 SMALLEST = 2.3e-14
 
 
 class Solution:
-    """The solution of a differential equation for a batch of states, to be read off at any time between two."""
+    """The solution of a differential equation for a batch of states, which can be evaluated at any time of its span."""
 
     def __init__(self, rate: Callable[[float, list[np.ndarray]], list[np.ndarray]], start: list[np.ndarray], times: Any, what: str):
         from scipy.integrate import solve_ivp
@@ -71,7 +73,7 @@ class Solution:
 
     @staticmethod
     def _check_start(rate: Callable[[float, list[np.ndarray]], list[np.ndarray]], start: list[np.ndarray], what: str) -> None:
-        """An error where the rate is not finite at the start, from which no step would be short enough."""
+        """Raise an error if the rate is not finite at the start: no step would be short enough."""
         with np.errstate(over="ignore", invalid="ignore"):
             finite = all(np.isfinite(x).all() for x in rate(0.0, start))
         if not finite:
@@ -100,7 +102,7 @@ class Solution:
 
 
 def states(robot: Robot, **given: tuple[Any, int]) -> list[np.ndarray]:
-    """The arrays as NumPy arrays of one batch shape; an error names what does not fit."""
+    """The arrays as NumPy arrays with a common batch shape; an error names the one that does not fit."""
     from ..arrays import broadcast_batch
 
     arrays = {}
@@ -116,8 +118,8 @@ def states(robot: Robot, **given: tuple[Any, int]) -> list[np.ndarray]:
 
 
 def times(t: Any) -> np.ndarray:
-    """Times as an array; an error for what is no finite number."""
-    t = np.asarray(to_numpy(t, "t"), dtype=float)
-    if not np.all(np.isfinite(t)):
-        raise CoadjointError(f"t is {t}; expected finite times.")
-    return t
+    """t as an array of finite numbers, or an error."""
+    numbers = np.asarray(to_numpy(t, "t"), dtype=float)
+    if not np.all(np.isfinite(numbers)):
+        raise CoadjointError(f"t is {numbers}; expected finite times.")
+    return numbers

@@ -1,4 +1,4 @@
-"""What is carried along a motion: parallel vectors, and the spread of neighbouring motions."""
+"""Parallel transport along a curve, and Jacobi fields along a geodesic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv
+from ..arrays import Array, ArrayLike, mv
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.coriolis import coriolis_matrix
 from ..dynamics.singular import explain_singular
@@ -19,10 +19,11 @@ from .gauss import curvature_operator
 from .metric import covariant_derivative
 
 
-def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], x: Any, t: Any) -> np.ndarray:
+def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], x: ArrayLike, t: ArrayLike) -> np.ndarray:
     """x(t) (..., *t.shape, nv), parallel along a curve, ∇_v x = 0, with x (..., nv) at t = 0: M dx/dt = -C(q, v) x.
 
-    `curve(t)` gives q (nq,) and the velocity v (nv,) at a time; a `Geodesic` is one. Lengths and angles of parallel vectors stay.
+    `curve(t)` gives q (nq,) and the velocity v (nv,) at a time; a `Geodesic` is one. Lengths and angles of parallel vectors stay
+    constant.
     """
     (x,) = flow.states(robot, x=(x, robot.nv))
     still = np.zeros((robot.nv, robot.nv))
@@ -45,7 +46,9 @@ def jacobi_rate(robot: Robot, q: Array, v: Array, j: Array, dj: Array) -> tuple[
     return dj - mv(turn, j), -curvature_operator(robot, q, j, v, v) - mv(turn, dj)
 
 
-def jacobi_field(robot: Robot, q: Any, v: Any, j: Any, dj: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
+def jacobi_field(
+    robot: Robot, q: ArrayLike, v: ArrayLike, j: ArrayLike, dj: ArrayLike, t: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
     """J(t) and ∇_v J(t) (..., *t.shape, nv) along the geodesic from q, v, with J = j and ∇_v J = dj at t = 0.
 
     J is how a geodesic from a neighbouring configuration (j), with a neighbouring velocity (dj), comes to lie beside it:

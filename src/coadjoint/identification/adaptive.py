@@ -54,14 +54,18 @@ class Estimator:
 
     def __call__(self, state: Any, q: Any, v: Any, a: Any, tau: Any) -> np.ndarray:
         """The state after one sample."""
-        return self.native(state, q, v, a, tau)
+        result: np.ndarray = self.native(state, q, v, a, tau)
+        return result
 
     @property
     def native(self) -> Callable[..., np.ndarray]:
         """The compiled step: f(state, q, v, a, tau, out=None)."""
         n, robot = self.robot.nv, self.robot
         shapes = {"state": self.initial.shape, "q": (robot.nq,), "v": (n,), "a": (n,), "tau": (n,)}
-        return recent(robot, self.key, lambda: built(robot, lambda *arrays: self.step(robot, *arrays), shapes, "adaptation_step"))
+        step: Callable[..., np.ndarray] = recent(
+            robot, self.key, lambda: built(robot, lambda *arrays: self.step(robot, *arrays), shapes, "adaptation_step")
+        )
+        return step
 
     def run(self, q: Any, v: Any, a: Any, tau: Any, state: Any = None) -> np.ndarray:
         """The states (N + 1, k) from the first on, through samples q, v, a, tau (N, …), in one native loop."""
@@ -77,7 +81,8 @@ class Estimator:
         states[0, 0] = self.initial if state is None else state
         if count:
             _run(self.native, [states], [x[None] for x in given], 1)
-        return states[0]
+        result: np.ndarray = states[0]
+        return result
 
     def __repr__(self) -> str:
         return f"<{self.key[0]} of {len(self.names)} parameters of {self.robot.name!r}>"

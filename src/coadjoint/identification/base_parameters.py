@@ -81,7 +81,8 @@ class BaseParameters:
         parameters = np.asarray(robot.inertial_parameters)
         if len(self.names) > len(parameters):
             parameters = np.concatenate([parameters, robot.parameters("drives")])
-        return self.matrix @ parameters
+        result: np.ndarray = self.matrix @ parameters
+        return result
 
     def _text(self, row: int) -> str:
         first = self.pivots[row]
@@ -195,7 +196,8 @@ def _span(rows: np.ndarray) -> np.ndarray:
     if not len(rows):
         return rows
     _, s, basis = np.linalg.svd(rows, full_matrices=False)
-    return basis[s > _RANK * s[0]]
+    result: np.ndarray = basis[s > _RANK * s[0]]
+    return result
 
 
 def _closed(rows: np.ndarray, maps: list[np.ndarray]) -> np.ndarray:
@@ -232,7 +234,8 @@ def _rows(robot: Robot, constraints: Constraint | None, drives: bool, pivots: tu
     if drives:
         Y = np.concatenate([Y, as_written(drive_regressor)(robot, v, a)], axis=-1)
     Y = Y[..., list(pivots)]
-    return (Y if allowed is None else np.swapaxes(allowed, -1, -2) @ Y).reshape(-1, len(pivots))
+    answer: np.ndarray = (Y if allowed is None else np.swapaxes(allowed, -1, -2) @ Y).reshape(-1, len(pivots))
+    return answer
 
 
 def _constrained_states(
@@ -273,7 +276,8 @@ def _dependent(X: np.ndarray) -> np.ndarray:
     rank = int((s > _RANK * s[0]).sum())
     basis = np.zeros((rank, X.shape[1]))
     basis[:, order] = np.concatenate([np.eye(rank), solve_triangular(R[:rank, :rank], R[:rank, rank:])], axis=1)
-    return basis * sizes
+    result: np.ndarray = basis * sizes
+    return result
 
 
 def _preference(links: int) -> list[int]:

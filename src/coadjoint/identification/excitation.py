@@ -276,7 +276,8 @@ def _posture(limits: Limits, start: Any, rng: np.random.Generator) -> np.ndarray
     fits = g < -0.02
     if fits.any():
         found = np.flatnonzero(fits)
-        return q[found[np.argmin((((q[found] - middle) / half) ** 2).sum(-1))]]
+        result: np.ndarray = q[found[np.argmin((((q[found] - middle) / half) ** 2).sum(-1))]]
+        return result
     best = q[int(np.argmin(g))]
     raise CoadjointError(
         f"no posture was found at which robot {robot.name!r} keeps all limits; nearest: {limits.worst(best, zero, zero)}. "

@@ -68,12 +68,14 @@ class Design:
 
     @property
     def half(self) -> np.ndarray:
-        return 0.5 * (self.limits.upper - self.limits.lower)
+        result: np.ndarray = 0.5 * (self.limits.upper - self.limits.lower)
+        return result
 
     def pulled_back(self, dq: np.ndarray, dv: np.ndarray, da: np.ndarray) -> np.ndarray:
         """The gradient by x of a function whose gradients by q, v and a (N, nv) are given."""
         p, d, dd = self.phi
-        return ((p.T @ dq + d.T @ dv + dd.T @ da) * self.half).reshape(-1)
+        result: np.ndarray = ((p.T @ dq + d.T @ dv + dd.T @ da) * self.half).reshape(-1)
+        return result
 
     def information(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A (r, r) and the weighted, scaled X (N, nv, r)."""

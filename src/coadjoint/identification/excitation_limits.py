@@ -157,14 +157,22 @@ class Limits:
     def pairs(self) -> list[tuple[int, int]]:
         """Pairs of spheres that could meet: those on one link, and on links that one joint connects, cannot be asked to keep apart."""
         robot, links = self.robot, [self.robot.frame(s.frame)[0] for s in self.spheres]
-        parent = lambda i: robot.parents[i] if i >= 0 else None
-        apart = lambda i, j: i != j and parent(i) != j and parent(j) != i
+
+        def parent(i: int) -> int | None:
+            return robot.parents[i] if i >= 0 else None
+
+        def apart(i: int, j: int) -> bool:
+            return i != j and parent(i) != j and parent(j) != i
+
         return [(i, j) for i in range(len(links)) for j in range(i + 1, len(links)) if apart(links[i], links[j])]
 
     @cached_property
     def names(self) -> list[str]:
         """What each distance is."""
-        on = lambda i: f"sphere {i} on {self.spheres[i].frame!r}"
+
+        def on(i: int) -> str:
+            return f"sphere {i} on {self.spheres[i].frame!r}"
+
         moving = [i for i, s in enumerate(self.spheres) if self.robot.frame(s.frame)[0] >= 0]
         return [f"{on(i)} from {on(j)}" for i, j in self.pairs] + [
             f"{on(i)} from plane {k}" for k in range(len(self.planes)) for i in moving
@@ -200,7 +208,9 @@ class Limits:
 
     def torque(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """τ of the robot as it is given, with the joints' friction."""
-        return inverse_dynamics(self.robot, q, v, a) + smooth_friction(self.robot, v, self.robot.damping, self.robot.friction)
+        loss = smooth_friction(self.robot, v, self.robot.damping, self.robot.friction)
+        result: np.ndarray = inverse_dynamics(self.robot, q, v, a) + loss
+        return result
 
     @property
     def torque_limited(self) -> bool:
@@ -208,7 +218,8 @@ class Limits:
 
     def violation(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """The largest row g (...,) of every state, without unit: kept where it is ≤ 0."""
-        return np.max([g.max(-1) for g in self.rows(q, v, a).values()], axis=0)
+        result: np.ndarray = np.max([g.max(-1) for g in self.rows(q, v, a).values()], axis=0)
+        return result
 
     def signed(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, np.ndarray]:
         """What has limits, in units of these: within ±1 where they are kept."""
@@ -248,11 +259,13 @@ class Limits:
 def smooth_friction(robot: Robot, v: np.ndarray, damping: np.ndarray, friction: np.ndarray) -> np.ndarray:
     """Viscous and Coulomb friction (..., nv), the latter friction · tanh(v / SLOW)."""
     w = robot.tree_v(v)
-    return robot.from_tree(damping * w + friction * np.tanh(w / SLOW))
+    result: np.ndarray = robot.from_tree(damping * w + friction * np.tanh(w / SLOW))
+    return result
 
 
 def smooth_friction_rate(robot: Robot, v: np.ndarray, damping: np.ndarray, friction: np.ndarray) -> np.ndarray:
     """∂ smooth_friction / ∂v (..., nv, nv)."""
     w, G = robot.tree_v(v), robot.tree_v(np.eye(robot.nv)).T
     slope = damping + friction / SLOW / np.cosh(np.clip(w / SLOW, -50, 50)) ** 2
-    return G.T @ (slope[..., None] * G)
+    result: np.ndarray = G.T @ (slope[..., None] * G)
+    return result

@@ -146,16 +146,11 @@ def output_error(
         raise CoadjointError(
             "the log has no joint forces; output error simulates the motion that they cause: add tau1 … or columns={'tau': […]}."
         )
-    problem = Problem(
-        robot,
-        recent(robot, ("base parameters", drives), lambda: base_parameters(robot, drives=drives)),
-        *_stretches(robot, read, horizon, reference, feedforward, method),
-        *(np.zeros(robot.nv) if k is None else _gains(robot, name, k) for name, k in (("kp", kp), ("kd", kd))),
-        method == "inverse",
-        hold == "linear",
-        substeps,
-        drives,
-    )
+    base = recent(robot, ("base parameters", drives), lambda: base_parameters(robot, drives=drives))
+    time, q, v, tau, ff, q_r, v_r = _stretches(robot, read, horizon, reference, feedforward, method)
+    gains = {name: np.zeros(robot.nv) if k is None else _gains(robot, name, k) for name, k in (("kp", kp), ("kd", kd))}
+    inverse, linear = method == "inverse", hold == "linear"
+    problem = Problem(robot, base, time, q, v, tau, ff, q_r, v_r, gains["kp"], gains["kd"], inverse, linear, substeps, drives)
     if method == "inverse" and not (problem.kp.any() or problem.kd.any()):
         raise CoadjointError("method 'inverse' compares the forces of the controller, and needs its gains: give kp and kd.")
     return problem.solve(report)
@@ -275,7 +270,9 @@ class Problem:
             f = f + w * (self.feedforward[:, k + 1] - f) if self.linear else f
             return self.slope(x, e, f, *self.reference(k, w))
 
-        moved = lambda d, c: tuple(y + c * (h if y.ndim == 2 else h[..., None]) * z for y, z in zip(x, d, strict=True))
+        def moved(d: tuple[np.ndarray, ...], c: float) -> tuple[np.ndarray, ...]:
+            return tuple(y + c * (h if y.ndim == 2 else h[..., None]) * z for y, z in zip(x, d, strict=True))
+
         d1 = slope(x, 0.0)
         d2 = slope(moved(d1, 0.5), 0.5)
         d3 = slope(moved(d2, 0.5), 0.5)
@@ -360,14 +357,17 @@ class Problem:
 
     def values(self, e: Estimate) -> np.ndarray:
         """The base parameters (r,)."""
-        return self.base.matrix @ (np.concatenate([e.inertial, e.drives]) if self.with_drives else e.inertial)
+        numbers = np.concatenate([e.inertial, e.drives]) if self.with_drives else e.inertial
+        result: np.ndarray = self.base.matrix @ numbers
+        return result
 
     def _tangent(self, e: Estimate) -> np.ndarray:
         """C (r, size of δ): the change of base parameters by δ."""
         T = e.tangent
         if self.with_drives:
             T = np.block([[T, np.zeros((len(T), len(e.drives)))], [np.zeros((len(e.drives), len(T))), np.diag(e.drives)]])
-        return self.base.matrix @ T
+        result: np.ndarray = self.base.matrix @ T
+        return result
 
     def _moved(self, e: Estimate, A: np.ndarray, b: np.ndarray, damping: float) -> tuple[Estimate, np.ndarray, float]:
         """The possible robot nearest to e with the base parameters of a damped step, their change (r,), and the length of δ.

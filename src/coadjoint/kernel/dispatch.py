@@ -77,14 +77,16 @@ def kernel(
     """
 
     def decorate(source: Callable[P, R]) -> KernelFunction[P, R]:
-        return Kernel(source, returns, cores, joint_space, explain, check, largest).function()
+        function: KernelFunction[P, R] = Kernel(source, returns, cores, joint_space, explain, check, largest).function()
+        return function
 
     return decorate
 
 
 def as_written(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The source of a kernel, to be run on arrays as it stands, without checks."""
-    return fn.source  # type: ignore[attr-defined]
+    source: Callable[..., Any] = fn.source  # type: ignore[attr-defined]
+    return source
 
 
 KEYWORDS = [
@@ -150,7 +152,7 @@ class Kernel:
         single = all(x.dtype == np.float32 for x in arrays.values())
         key = (self.source, tuple(arrays), tuple(statics.items()), single)
         try:
-            found = robot._fast.get(key, key)
+            found: Any = robot._fast.get(key, key)
         except TypeError:
             return None  # a static argument that cannot be a key
         if found is key:
@@ -162,7 +164,8 @@ class Kernel:
                 robot._fast.pop(next(iter(list(robot._fast))), None)
             if found is not None and not single:
                 self._remember(robot, arrays, statics, found)
-        return found
+        compiled_function: CompiledFunction | None = found
+        return compiled_function
 
     def _remember(self, robot: Mechanism, arrays: dict[str, Array], statics: dict[str, Any], compiled: CompiledFunction) -> None:
         """Let the function that users call find the machine code for calls with the required arguments alone."""
@@ -183,7 +186,10 @@ class Kernel:
             one = {name: like(np.zeros(core_shape(self.cores[name], robot)), x) for name, x in arrays.items()}
             with np.errstate(all="ignore"):
                 result = self._spread(self.source(robot.like(reference), **one, **statics), (), reference)
-            none = lambda x: spread(x, (0,), x.ndim, reference).reshape((*batch, *x.shape))
+
+            def none(x: Array) -> Array:
+                return spread(x, (0,), x.ndim, reference).reshape((*batch, *x.shape))
+
             return tuple(map(none, result)) if isinstance(result, tuple) else none(result)
         return self._spread(self.source(robot.like(reference), **arrays, **statics), batch, reference)
 

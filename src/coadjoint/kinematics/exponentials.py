@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arguments import a_name, a_robot, numbers, takes
-from ..arrays import Array, asfloat, broadcast_batch, like, namespace, stack
+from ..arrays import Array, ArrayLike, asfloat, broadcast_batch, like, namespace, stack
 from ..errors import CoadjointError, ModelError, ShapeError
 from ..lie import se3
 from ..robot.robot import Robot
@@ -76,7 +76,7 @@ def _rows(screws: list[Array], robot: Robot) -> Array:
     return stack(screws, axis=-2) if screws else like(np.zeros((0, 6)), robot.screws)
 
 
-def path_coordinates(robot: Robot, q: Array, frame: str) -> Array:
+def path_coordinates(robot: Robot, q: ArrayLike, frame: str) -> Array:
     """The coordinates (..., n) of the joints on the path to a frame, base outward, for q (..., nq); of mimic joints their own."""
     path, _ = _path(robot, frame)
     q = asfloat(q, "q")
@@ -86,7 +86,7 @@ def path_coordinates(robot: Robot, q: Array, frame: str) -> Array:
 
 
 @takes(screws=numbers, home=numbers, q=numbers, form=a_name)
-def product_of_exponentials(screws: Array, home: Array, q: Array, form: str = "space") -> Array:
+def product_of_exponentials(screws: ArrayLike, home: ArrayLike, q: ArrayLike, form: str = "space") -> Array:
     """The pose (..., 4, 4) of the last frame for screws (..., n, 6), home (..., 4, 4) and q (..., n).
 
     form "space": (13); "body": (14); "relative": (12), with home (..., n, 4, 4).

@@ -254,7 +254,10 @@ class Flow:
         from scipy.optimize import brentq
 
         k = len(self.events)
-        at = lambda t: self._signals(t, *self._split(sol(t)))
+
+        def at(t: float) -> np.ndarray:
+            return self._signals(t, *self._split(sol(t)))
+
         if not armed:  # what has just happened is not to happen again: a gap that is closed at the start must open first
             before = before.copy()
             before[k:] = np.where(before[k:] <= TOUCHING, np.finfo(float).tiny, before[k:])

@@ -23,7 +23,8 @@ def as_function(control: Any) -> Control:
     if callable(force):
         return lambda robot, q, v, t: force(q, v, t)
     if callable(control):
-        return control
+        function: Control = control
+        return function
     raise CoadjointError(
         f"control is {type(control).__name__}; expected a function control(robot, q, v, t), or an object with force(q, v, t)."
     )

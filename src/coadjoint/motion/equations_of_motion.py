@@ -63,7 +63,8 @@ def _solve(G: np.ndarray, b: np.ndarray, overconstrained: bool) -> np.ndarray:
         length = np.sqrt(np.diag(G) + SHORT**2 * np.trace(G))
     scale = np.exp2(np.round(np.log2(length)))
     dependent = OVERCONSTRAINED if overconstrained else DEPENDENT
-    return np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=dependent)[0] / scale
+    result: np.ndarray = np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=dependent)[0] / scale
+    return result
 
 
 def _shared(forces: np.ndarray, free: np.ndarray, limit: np.ndarray) -> np.ndarray:

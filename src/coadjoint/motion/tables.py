@@ -79,7 +79,8 @@ def open_file(path: str | Path, names: list[str] | None = None, topic: str | Non
         return Csv(path, names)
     if names is not None:
         raise CoadjointError(f"{path}: a list of columns is for text; give {{'q': [names]}}.")
-    return READERS[extension](path)
+    result: Columns = READERS[extension](path)
+    return result
 
 
 def read_states(path: str | Path, robot: Robot, needs: Sequence[str] = ("q", "v", "a"), report: Report | None = None) -> States:

@@ -60,7 +60,10 @@ def step(
 
     w (..., nv) guesses that velocity; force(q, v) gives the joint forces. held (..., nv): 1 for joints that are locked, whose w is 0.
     """
-    middle = lambda v: robot.integrate(q, (h / 2) * v)
+
+    def middle(v: Array) -> Array:
+        return robot.integrate(q, (h / 2) * v)
+
     W = inverse(mass_matrix(robot, middle(w)))
     bound = None if constraint is None else Bound(robot, constraint, q, W, held)
     W = W if held is None else locked(W, held)
@@ -78,7 +81,7 @@ def step(
     v, pushed, change = w, p, 0.0 * w
     for _ in range(iterations):
         left, m, _ = equation(v, pushed)
-        push = 0.0
+        push: Array | float = 0.0
         if bound is not None and constraint is not None:
             push = bound.impulse(_rates(robot, constraint, q, m, v, h) - mv(bound.A, mv(W, left)))
             pushed = pushed + push

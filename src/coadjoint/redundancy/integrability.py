@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mv, namespace, solve_spd, stack, transpose
+from ..arrays import Array, ArrayLike, concat, like, mv, namespace, solve_spd, stack, transpose
 from ..dynamics.christoffel import check_metric
 from ..dynamics.coriolis import coriolis_matrix
 from ..kernel.dispatch import frozen, kernel
@@ -71,7 +71,7 @@ def _brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None
 
 @lazily("nv task task", q="nq", weight="nv nv")
 def lift_brackets(
-    robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
+    robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
     """[L_a, L_b] (..., nv, a, b) of the columns of the horizontal lift, or of the inverse of another constant weight (nv, nv)."""
     return with_singularity_report(_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight}))
@@ -87,7 +87,7 @@ def _vertical_brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | No
 
 @lazily("nv task task", q="nq", weight="nv nv")
 def vertical_brackets(
-    robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
+    robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
     """(1 - L J) [L_a, L_b] (..., nv, a, b): zero everywhere exactly if motion by L repeats itself. See `lift_brackets`.
 
@@ -108,7 +108,7 @@ def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
 
 
 @lazily("nv task task", q="nq")
-def oneill_tensor(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def oneill_tensor(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """A(L_a, L_b) = (∇_{L_a} L_b)ᵛ (..., nv, a, b): how the horizontal spaces turn into the vertical ones along horizontal ways.
 
     Its skew part is ½ [L_a, L_b]ᵛ, which vanishes if the horizontal distribution is integrable. Its symmetric part vanishes if Λ does not
@@ -122,7 +122,9 @@ Inverse = Callable[[Robot, Array], Array]
 """A user's own inverse: (nv, size) from the robot and q, with array operations."""
 
 
-def inverse_brackets(robot: Robot, q: Any, inverse: Inverse, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def inverse_brackets(
+    robot: Robot, q: ArrayLike, inverse: Inverse, frame: str | AnyTask, rows: Sequence[int] | None = None
+) -> np.ndarray:
     """(1 - L J) [L_a, L_b] (..., nv, a, b) of the columns of a user's inverse L(q), differentiated by tracing it."""
     from ..compiling import compile
     from ..differentiating import differential
@@ -137,7 +139,10 @@ def inverse_brackets(robot: Robot, q: Any, inverse: Inverse, frame: str | AnyTas
         flat = B.reshape((*B.shape[:-2], task.size**2))
         return (flat - L @ (task.jacobian(robot, q) @ flat)).reshape(B.shape)
 
-    return recent(robot, ("inverse brackets", now, task.key), lambda: compile(found, robot))(np.asarray(q, dtype=float))
+    result: np.ndarray = recent(robot, ("inverse brackets", now, task.key), lambda: compile(found, robot))(
+        np.asarray(q, dtype=float)
+    )
+    return result
 
 
 def constant_weight(robot: Robot, weight: Any) -> np.ndarray:

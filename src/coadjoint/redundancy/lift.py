@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, like, mirror, mv, namespace, solve_spd, transpose
+from ..arrays import Array, ArrayLike, like, mirror, mv, namespace, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError, ShapeError
@@ -119,7 +119,9 @@ def with_singularity_report(fn: Callable[..., Any], robot: Robot, q: Array, task
 def _in_double(
     fn: Callable[..., Any], robot: Robot, q: np.ndarray, task: AnyTask, *others: Any, out: Any = None, **options: Any
 ) -> Any:
-    wide = lambda x: x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x
+    def wide(x: Array) -> Array:
+        return x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x
+
     arrays = [x for x in (*others, *options.values()) if isinstance(x, np.ndarray)]
     found = with_singularity_report(fn, robot, wide(q), task, *map(wide, others), **{name: wide(x) for name, x in options.items()})
     if any(x.dtype != np.float32 for x in arrays):
@@ -154,7 +156,7 @@ def _weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | Non
 @lazily("nv task", q="nq", weight="nv nv")
 def weighted_inverse(
     robot: Robot,
-    q: Array,
+    q: ArrayLike,
     frame: str | AnyTask,
     weight: Array | None = None,
     damping: float = 0.0,
@@ -177,7 +179,7 @@ def _definite(W: np.ndarray) -> bool:
 @lazily("nv task", q="nq")
 def horizontal_lift(
     robot: Robot,
-    q: Array,
+    q: ArrayLike,
     frame: str | AnyTask,
     rows: Sequence[int] | None = None,
     *,
@@ -193,7 +195,7 @@ def horizontal_lift(
 
 
 @lazily("nv task", q="nq")
-def moore_penrose(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def moore_penrose(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """J⁺ = Jᵀ (J Jᵀ)⁻¹ (..., nv, 6 or len(rows)). Altafini (2004), (19). It weighs radians against metres as they are written."""
     weight = like(np.eye(robot.nv), q if hasattr(q, "shape") else np.zeros(1))
     return with_singularity_report(_weighted_inverse, robot, q, task_of(frame, rows), weight=weight)
@@ -207,7 +209,7 @@ def _effective_inertia(robot: Robot, q: Array, task: AnyTask) -> Array:
 @lazily("task task", q="nq")
 def effective_inertia(
     robot: Robot,
-    q: Array,
+    q: ArrayLike,
     frame: str | AnyTask,
     rows: Sequence[int] | None = None,
     *,
@@ -230,10 +232,11 @@ def _split_velocity(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple[Ar
 
 @lazily("nv", "nv", q="nq", v="nv")
 def split_velocity(
-    robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+    robot: Robot, q: ArrayLike, v: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> tuple[Array, Array]:
     """The horizontal and the vertical part of v, (..., nv) each: orthogonal in M, and only the first does the task. Altafini (13)."""
-    return with_singularity_report(_split_velocity, robot, q, task_of(frame, rows), v)
+    result: tuple[Array, Array] = with_singularity_report(_split_velocity, robot, q, task_of(frame, rows), v)
+    return result
 
 
 @kernel("nv nv", q="nq", explain=explain_task)
@@ -243,13 +246,13 @@ def _vertical_projector(robot: Robot, q: Array, task: AnyTask) -> Array:
 
 
 @lazily("nv nv", q="nq")
-def vertical_projector(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def vertical_projector(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """1 - L J (..., nv, nv): the M-orthogonal projector on the velocities that do nothing to the task."""
     return with_singularity_report(_vertical_projector, robot, q, task_of(frame, rows))
 
 
 def lift_function(
-    robot: Robot, q: Array, eta: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+    robot: Robot, q: ArrayLike, eta: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> tuple[Array, Array]:
     """dϑ = Jᵀ η and grad ϑ = M⁻¹ Jᵀ η, (..., nv) each, of a function of the pose seen as a function ϑ of q. Altafini (24) corrected.
 
@@ -274,7 +277,7 @@ def _gradient(robot: Robot, q: Array, force: Array) -> Array:
     return gradient(robot, q, force)
 
 
-def vertical_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def vertical_basis(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """Columns (..., nv, nv - size) that span the vertical velocities, orthonormal in M; their order and sign are arbitrary.
 
     Where J has lost rank there are more vertical velocities than these columns can span: an error.
@@ -288,14 +291,14 @@ def vertical_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[in
     return np.linalg.solve(transpose(root), transpose(right[..., task.size :, :]))
 
 
-def horizontal_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def horizontal_basis(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """Columns (..., nv, size) that span the horizontal velocities, orthonormal in M: L G⁻ᵀ with Λ = G Gᵀ."""
     task = task_of(frame, rows)
     G = np.linalg.cholesky(effective_inertia(robot, q, task))
     return transpose(np.linalg.solve(G, transpose(horizontal_lift(robot, q, task))))
 
 
-def dexterity(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def dexterity(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """How far from singular a task is (...), from 0 to 1: the root of the least eigenvalue of J M⁻¹ Jᵀ, its rows scaled.
 
     Rows of one unit (of ω, of v, of a `MapTask`) are divided by their root mean square, so it is free of units and, with all of ω or v, of
@@ -304,7 +307,7 @@ def dexterity(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | 
     return np.sqrt(np.maximum(np.linalg.eigvalsh(_scaled(robot, q, task_of(frame, rows)))[..., 0], 0.0))
 
 
-def singular_rows(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def singular_rows(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """The combination (size,) of rows that the robot can move least at q (nq,), in the units of the rows scaled to unit inertia."""
     _, vectors = np.linalg.eigh(_scaled(robot, q, task_of(frame, rows)))
     return vectors[..., :, 0]
@@ -322,4 +325,5 @@ def _scaled(robot: Robot, q: Any, task: AnyTask) -> np.ndarray:
     for group in task.groups:
         size[..., group] = np.mean(size[..., group], axis=-1, keepdims=True)
     size = np.sqrt(np.where(size > 0, size, 1.0))
-    return A / (size[..., :, None] * size[..., None, :])
+    result: np.ndarray = A / (size[..., :, None] * size[..., None, :])
+    return result

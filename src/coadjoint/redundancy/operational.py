@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mirror, mv, solve_spd, transpose
+from ..arrays import Array, ArrayLike, concat, like, mirror, mv, solve_spd, transpose
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.composite import mass_matrix
 from ..dynamics.coriolis import coriolis_matrix
@@ -59,7 +59,7 @@ def _operational_space(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple
 
 @lazily("task task", "task", "task", q="nq", v="nv")
 def operational_space(
-    robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+    robot: Robot, q: ArrayLike, v: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> OperationalSpace:
     """Λ, μ and p of a task at q, v: Λ Ẋ + μ + p = Lᵀ τ for every joint force τ."""
     return OperationalSpace(*with_singularity_report(_operational_space, robot, q, task_of(frame, rows), v))
@@ -73,14 +73,16 @@ def _task_coriolis_matrix(robot: Robot, q: Array, v: Array, task: AnyTask) -> Ar
 
 
 @lazily("task task", q="nq", v="nv")
-def task_coriolis_matrix(robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def task_coriolis_matrix(
+    robot: Robot, q: ArrayLike, v: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
+) -> Array:
     """𝒞 (..., m, m) = Lᵀ C L - Λ J̇ L: dΛ/dt - 2𝒞 is skew, and μ = 𝒞 X where v = L X is horizontal."""
     return with_singularity_report(_task_coriolis_matrix, robot, q, task_of(frame, rows), v)
 
 
 @lazily("task", q="nq", v="nv", tau="nv")
 def task_acceleration(
-    robot: Robot, q: Array, v: Array, tau: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+    robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> Array:
     """Ẋ (..., m) = J M⁻¹ (τ - C v - g) + J̇ v: how joint forces accelerate the task. Altafini (2004), (18) corrected."""
     task = task_of(frame, rows)
@@ -91,12 +93,12 @@ def task_acceleration(
 @lazily("nv", q="nq", v="nv", acceleration="task", null_torque="nv")
 def task_torque(
     robot: Robot,
-    q: Array,
-    v: Array,
-    acceleration: Array,
+    q: ArrayLike,
+    v: ArrayLike,
+    acceleration: ArrayLike,
     frame: str | AnyTask,
     rows: Sequence[int] | None = None,
-    null_torque: Array | None = None,
+    null_torque: ArrayLike | None = None,
 ) -> Array:
     """τ (..., nv) = Jᵀ (Λ Ẋ + μ + p) + (1 - Jᵀ Lᵀ) τ₀: the task gets the acceleration Ẋ (..., m) whatever τ₀ (..., nv) is."""
     task = task_of(frame, rows)
@@ -112,7 +114,7 @@ def _null_space_torque(robot: Robot, q: Array, tau: Array, task: AnyTask) -> Arr
 
 
 @lazily("nv", q="nq", tau="nv")
-def null_space_torque(robot: Robot, q: Array, tau: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def null_space_torque(robot: Robot, q: ArrayLike, tau: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """(1 - Jᵀ Lᵀ) τ (..., nv): the part of τ that does not accelerate the task."""
     return with_singularity_report(_null_space_torque, robot, q, task_of(frame, rows), tau)
 
@@ -147,7 +149,7 @@ def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damp
 
 
 @lazily("nv task", q="nq")
-def prioritized_inverse(robot: Robot, q: Array, tasks: Sequence[AnyTask | str], damping: float = 0.0) -> Array:
+def prioritized_inverse(robot: Robot, q: ArrayLike, tasks: Sequence[AnyTask | str], damping: float = 0.0) -> Array:
     """G (..., nv, Σ sizes): v = G X does the first task's part of X, then the second's as far as the first allows, and so on.
 
     Each step lifts with the M-orthogonal projector on what those before leave free: v_k = v_{k-1} + L_k (X_k - J_k v_{k-1}). A task that
@@ -168,7 +170,7 @@ def prioritized_inverse(robot: Robot, q: Array, tasks: Sequence[AnyTask | str], 
 
 
 def prioritized_torque(
-    robot: Robot, q: Array, v: Array, tasks: Sequence[AnyTask | str], accelerations: Sequence[Array], damping: float = 0.0
+    robot: Robot, q: ArrayLike, v: ArrayLike, tasks: Sequence[AnyTask | str], accelerations: Sequence[Array], damping: float = 0.0
 ) -> Array:
     """τ (..., nv) that gives each task its acceleration Ẋ_k (..., m_k), the first before the second: inverse dynamics of G (Ẋ - J̇ v)."""
     chosen = _tasks(robot, tasks, damping)

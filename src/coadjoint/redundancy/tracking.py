@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, like, mv
+from ..arrays import Array, ArrayLike, like, mv
 from ..compiling import compile
 from ..errors import CoadjointError
 from ..geometry import flow
@@ -195,7 +195,7 @@ def gap(robot: Robot, task: AnyTask, q: np.ndarray, target: np.ndarray) -> np.nd
 
 def follow(
     robot: Robot,
-    q: Any,
+    q: ArrayLike,
     path: Path | Callable[[Any], tuple[Any, Any]],
     frame: str | AnyTask,
     rows: Sequence[int] | None = None,

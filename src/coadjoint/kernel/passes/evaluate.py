@@ -1,4 +1,4 @@
-"""A graph run node by node on arrays: slow, plain, and the measure for everything that is fast."""
+"""Evaluation of a graph node by node on arrays: slow and plain, the reference for all fast executions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..trace import functions
 from ..trace.symbols import Symbols, symbols
 
 NUMPY: dict[str, Callable[..., Array]] = {name: op.numpy for name, op in OPS.items()}
-"""What each operation is on NumPy arrays."""
+"""The NumPy function of each operation."""
 
 
 def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[..., Any]] | None = None) -> tuple[Array, ...]:
@@ -95,7 +95,7 @@ def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool, operati
 
 
 def ldl_solve(A: list[list[Any]], B: list[list[Any]], pivot: Callable[[Any], Any] = lambda d: d) -> list[list[Any]]:
-    """A⁻¹B by LDLᵀ on lists of arrays or numbers of any kind; every number of D goes through `pivot`."""
+    """A⁻¹B by LDLᵀ on lists of arrays or numbers of any kind; `pivot` is applied to every entry of D."""
     n, m = len(A), len(B[0])
     L: list[list[Any]] = [[None] * n for _ in range(n)]
     D: list[Any] = []

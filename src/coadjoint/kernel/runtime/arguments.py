@@ -1,4 +1,4 @@
-"""Checking and arranging what functions are called with, in every execution."""
+"""Checks and conversion of the arguments of compiled functions, in every execution."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_inputs(names: Sequence[str], core_shapes: Sequence[Shape], arrays: Seq
 
 
 def real_array(name: str, x: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """x as an array of the kernel's type, nan where it is masked; an error where it has no real numbers."""
+    """x as an array of the kernel's type, masked entries NaN; an error unless it has real numbers."""
     array = asfloat(x, name)
     if array.dtype == object:
         raise not_real(name, x)
@@ -71,7 +71,7 @@ def as_rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int] 
 
 
 def rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int]:
-    """The same, copying where needed."""
+    """`as_rows`, copying x where needed."""
     found = as_rows(x, core, batch)
     if found is None:
         full = np.empty(batch + core, x.dtype.newbyteorder("="))
@@ -82,7 +82,7 @@ def rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int]:
 
 
 def check_threads(threads: Any) -> int | None:
-    """How many threads are asked for, or None for as many as the work is worth."""
+    """The requested number of threads, checked; None for as many as the work is worth."""
     if threads is None:
         return None
     try:

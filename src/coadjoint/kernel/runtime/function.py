@@ -43,7 +43,10 @@ class Signature:
 
     def shapes(self) -> str:
         """The core shapes of arguments and results, for people."""
-        one = lambda shape: f"(..., {', '.join(map(str, shape))})" if shape else "(...)"
+
+        def one(shape: tuple[int, ...]) -> str:
+            return f"(..., {', '.join(map(str, shape))})" if shape else "(...)"
+
         inputs = ", ".join(f"{name} {one(shape)}" for name, shape in zip(self.input_names, self.input_shapes, strict=True))
         return f"{inputs or 'nothing'} -> {', '.join(map(one, self.output_shapes))}"
 
@@ -139,7 +142,8 @@ class CompiledFunction:
             return self
         s = self.signature
         doc = f"{s.text()}\n--\n\n{s.name}, compiled for this processor ({s.dtype}): {s.shapes()}."
-        return builtin.builtin(self.kernel.code.call_address, self, s.name, doc)
+        result: Callable[..., Any] = builtin.builtin(self.kernel.code.call_address, self, s.name, doc)
+        return result
 
     def __reduce__(self) -> Any:
         if self.recipe is None:
