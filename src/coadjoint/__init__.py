@@ -69,6 +69,7 @@ from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
 
 _LATER = {
+    "calibration": ("Calibration", "calibrate"),
     "compiling": ("compile", "trace"),
     "constraints": ("Constraint", "constrained_dynamics", "constraint_connection", "constraint_projector"),
     "constraints.impacts": ("impact", "impact_account"),
@@ -115,6 +116,7 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 _MODULES = (
     "arguments",
     "arrays",
+    "calibration",
     "compiling",
     "constraints",
     "control",
@@ -166,6 +168,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "DH",
     "BaseParameters",
+    "Calibration",
     "CoadjointError",
     "Comparison",
     "Constraint",
@@ -187,6 +190,7 @@ __all__ = [
     "base_parameters",
     "bias_force",
     "body_screws",
+    "calibrate",
     "center_of_mass",
     "centroidal_momentum",
     "centroidal_momentum_matrix",
