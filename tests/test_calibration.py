@@ -270,6 +270,15 @@ def test_other_units_are_suspected():
         cj.calibrate(robot, np.degrees(q), points=points, terms=())
 
 
+def test_flat_postures_are_said():
+    robot, rng = cj.load("planar2r"), np.random.default_rng(17)
+    frame, q = robot.link_names[-1], robot.random(rng, 40)
+    points = cj.pose(robot, q, frame)[:, None, :3, 3] + 0.1 * cj.pose(robot, q, frame)[:, None, :3, 0]
+    with pytest.warns(LogWarning, match="lies in a plane"):
+        cal = cj.calibrate(robot, q, points=points, frame=frame, terms=())
+    assert len(cal.unseen) > 8
+
+
 # --- a real robot
 
 
