@@ -40,7 +40,6 @@ from .calibration.calibrate import calibrate as calibrate
 from .compiling import compile as compile
 from .compiling import trace as trace
 from .constraints.constraint import Constraint as Constraint
-from .constraints.dynamics import constrained_dynamics as constrained_dynamics
 from .constraints.impacts import impact as impact
 from .constraints.impacts import impact_account as impact_account
 from .constraints.projection import constraint_connection as constraint_connection
@@ -208,6 +207,32 @@ def connection(
     out: np.ndarray | None = None,
     threads: int | None = None,
 ) -> Any: ...
+@overload
+def constrained_dynamics(
+    robot: Robot,
+    constraint: Constraint,
+    q: Numbers,
+    v: Numbers,
+    tau: Numbers,
+    wrenches: Numbers | None = None,
+    friction: bool = False,
+    *,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def constrained_dynamics(
+    robot: Robot,
+    constraint: Constraint,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    friction: bool = False,
+    *,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    threads: int | None = None,
+) -> tuple[Any, Any]: ...
 @overload
 def coriolis_matrix(
     robot: Robot,

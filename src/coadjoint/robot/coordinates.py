@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import sequence, whole
+from ..arguments import argument, arguments, sequence, whole
 from ..arrays import Array, broadcast_batch, concat, like, mv, namespace
 from ..errors import CoadjointError, unknown
-from ..lie._arguments import argument, arguments
 from ..words import short
 from .joints import JointKind
 from .link import Link
