@@ -362,7 +362,7 @@ CHANGES = {
     "joint 'joint2' follows 'joint1' and cannot be locked by itself; lock 'joint1'.": lambda p: p.with_joint(
         "joint2", mimic=Mimic("joint1")
     ).lock({"joint2": 0}),
-    "joint 'free' is to be locked at (0, 0, 0, 0, 0, 0, 0); a quaternion must not be zero (none turns: 0 0 0 1).": lambda p: (
+    "joint 'free' is to be locked at (0, 0, 0, 0, 0, 0, 0); a quaternion must not be zero (0 0 0 1 is no rotation).": lambda p: (
         cj.load("floating_body").lock({"free": (0,) * 7})
     ),
     "'base' is the base of robot 'panda', which has neither inertia nor placement; name a link.": lambda p: p.with_inertia(

@@ -15,6 +15,7 @@ LAZY_UPWARD = {
     ("identification.excitation", "show"),  # figures
     ("motion.trajectory", "show"),  # Trajectory.plot, .animate
     ("motion.compare", "show"),  # Comparison.plot
+    ("calibration.calibrate", "show"),  # Calibration.report
     ("scale.sources", "motion"),  # the names of columns in tables
     ("robot.mjcf", "interop"),  # read by MuJoCo's own compiler
     ("robot.parameters", "kinematics"),  # the sets "dh:…" and "homes"

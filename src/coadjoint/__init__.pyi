@@ -7,6 +7,7 @@ import numpy as np
 from .arrays import ArrayLike, Numbers
 from . import arguments as arguments
 from . import arrays as arrays
+from . import calibration as calibration
 from . import compiling as compiling
 from . import constraints as constraints
 from . import control as control
@@ -35,10 +36,11 @@ from . import symbolic as symbolic
 from . import traced as traced
 from . import words as words
 from .arrays import where as where
+from .calibration.calibrate import Calibration as Calibration
+from .calibration.calibrate import calibrate as calibrate
 from .compiling import compile as compile
 from .compiling import trace as trace
 from .constraints.constraint import Constraint as Constraint
-from .constraints.dynamics import constrained_dynamics as constrained_dynamics
 from .constraints.impacts import impact as impact
 from .constraints.impacts import impact_account as impact_account
 from .constraints.projection import constraint_connection as constraint_connection
@@ -208,6 +210,32 @@ def connection(
     out: np.ndarray | None = None,
     threads: int | None = None,
 ) -> Any: ...
+@overload
+def constrained_dynamics(
+    robot: Robot,
+    constraint: Constraint,
+    q: Numbers,
+    v: Numbers,
+    tau: Numbers,
+    wrenches: Numbers | None = None,
+    friction: bool = False,
+    *,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def constrained_dynamics(
+    robot: Robot,
+    constraint: Constraint,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    friction: bool = False,
+    *,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    threads: int | None = None,
+) -> tuple[Any, Any]: ...
 @overload
 def coriolis_matrix(
     robot: Robot,
@@ -839,6 +867,7 @@ def sectional_curvature(
 __all__ = [
     "DH",
     "BaseParameters",
+    "Calibration",
     "CoadjointError",
     "Comparison",
     "Constraint",
@@ -861,6 +890,7 @@ __all__ = [
     "base_parameters",
     "bias_force",
     "body_screws",
+    "calibrate",
     "center_of_mass",
     "centroidal_momentum",
     "centroidal_momentum_matrix",

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import a_function, a_robot, a_type, takes
+from .arguments import a_function, a_robot, a_type, check_inputs, check_outs, check_threads, real_array, takes
 from .arrays import Array, any_lazy, concat, transpose
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import KEYWORDS, core_shape, spread
 from .kernel.graph import Graph
-from .kernel.runtime.arguments import check_inputs, check_outs, check_threads, real_array
 from .kernel.runtime.function import Recipe, Signature
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot

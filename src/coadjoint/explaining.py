@@ -98,13 +98,13 @@ class Explanation:
         lines = [
             f"{g.name}: {shapes(g.input_names, g.input_shapes)} -> {shapes(results, g.output_shapes)}",
             "",
-            "operations    as traced   compiled",
-            *(f"  {op:10}{before:11d}{after:11d}" for op, (before, after) in self.counts().items()),
-            f"  {'all nodes':10}{len(self.traced):11d}{len(g):11d}",
+            "operations    as traced  simplified",
+            *(f"  {op:10}{before:11d}{after:12d}" for op, (before, after) in self.counts().items()),
+            f"  {'all nodes':10}{len(self.traced):11d}{len(g):12d}",
             "",
-            f"plan       {len(scheme.chunks)} chunks of {', '.join(str(len(c.steps)) for c in scheme.chunks[:12])} steps",
+            f"plan       chunks: {len(scheme.chunks)}, of {', '.join(str(len(c.steps)) for c in scheme.chunks[:12])} steps",
             f"           {len(scheme.fused)} products fused into sums, {scheme.n_slots} slots between chunks, {self.spills} spills",
-            f"           about {scheme.weight} instructions for {lanes.count} states",
+            f"           about {scheme.weight} instructions for {lanes.count} states at once",
             f"LLVM       {len(self.llvm.splitlines())} lines, {len(self.code)} bytes of object code",
             f"processor  {target.cpu}, {target.vector_bits} bits: {lanes.count} x {lanes.dtype}{', fma' if target.fma else ''}",
         ]

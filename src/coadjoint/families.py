@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import check_core
 from .arrays import Array, to_numpy
 from .errors import CoadjointError, ShapeError
 from .memo import recent
@@ -120,8 +121,7 @@ def _checked(robot: Robot, name: str, x: Any) -> np.ndarray:
         array = np.asarray(x, dtype=float)
     except (TypeError, ValueError):
         raise ShapeError(f"parameters[{name!r}] is {type(x).__name__}; expected real numbers (..., {_sizes(core)}).") from None
-    if array.shape[array.ndim - len(core) :] != core or array.ndim < len(core):
-        raise ShapeError(f"parameters[{name!r}] has shape {array.shape}; expected (..., {_sizes(core)}) for robot {robot.name!r}.")
+    check_core(f"parameters[{name!r}]", array, core, f" for robot {robot.name!r}")
     wrong = ~np.isfinite(array)
     if name in ("masses", "armature", "damping", "friction", "drives"):
         wrong |= array < 0

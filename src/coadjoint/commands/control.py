@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_moving_robot
 from ..control import Controller, computed_torque, passivity_based, pd, pd_plus, point_to_point, verify
 from ..errors import CoadjointError
 from ..files import check_output
@@ -50,8 +51,7 @@ def run(args: argparse.Namespace) -> None:
     _check(args)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     start = _configuration("--from", args.start, robot, _home(robot))
     goal = _configuration("--to", args.to, robot, robot.integrate(start, 0.3 * np.cos(np.arange(robot.nv))))
     controller = _controller(args, robot, start, goal)

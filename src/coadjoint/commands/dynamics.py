@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..arguments import a_moving_robot
 from ..dynamics import forward_dynamics, inverse_dynamics
 from ..errors import CoadjointError, LogWarning, ReadError, SingularMassMatrixError
 from ..files import check_output
@@ -61,8 +62,7 @@ def run(args: argparse.Namespace) -> None:
         _check_files(args)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell((*robot.notes, *impossible_inertias(robot)))
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     if stream.is_stream(args):
         return stream.run(args, robot)
     states, notes = _states(args, robot)

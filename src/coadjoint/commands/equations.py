@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import CoadjointError
+from ..arguments import a_moving_robot
 from ..files import check_output, replacing
 from ..show.terminal import number, table
 from ..symbolic import Equations, equations
@@ -44,8 +44,7 @@ def run(args: argparse.Namespace) -> None:
     if args.out:
         check_output(args.out, args.robot if Path(args.robot).is_file() else None)
     robot = load(args.robot, base=args.base, fixed_joints=args.fixed_joints)
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     result = equations(robot, tuple(dict.fromkeys(args.what)), args.parameters)
     write: dict[str, Callable[[Equations], str]] = {
         "text": as_text,

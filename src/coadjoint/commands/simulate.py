@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..arguments import a_moving_robot
 from ..constraints.constraint import Constraint
 from ..constraints.manifold import assemble
 from ..errors import CoadjointError
@@ -50,8 +51,7 @@ def run(args: argparse.Namespace) -> None:
         raise CoadjointError(f"--samples is {args.samples}; expected 2 or more.")
     robot, loops = _robot(args)
     tell((*robot.notes, *impossible_inertias(robot)))
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     q = _numbers("--q", args.q, robot.nq, robot.neutral())
     v = _numbers("--v", args.v, robot.nv, np.zeros(robot.nv))
     if loops is not None and args.q is None:

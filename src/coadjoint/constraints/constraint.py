@@ -69,7 +69,9 @@ class Constraint:
     def frame(robot: Robot, frame: str, axes: str = "rx ry rz x y z", at: ArrayLike | None = None) -> Constraint:
         """A frame stays at the pose `at` (4, 4) in space, wholly or in some directions of that pose; left open without.
 
-        The multipliers of all six are the wrench (m, f) on the frame, in the frame.
+        Without `at` it is a constraint on velocities: those components of the frame's body twist vanish, as for `twist`. `at(robot, q)`
+        has the same rows at q, and elsewhere those along the axes that the frame has at q. The multipliers of all six are the wrench
+        (m, f) on the frame, in the frame.
         """
         robot.frame(frame)
         chosen, place = directions(axes), None if at is None else hashable(as_pose(at, "at"))
@@ -251,10 +253,6 @@ def constraint_jacobian(robot: Robot, constraint: Constraint, q: Array) -> Array
 def constraint_bias(robot: Robot, constraint: Constraint, q: Array, v: Array) -> Array:
     """Ȧ v (..., m)."""
     return concat([part.bias(robot, q, v) for part in checked(constraint).parts])
-
-
-ZERO = 1e-11
-"""Rows with entries below this, beside the size of the robot and of the other rows, are nothing but rounding."""
 
 
 def robot_size(robot: Robot) -> float:

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import states
 from ..arrays import Array, ArrayLike, concat, mv, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.derivatives import inverse_dynamics_derivatives
-from ..geometry.flow import states
 from ..kernel.runtime import native
 from ..memo import recent
 from ..robot.robot import Robot
@@ -30,8 +30,9 @@ from ..traced import evaluated
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 from .dynamics import constrained_dynamics
 from .functions import graph_of
+from .metric_rows import DEPENDENT
 from .projection import constraint_inverse, constraint_jacobian_derivative
-from .rank import DEPENDENT, decompose, vanishing
+from .rank import decompose, vanishing
 
 
 class Derivatives(NamedTuple):

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arguments import states
 from ..arrays import ArrayLike
 from ..dynamics.newton_euler import inverse_dynamics
 from ..errors import CoadjointError
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import _check_rows
-from .rank import DEPENDENT, ConstraintError, pseudo_inverse
+from .metric_rows import DEPENDENT, pseudo_inverse
+from .rank import ConstraintError
 
 
 def actuated_rows(robot: Robot, actuated: Sequence[str] | None) -> np.ndarray:

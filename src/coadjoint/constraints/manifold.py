@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import states
 from ..arrays import ArrayLike
 from ..errors import CoadjointError
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .projection import project_velocity
@@ -29,10 +29,7 @@ def closing_step(robot: Robot, constraint: Constraint, q: np.ndarray, damping: f
     rows = constraint.holonomic_rows(robot)
     phi = constraint.residual(robot, q)
     d = decompose(robot, _Only(constraint, tuple(rows.tolist())), q)
-    gap = np.einsum("...ij,...i->...j", d.U, phi / d.length)
-    gain = d.inverse / (1.0 + damping * d.inverse**2) if damping else d.inverse
-    y = np.einsum("...ji,...j->...i", d.Wt, gain * gap)
-    return -np.linalg.solve(np.swapaxes(d.L, -1, -2), y[..., None])[..., 0], phi
+    return -d.change(phi, damping), phi
 
 
 class _Only(Constraint):

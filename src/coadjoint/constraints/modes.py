@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ..arguments import states
 from ..arrays import ArrayLike
 from ..errors import CoadjointError
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import _gap, _newton, _not_closed, project

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import states, times
 from ..arrays import Array, ArrayLike, like, mv, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
@@ -23,40 +24,31 @@ from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from ..traced import evaluated
 from .constraint import Constraint, checked, constraint_jacobian
-from .dynamics import Rows, has_nan, single_precision
+from .dynamics import Rows
 from .functions import graph_of
 from .rank import decompose
 
 
-@kernel("nv m", q="nq")
-def _regular_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
-    """A♯ where the rows are independent, else nan."""
+def _by_singular_values(robot: Robot, result: np.ndarray, constraint: Constraint, q: np.ndarray) -> None:
+    """Write A♯ of the states whose rows depend on each other into the result."""
+    q = np.broadcast_to(q, (*result.shape[:-2], robot.nq))
+    states = np.isnan(result).any((-2, -1)) & np.isfinite(q).all(-1)
+    result[states] = decompose(robot, constraint, q[states]).pseudo_inverse()
+
+
+@kernel("nv m", q="nq", no_result=_by_singular_values, double=True)
+def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
+    """A♯ (..., nv, m) = M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁻¹: the velocity of least kinetic energy with A v = y is A♯ y.
+
+    Where rows depend on each other, the one of least |y| as well; A A♯ A = A always. For arrays of other libraries than NumPy it
+    is NaN there.
+    """
     rows = Rows(robot, checked(constraint), q)
     if not rows.kept:
         none = rows.nothing(0.0 * q[..., :1] + like(np.zeros(robot.nv * rows.size), q))
         return none.reshape((*none.shape[:-1], robot.nv, rows.size))
-    inverse = rows.inverse_A @ rows.solve(like(np.eye(len(rows.kept)), q))
+    inverse = rows.metric.inverse_A @ rows.solve(like(np.eye(len(rows.kept)), q))
     return transpose(rows.spread(transpose(inverse)))
-
-
-@lazily("nv m", q="nq")
-def constraint_inverse(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
-    """A♯ (..., nv, m) = M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁻¹: the velocity of least kinetic energy with A v = y is A♯ y.
-
-    Where rows depend on each other, the one of least |y| as well; A A♯ A = A always. For arrays of other libraries than NumPy it
-    is nan there.
-    """
-    if single_precision(q):
-        return constraint_inverse(robot, constraint, np.asarray(q, dtype=np.float64)).astype(np.float32)
-    found = _regular_inverse(robot, constraint, q)
-    if type(found) is np.ndarray and found.dtype != object and has_nan(found):
-        states = np.isnan(found).any((-2, -1))
-        q = np.broadcast_to(np.asarray(q, dtype=float), (*states.shape, robot.nq))
-        states = states & np.isfinite(q).all(-1)
-        d = decompose(robot, constraint, q[states])
-        back = np.linalg.solve(np.swapaxes(d.L, -1, -2), np.swapaxes(d.Wt, -1, -2) * d.inverse[..., None, :])
-        found[states] = back @ np.swapaxes(d.U, -1, -2) / d.length[..., None, :]
-    return found
 
 
 @lazily("nv nv", q="nq")
@@ -120,7 +112,7 @@ def constrained_geodesic(
     from .dynamics import constrained_dynamics
     from .manifold import check_state
 
-    q0, v0 = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv))
+    q0, v0 = states(robot, q=(q, robot.nq), v=(v, robot.nv))
     constraint = checked(constraint, robot)
     check_state(robot, constraint, q0, v0)
     weightless = robot.with_gravity((0.0, 0.0, 0.0))
@@ -129,8 +121,8 @@ def constrained_geodesic(
     def rate(t: float, y: list[np.ndarray]) -> list[np.ndarray]:
         return [flow.configuration_rate(robot, *y), constrained_dynamics(weightless, constraint, y[0], y[1], still)[0]]
 
-    curve = flow.Solution(rate, [q0, v0], flow.times(t), "the motion")
-    found_q, found_v = curve(flow.times(t))
+    curve = flow.Solution(rate, [q0, v0], times(t), "the motion")
+    found_q, found_v = curve(times(t))
     return robot.normalize(found_q), found_v
 
 

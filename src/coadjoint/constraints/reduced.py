@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import states
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force
 from ..errors import CoadjointError, unknown
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import assemble
-from .rank import ConstraintError, decompose, pseudo_inverse
+from .metric_rows import pseudo_inverse
+from .rank import ConstraintError, decompose
 
 
 class Reduced:

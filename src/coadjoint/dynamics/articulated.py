@@ -40,9 +40,9 @@ def transform_articulated(f: Array, J: Array) -> Array:
     return block([[A, moved], [transpose(moved), C]])
 
 
-@kernel("nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", explain=explain_singular, joint_space=True)
+@kernel("nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", no_result=explain_singular, joint_space=True)
 def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False) -> Array:
-    """The acceleration a (..., nv) that joint forces τ and wrenches on the links give: M a = τ - C v - g + the share of the wrenches.
+    """The acceleration a (..., nv) for joint forces τ and wrenches wᵢ on the links: M a = τ - C v - g + Σ Jᵢᵀ wᵢ.
 
     The inverse of `inverse_dynamics`, with the same arguments, by articulated bodies in O(n); with mimic joints by solving with M.
     `friction=True` lets the joints' viscous and Coulomb friction oppose the motion.
@@ -148,7 +148,7 @@ def _diagonal(x: Array) -> Array:
     return x[..., None] * like(np.eye(x.shape[-1]), x)
 
 
-@kernel("nv nv", q="nq", explain=explain_singular, joint_space=True)
+@kernel("nv nv", q="nq", no_result=explain_singular, joint_space=True)
 def mass_matrix_inverse(robot: Robot, q: Array) -> Array:
     """M(q)⁻¹ (..., nv, nv): the metric on forces.
 

@@ -206,7 +206,7 @@ def acceleration(
     v="nv",
     tau="nv",
     wrenches="n_links 6",
-    explain=explain_singular,
+    no_result=explain_singular,
     joint_space=True,
     largest=64,
 )

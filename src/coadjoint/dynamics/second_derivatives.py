@@ -141,7 +141,7 @@ def inverse_dynamics_second_derivatives(robot: Robot, q: Array, v: Array, a: Arr
     return qq, qv, vv, mass_matrix_derivative(robot, q).swapaxes(-1, -2)
 
 
-@kernel(*["nv nv nv"] * 4, q="nq", v="nv", tau="nv", explain=explain_singular, joint_space=True, largest=10)
+@kernel(*["nv nv nv"] * 4, q="nq", v="nv", tau="nv", no_result=explain_singular, joint_space=True, largest=10)
 def forward_dynamics_second_derivatives(robot: Robot, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array, Array]:
     """∂²a_r by (q_k, q_l), (q_k, v_l), (v_k, v_l) and (q_k, τ_l), each (..., r, k, l) of sizes nv; by (v, τ) and (τ, τ) there is none.
 

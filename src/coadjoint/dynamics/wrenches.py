@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import arguments
 from ..arrays import Array, ArrayLike, concat, like, mv, transpose
 from ..errors import CoadjointError, ModelError
 from ..kinematics.jacobian import check_reference
 from ..kinematics.poses import pose
 from ..lie import se3
-from ..lie._arguments import arguments
 from ..robot.robot import Robot
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import states
 from ..arrays import ArrayLike
 from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
@@ -88,7 +89,7 @@ def geodesics_between(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts:
     """
     if attempts < 1:
         raise CoadjointError(f"attempts is {attempts}; expected 1 or more.")
-    q0, q1 = flow.states(robot, start=(start, robot.nq), goal=(goal, robot.nq))
+    q0, q1 = states(robot, start=(start, robot.nq), goal=(goal, robot.nq))
     if q0.ndim != 1:
         raise CoadjointError(
             f"start and goal have shapes {np.shape(start)}, {np.shape(goal)}; expected one configuration each, ({robot.nq},)."
@@ -283,7 +284,7 @@ def _newton(columns: np.ndarray, gap: np.ndarray) -> np.ndarray:
 
 def _shortest(robot: Robot, start: Any, goal: Any, attempts: int) -> tuple[np.ndarray, np.ndarray]:
     """Velocity (..., nv) and length (...) of the shortest geodesic found between configurations (..., nq)."""
-    q0, q1 = flow.states(robot, start=(start, robot.nq), goal=(goal, robot.nq))
+    q0, q1 = states(robot, start=(start, robot.nq), goal=(goal, robot.nq))
     batch = q0.shape[:-1]
     velocities, lengths = np.empty((*batch, robot.nv)), np.empty(batch)
     for k in np.ndindex(*batch):

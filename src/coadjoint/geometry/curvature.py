@@ -170,7 +170,7 @@ def _full(independent: Array, n: int, columns: np.ndarray, zero: Array) -> Array
     return table[..., columns].reshape((*table.shape[:-1], n, n, n, n))
 
 
-@kernel("nv nv nv nv", q="nq", explain=explain_singular, joint_space=True, largest=10)
+@kernel("nv nv nv nv", q="nq", no_result=explain_singular, joint_space=True, largest=10)
 def curvature(robot: Robot, q: Array) -> Array:
     """R_ijkl (..., nv, nv, nv, nv), the Riemann tensor of the metric M: Park, Bobrow & Ploen (1995), (66).
 
@@ -198,14 +198,14 @@ def curvature(robot: Robot, q: Array) -> Array:
     return _full(R, n, _spread(n), zero)
 
 
-@kernel("nv nv", q="nq", explain=explain_singular, joint_space=True, largest=10)
+@kernel("nv nv", q="nq", no_result=explain_singular, joint_space=True, largest=10)
 def ricci_curvature(robot: Robot, q: Array) -> Array:
     """Ric_jl = m^{ik} R_ijkl (..., nv, nv), symmetric."""
     inverse, R = mass_matrix_inverse(robot, q), curvature(robot, q)
     return namespace(R).einsum("...ik,...ijkl->...jl", inverse, R)
 
 
-@kernel("", q="nq", explain=explain_singular, joint_space=True, largest=10)
+@kernel("", q="nq", no_result=explain_singular, joint_space=True, largest=10)
 def scalar_curvature(robot: Robot, q: Array) -> Array:
     """m^{jl} Ric_jl (...): the sum of the sectional curvatures of all ordered pairs of an orthonormal frame."""
     return (mass_matrix_inverse(robot, q) * ricci_curvature(robot, q)).sum((-2, -1))

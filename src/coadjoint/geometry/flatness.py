@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, takes, whole
+from ..arguments import a_robot, states, takes, whole
 from ..arrays import Array, ArrayLike, concat, dot, like, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import composite_inertias, mass_matrix
@@ -135,8 +135,8 @@ def flat_coordinates(
     report = flatness(robot)
     if not report.flat:
         raise ModelError(f"robot {robot.name!r} is {report}. Coordinates in which its equations are q̃'' = τ̃ do not exist.")
-    (q,) = flow.states(robot, q=(q, robot.nq))
-    (origin,) = flow.states(robot, origin=(robot.neutral() if origin is None else origin, robot.nq))
+    (q,) = states(robot, q=(q, robot.nq))
+    (origin,) = states(robot, origin=(robot.neutral() if origin is None else origin, robot.nq))
     M = mass_matrix(robot, origin)
     start = transpose(np.linalg.cholesky(M)) if frame is None else np.asarray(frame, dtype=float)
     if start.shape != M.shape or not np.allclose(start.T @ start, M, rtol=1e-9, atol=1e-12 * np.max(np.abs(M), initial=0.0)):

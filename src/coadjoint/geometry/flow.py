@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, to_numpy
+from ..arrays import Array
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.christoffel import check_metric
 from ..dynamics.singular import explain_singular
@@ -30,7 +30,7 @@ def configuration_rate(robot: Robot, q: Array, v: Array) -> Array:
     return robot.rate(q, v)
 
 
-@kernel("nq", "nv", q="nq", v="nv", explain=explain_singular)
+@kernel("nq", "nv", q="nq", v="nv", no_result=explain_singular)
 def geodesic_rate(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """dq/dt and dv/dt of free motion without gravity: dv/dt = -M⁻¹ C v, the equation of geodesics."""
     check_metric(robot)
@@ -99,27 +99,3 @@ class Solution:
             for x, shape in zip(np.split(y, self.ends[:-1]), self.shapes, strict=True)
         ]
         return [x.reshape(*shape[:-1], *t.shape, shape[-1]) for x, shape in zip(columns, self.shapes, strict=True)]
-
-
-def states(robot: Robot, **given: tuple[Any, int]) -> list[np.ndarray]:
-    """The arrays as NumPy arrays with a common batch shape; an error names the one that does not fit."""
-    from ..arrays import broadcast_batch
-
-    arrays = {}
-    for name, (x, size) in given.items():
-        x = np.asarray(to_numpy(x, name), dtype=float)
-        if x.ndim == 0 or x.shape[-1] != size:
-            raise CoadjointError(f"{name} has shape {x.shape}; expected (..., {size}) for robot {robot.name!r}.")
-        if not np.all(np.isfinite(x)):
-            raise CoadjointError(f"{name} has entries that are not finite numbers.")
-        arrays[name] = x
-    batch = broadcast_batch(**{name: (x, 1) for name, x in arrays.items()})
-    return [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays.values()]
-
-
-def times(t: Any) -> np.ndarray:
-    """t as an array of finite numbers, or an error."""
-    numbers = np.asarray(to_numpy(t, "t"), dtype=float)
-    if not np.all(np.isfinite(numbers)):
-        raise CoadjointError(f"t is {numbers}; expected finite times.")
-    return numbers

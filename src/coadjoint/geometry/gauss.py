@@ -125,20 +125,20 @@ def _lowered(robot: Robot, q: Array, x: Array, y: Array, z: Array) -> Array:
     return bent.against(bent.second_fundamental_form(Y, Z), X) - bent.against(bent.second_fundamental_form(X, Z), Y)
 
 
-@kernel("nv", q="nq", x="nv", y="nv", z="nv", explain=explain_singular, joint_space=True)
+@kernel("nv", q="nq", x="nv", y="nv", z="nv", no_result=explain_singular, joint_space=True)
 def curvature_operator(robot: Robot, q: Array, x: Array, y: Array, z: Array) -> Array:
     """R(x, y) z = ∇_x ∇_y z - ∇_y ∇_x z - ∇_[x,y] z (..., nv): Rⁱ_jkl zʲ xᵏ yˡ of the tensor `curvature`, in O(n)."""
     return mv(mass_matrix_inverse(robot, q), _lowered(robot, q, x, y, z))
 
 
-def explain_plane(robot: Robot, q: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+def explain_plane(robot: Robot, q: np.ndarray, x: np.ndarray, y: np.ndarray, **_: object) -> None:
     """Raise an error for directions that span no plane, or for a singular mass matrix."""
     explain_singular(robot, q)
     if all(np.all(np.isfinite(a)) for a in (q, x, y)):
         raise CoadjointError("x and y span no plane in some state; expected two directions that are not parallel.")
 
 
-@kernel("", q="nq", x="nv", y="nv", explain=explain_plane, joint_space=True)
+@kernel("", q="nq", x="nv", y="nv", no_result=explain_plane, joint_space=True)
 def sectional_curvature(robot: Robot, q: Array, x: Array, y: Array) -> Array:
     """K = R(x, y, x, y) / (|x|² |y|² - ⟨x, y⟩²) (...), of the plane that the velocities x and y span; in O(n).
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, numbers, takes
+from ..arguments import a_robot, numbers, states, takes, times
 from ..arrays import ArrayLike
 from ..robot.robot import Robot
 from . import flow
@@ -23,13 +23,13 @@ class Geodesic:
     def __init__(self, robot: Robot, q: Any, v: Any, span: Any) -> None:
         """q (..., nq), v (..., nv); span: times up to which it is wanted, before or after 0."""
         self.robot = robot
-        self.q, self.v = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv))
+        self.q, self.v = states(robot, q=(q, robot.nq), v=(v, robot.nv))
         rate = lambda t, y: list(flow.geodesic_rate(robot, *y))
-        self._solution = flow.Solution(rate, [self.q, self.v], flow.times(span), "the geodesic")
+        self._solution = flow.Solution(rate, [self.q, self.v], times(span), "the geodesic")
 
     def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
         """q (..., *t.shape, nq) and v (..., *t.shape, nv)."""
-        q, v = self._solution(flow.times(t))
+        q, v = self._solution(times(t))
         return self.robot.normalize(q), v
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import states, times
 from ..arrays import Array, ArrayLike, mv
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.coriolis import coriolis_matrix
@@ -25,7 +26,7 @@ def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], 
     `curve(t)` gives q (nq,) and the velocity v (nv,) at a time; a `Geodesic` is one. Lengths and angles of parallel vectors stay
     constant.
     """
-    (x,) = flow.states(robot, x=(x, robot.nv))
+    (x,) = states(robot, x=(x, robot.nv))
     still = np.zeros((robot.nv, robot.nv))
     for part, size in zip(curve(0.0), (robot.nq, robot.nv), strict=True):
         if np.shape(part) != (size,):
@@ -35,11 +36,11 @@ def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], 
         q, v = (np.asarray(a, dtype=float) for a in curve(t))
         return [-covariant_derivative(robot, q, v, y[0], still)]
 
-    t = flow.times(t)
+    t = times(t)
     return flow.Solution(rate, [x], t, "the transport")(t)[0]
 
 
-@kernel("nv", "nv", q="nq", v="nv", j="nv", dj="nv", explain=explain_singular, joint_space=True)
+@kernel("nv", "nv", q="nq", v="nv", j="nv", dj="nv", no_result=explain_singular, joint_space=True)
 def jacobi_rate(robot: Robot, q: Array, v: Array, j: Array, dj: Array) -> tuple[Array, Array]:
     """d/dt of a Jacobi field and of its covariant rate: ∇_v J = D, ∇_v D = -R(J, v) v."""
     turn = mass_matrix_inverse(robot, q) @ coriolis_matrix(robot, q, v)
@@ -54,8 +55,8 @@ def jacobi_field(
     J is how a geodesic from a neighbouring configuration (j), with a neighbouring velocity (dj), comes to lie beside it:
     ∇_v ∇_v J = -R(J, v) v. So curvature tells how sensitive a motion is to its start.
     """
-    q, v, j, dj = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv), j=(j, robot.nv), dj=(dj, robot.nv))
+    q, v, j, dj = states(robot, q=(q, robot.nq), v=(v, robot.nv), j=(j, robot.nv), dj=(dj, robot.nv))
     rate = lambda t, y: [*flow.geodesic_rate(robot, y[0], y[1]), *jacobi_rate(robot, *y)]
-    t = flow.times(t)
+    t = times(t)
     _, _, J, D = flow.Solution(rate, [q, v, j, dj], t, "the Jacobi field")(t)
     return J, D

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_moving_robot
 from ..arrays import Array, dot, mv, namespace, stack
 from ..compiling import compile
 from ..differentiating import vjp
@@ -22,8 +23,6 @@ from ..errors import CoadjointError, ShapeError, unknown
 from ..kinematics import pose
 from ..robot.robot import Robot
 from ..words import short
-
-ONE_FREEDOM = ("revolute", "continuous", "prismatic", "helical", "fixed")
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,10 @@ class Sphere:
 
 def check_joints(robot: Robot) -> None:
     """An error where a joint is not of one freedom: its curve would not be a function of one number."""
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
-    for i, link in enumerate(robot.links):
-        if link.joint.kind not in ONE_FREEDOM and i not in robot.mimics:
-            remedy = "load the robot with base='fixed'" if link.joint.kind == "free" else "lock it with `robot.lock`"
+    a_moving_robot(robot, "robot")
+    for i, (link, kind) in enumerate(zip(robot.links, robot.kinds, strict=True)):
+        if kind.nv > 1 and i not in robot.mimics:
+            remedy = "load the robot with base='fixed'" if kind.nv == 6 else "lock it with `robot.lock`"
             raise CoadjointError(
                 f"joint {link.joint.name!r} is {link.joint.kind}; exciting motions are designed for joints of one freedom: {remedy}."
             )

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError, MissingPackageError, ShapeError
+from ..arguments import check_core
+from ..errors import CoadjointError, MissingPackageError
 from ..robot.link import Joint, Link
 from ..robot.urdf import fresh
 
@@ -59,10 +60,9 @@ def chain(
 
 def array(x: Any, name: str, size: int, of: str) -> np.ndarray:
     """x as float64 of shape (..., size)."""
-    numbers = np.asarray(x, dtype=np.float64)
-    if numbers.ndim == 0 or numbers.shape[-1] != size:
-        raise ShapeError(f"{name} has shape {numbers.shape}; expected (..., {size}) for {of}.")
-    return numbers
+    found = np.asarray(x, dtype=np.float64)
+    check_core(name, found, (size,), f" for {of}")
+    return found
 
 
 def listing(names: Sequence[str], most: int = 8) -> str:

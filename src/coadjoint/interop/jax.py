@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_inputs
 from ..arrays import Array, asfloat
 from ..errors import CoadjointError
 from ..kernel.runtime import native
-from ..kernel.runtime.arguments import check_inputs
 from ..robot.robot import Robot
 from . import _xla
 from ._common import engine

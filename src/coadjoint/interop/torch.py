@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..arguments import check_inputs
 from ..arrays import alike, asfloat
 from ..errors import CoadjointError
 from ..kernel.passes.evaluate import evaluate
 from ..kernel.runtime import native
-from ..kernel.runtime.arguments import check_inputs
 from ..robot.robot import Robot
 from ._common import engine
 from ._programs import Program

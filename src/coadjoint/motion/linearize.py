@@ -26,7 +26,9 @@ from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 
 
-@kernel("2nv 2nv", "2nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", explain=explain_singular, joint_space=True, largest=20)
+@kernel(
+    "2nv 2nv", "2nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", no_result=explain_singular, joint_space=True, largest=20
+)
 def linearize(
     robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array]:

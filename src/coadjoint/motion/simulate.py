@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name, a_robot, numbers, takes
+from ..arguments import a_moving_robot, a_name, finite, numbers, takes
 from ..arrays import ArrayLike, is_lazy, to_numpy
 from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
@@ -44,7 +44,7 @@ def _of_states(core: str) -> Callable[[Any], str]:
 
 
 @lazily("time nq", "time nv", "time nv", "", "parameters", q=_of_states("nq"), v=_of_states("nv"), parameters=number_axes)
-@takes(robot=a_robot, q=numbers, v=numbers, t=numbers, method=a_name)
+@takes(robot=a_moving_robot, q=numbers, v=numbers, t=numbers, method=a_name)
 def simulate(
     robot: Robot,
     q: ArrayLike,
@@ -83,8 +83,6 @@ def simulate(
     control for them is written with array operations, and they take no events and no period. `report` is called with the part that is
     done. Interrupted (Ctrl-C), the motion so far is returned, `stopped` being "interrupted"; that before an error is its `motion`.
     """
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     q, v = _state(robot, q, v)
     times = _times(t)
     if method not in METHODS:
@@ -259,9 +257,7 @@ def _state(robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         np.asarray(robot._checked(to_numpy(x, name), name, n), dtype=float)
         for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv))
     )
-    for name, x in (("q", q), ("v", v)):
-        if not np.all(np.isfinite(x)):
-            raise CoadjointError(f"{name} has entries that are not finite numbers.")
+    finite(q, "q"), finite(v, "v")
     return robot.normalize(q), v
 
 

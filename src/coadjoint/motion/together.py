@@ -237,4 +237,4 @@ class Run:
 
 def _turns(robot: Robot) -> bool:
     """Whether q has quaternions, which steps leave and `normalize` brings back."""
-    return any(link.joint.kind in ("spherical", "free") for link in robot.links)
+    return bool(robot.quaternions)

@@ -25,7 +25,7 @@ from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from .lift import explain_task, nan_where_none, split_of, with_singularity_report
+from .lift import explain_task, nan_where_none, split_of
 from .task import AnyTask, Task, task_of
 
 METRICS = ("euclidean", "kinetic")
@@ -69,7 +69,7 @@ def manipulability(
     return _manipulability(robot, q, task_of(frame, rows), metric)
 
 
-@kernel("nv", q="nq", explain=explain_task)
+@kernel("nv", q="nq", no_result=explain_task, double=True)
 def _manipulability_gradient(robot: Robot, q: Array, task: AnyTask, metric: str = "euclidean") -> Array:
     W = _weight(robot, q, metric)
     parts = split_of(robot, q, task, W)
@@ -91,7 +91,7 @@ def manipulability_gradient(
 
     `coadjoint.derivative(manipulability, robot, frame="tip")` is the same by tracing.
     """
-    return with_singularity_report(_manipulability_gradient, robot, q, task_of(frame, rows), metric=metric)
+    return _manipulability_gradient(robot, q, task=task_of(frame, rows), metric=metric)
 
 
 class Ellipsoid(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_core, states, times
 from ..arrays import Array, ArrayLike, mv
 from ..compiling import compile
 from ..differentiating import derivative
@@ -65,17 +66,16 @@ def self_motion(
     """
     task = frozen(task_of(frame, rows), robot)
     _needs_freedom(robot, task)
-    (start,) = flow.states(robot, q=(q, robot.nq))
+    (start,) = states(robot, q=(q, robot.nq))
     push: Callable[[np.ndarray], Any] = velocity if callable(velocity) else lambda _: velocity
 
     def rate(_: float, y: list[np.ndarray]) -> list[np.ndarray]:
         u = np.asarray(push(y[0]), dtype=float)
-        if u.shape[-1:] != (robot.nv,):
-            raise ShapeError(f"velocity has shape {u.shape}; expected (..., {robot.nv}) for robot {robot.name!r}.")
+        check_core("velocity", u, (robot.nv,), f" for robot {robot.name!r}")
         u = np.broadcast_to(u, (*start.shape[:-1], robot.nv))
         return [robot.rate(y[0], split_velocity(robot, y[0], u, task)[1])]
 
-    t = flow.times(t)
+    t = times(t)
     target = _still(robot, start, task)
     found = robot.normalize(flow.Solution(rate, [start], t, "the motion along the fibre")(t)[0])
     core = len(task.target_shapes[0])

@@ -26,7 +26,7 @@ from ..kernel.dispatch import frozen, kernel
 from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from .lift import Split, explain_task, nan_where_none, split_of, with_singularity_report
+from .lift import Split, explain_task, nan_where_none, split_of
 from .task import AnyTask, OfRobot, task_of
 
 
@@ -63,7 +63,7 @@ def _antisymmetric(robot: Robot, L: Array, D: Array) -> Array:
     return D - transpose(D) + constant
 
 
-@kernel("nv task task", q="nq", weight="nv nv", explain=explain_task, largest=10)
+@kernel("nv task task", q="nq", weight="nv nv", no_result=explain_task, double=True, largest=10)
 def _brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None) -> Array:
     parts, D, _ = _lift_derivatives(robot, q, task, weight)
     return nan_where_none(parts.inertia, _antisymmetric(robot, parts.L, D), 3)
@@ -74,10 +74,10 @@ def lift_brackets(
     robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
     """[L_a, L_b] (..., nv, a, b) of the columns of the horizontal lift, or of the inverse of another constant weight (nv, nv)."""
-    return with_singularity_report(_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight}))
+    return _brackets(robot, q, task=task_of(frame, rows), **({} if weight is None else {"weight": weight}))
 
 
-@kernel("nv task task", q="nq", weight="nv nv", explain=explain_task, largest=10)
+@kernel("nv task task", q="nq", weight="nv nv", no_result=explain_task, double=True, largest=10)
 def _vertical_brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None) -> Array:
     parts, D, _ = _lift_derivatives(robot, q, task, weight)
     found = _antisymmetric(robot, parts.L, D)
@@ -93,12 +93,10 @@ def vertical_brackets(
 
     For the lift it is twice the skew part of `oneill_tensor`, the curvature of the horizontal distribution.
     """
-    return with_singularity_report(
-        _vertical_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight})
-    )
+    return _vertical_brackets(robot, q, task=task_of(frame, rows), **({} if weight is None else {"weight": weight}))
 
 
-@kernel("nv task task", q="nq", explain=explain_task, largest=10)
+@kernel("nv task task", q="nq", no_result=explain_task, double=True, largest=10)
 def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
     check_metric(robot)
     parts, D, turned = _lift_derivatives(robot, q, task, None)
@@ -115,7 +113,7 @@ def oneill_tensor(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequen
     change along the fibre, that is if the task is a Riemannian submersion onto some metric. Then O'Neill's formula holds,
     K of the task's plane = K of its lift + ¾ |[X, Y]ᵛ|² for orthonormal X, Y; Altafini's (16) lacks this A.
     """
-    return with_singularity_report(_oneill, robot, q, task_of(frame, rows))
+    return _oneill(robot, q, task=task_of(frame, rows))
 
 
 Inverse = Callable[[Robot, Array], Array]

@@ -11,15 +11,16 @@ pseudoinverse of Moore and Penrose, which does depend on them. L is that pseudoi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import check_core
 from ..arrays import Array, ArrayLike, like, mirror, mv, namespace, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.singular import explain_singular
-from ..errors import CoadjointError, ShapeError
+from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
@@ -92,44 +93,14 @@ def nan_where_none(inertia: Array, x: Array, core: int) -> Array:
     return namespace(x).where(good[(..., *(None,) * core)], x, np.nan)
 
 
-def explain_task(robot: Robot, q: np.ndarray, **arrays: Any) -> None:
-    """Raise an error that says why there is no inverse: the mass matrix is singular, or the task."""
-    if not all(np.all(np.isfinite(x)) for x in (q, *arrays.values())):
+def explain_task(robot: Robot, q: np.ndarray, task: AnyTask, result: Any = None, **others: Any) -> None:
+    """Raise an error that says why there is no inverse: the mass matrix is singular, or the task, where, and what cannot be done."""
+    if not all(np.all(np.isfinite(x)) for x in (q, *others.values()) if isinstance(x, np.ndarray)):
         return
     explain_singular(robot, q)
-    raise SingularTaskError(f"a task of robot {robot.name!r} is singular: its Jacobian has lost rank.")
-
-
-def with_singularity_report(fn: Callable[..., Any], robot: Robot, q: Array, task: AnyTask, *others: Any, **options: Any) -> Any:
-    """fn(robot, q, *others, task), where an error names a singular task, the state and what cannot be done there.
-
-    Single precision cannot tell what is singular: NumPy arrays of it are computed in double, and the result is given in single again.
-    """
-    if getattr(q, "dtype", None) == np.float32 and isinstance(q, np.ndarray):
-        return _in_double(fn, robot, q, task, *others, **options)
-    try:
-        return fn(robot, q, *others, task=task, **options)
-    except SingularTaskError:
-        states = np.asarray(q, dtype=float).reshape(-1, robot.nq)
-        free = dexterity(robot, states, task)
-        k = int(np.argmin(free))
-        raise singular(robot, states[k], task, "" if np.ndim(q) == 1 else f" in state {k}") from None
-
-
-def _in_double(
-    fn: Callable[..., Any], robot: Robot, q: np.ndarray, task: AnyTask, *others: Any, out: Any = None, **options: Any
-) -> Any:
-    def wide(x: Array) -> Array:
-        return x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x
-
-    arrays = [x for x in (*others, *options.values()) if isinstance(x, np.ndarray)]
-    found = with_singularity_report(fn, robot, wide(q), task, *map(wide, others), **{name: wide(x) for name, x in options.items()})
-    if any(x.dtype != np.float32 for x in arrays):
-        return found
-    if out is not None:
-        out[...] = found
-        return out
-    return tuple(x.astype(np.float32) for x in found) if isinstance(found, tuple) else found.astype(np.float32)
+    states = q.reshape(-1, robot.nq)
+    k = int(np.argmin(dexterity(robot, states, task)))
+    raise singular(robot, states[k], task, "" if q.ndim == 1 else f" in state {k}")
 
 
 def singular(robot: Robot, q: np.ndarray, task: AnyTask, where: str = "") -> SingularTaskError:
@@ -147,7 +118,7 @@ def singular(robot: Robot, q: np.ndarray, task: AnyTask, where: str = "") -> Sin
     )
 
 
-@kernel("nv task", q="nq", weight="nv nv", explain=explain_task)
+@kernel("nv task", q="nq", weight="nv nv", no_result=explain_task, double=True)
 def _weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None, damping: float = 0.0) -> Array:
     parts = split_of(robot, q, task, weight, damping)
     return nan_where_none(parts.inertia, parts.L, 2)
@@ -169,7 +140,7 @@ def weighted_inverse(
     if type(weight) is np.ndarray and weight.shape[-2:] == (robot.nv, robot.nv) and not _definite(weight):
         raise CoadjointError("weight is not symmetric positive definite, so there is no least vᵀ W v.")
     given = {} if weight is None else {"weight": weight}
-    return with_singularity_report(_weighted_inverse, robot, q, task_of(frame, rows), damping=damping, **given)
+    return _weighted_inverse(robot, q, task=task_of(frame, rows), damping=damping, **given)
 
 
 def _definite(W: np.ndarray) -> bool:
@@ -191,17 +162,17 @@ def horizontal_lift(
     L = M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹; J L = 1, and (L X)ᵀ M v = 0 for all v with J v = 0. Altafini (2004), (14), (23) corrected. `frame` may be a
     `Task` or `MapTask`. Where J has lost rank there is none: an error for NumPy arrays, nan for traced ones.
     """
-    return with_singularity_report(_weighted_inverse, robot, q, task_of(frame, rows), out=out, threads=threads)
+    return _weighted_inverse(robot, q, task=task_of(frame, rows), out=out, threads=threads)
 
 
 @lazily("nv task", q="nq")
 def moore_penrose(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """J⁺ = Jᵀ (J Jᵀ)⁻¹ (..., nv, 6 or len(rows)). Altafini (2004), (19). It weighs radians against metres as they are written."""
     weight = like(np.eye(robot.nv), q if hasattr(q, "shape") else np.zeros(1))
-    return with_singularity_report(_weighted_inverse, robot, q, task_of(frame, rows), weight=weight)
+    return _weighted_inverse(robot, q, task=task_of(frame, rows), weight=weight)
 
 
-@kernel("task task", q="nq", explain=explain_task)
+@kernel("task task", q="nq", no_result=explain_task, double=True)
 def _effective_inertia(robot: Robot, q: Array, task: AnyTask) -> Array:
     return split_of(robot, q, task).inertia
 
@@ -220,10 +191,10 @@ def effective_inertia(
 
     ½ Xᵀ Λ X is the least kinetic energy with the twist X. An error for NumPy arrays where J has lost rank.
     """
-    return with_singularity_report(_effective_inertia, robot, q, task_of(frame, rows), out=out, threads=threads)
+    return _effective_inertia(robot, q, task=task_of(frame, rows), out=out, threads=threads)
 
 
-@kernel("nv", "nv", q="nq", v="nv", explain=explain_task)
+@kernel("nv", "nv", q="nq", v="nv", no_result=explain_task, double=True)
 def _split_velocity(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple[Array, Array]:
     parts = split_of(robot, q, task)
     horizontal = nan_where_none(parts.inertia, mv(parts.L, mv(parts.J, v)), 1)
@@ -235,11 +206,10 @@ def split_velocity(
     robot: Robot, q: ArrayLike, v: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> tuple[Array, Array]:
     """The horizontal and the vertical part of v, (..., nv) each: orthogonal in M, and only the first does the task. Altafini (13)."""
-    result: tuple[Array, Array] = with_singularity_report(_split_velocity, robot, q, task_of(frame, rows), v)
-    return result
+    return _split_velocity(robot, q, v, task=task_of(frame, rows))
 
 
-@kernel("nv nv", q="nq", explain=explain_task)
+@kernel("nv nv", q="nq", no_result=explain_task, double=True)
 def _vertical_projector(robot: Robot, q: Array, task: AnyTask) -> Array:
     parts = split_of(robot, q, task)
     return nan_where_none(parts.inertia, parts.vertical(like(np.eye(robot.nv), q)), 2)
@@ -248,7 +218,7 @@ def _vertical_projector(robot: Robot, q: Array, task: AnyTask) -> Array:
 @lazily("nv nv", q="nq")
 def vertical_projector(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """1 - L J (..., nv, nv): the M-orthogonal projector on the velocities that do nothing to the task."""
-    return with_singularity_report(_vertical_projector, robot, q, task_of(frame, rows))
+    return _vertical_projector(robot, q, task=task_of(frame, rows))
 
 
 def lift_function(
@@ -266,8 +236,7 @@ def lift_function(
 def task_vector(task: AnyTask, x: Any, name: str) -> Array:
     """x (..., size) as an array; an error where it has not as many numbers as the task has rows."""
     x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
-    if x.ndim < 1 or x.shape[-1] != task.size:
-        raise ShapeError(f"{name} has shape {tuple(x.shape)}; expected (..., {task.size}) for task {task}.")
+    check_core(name, x, (task.size,), f" for task {task}")
     return x
 
 

@@ -20,6 +20,7 @@ from ..dynamics.articulated import forward_dynamics
 from ..dynamics.composite import mass_matrix
 from ..dynamics.coriolis import coriolis_matrix
 from ..dynamics.newton_euler import bias_force, gravity_force, inverse_dynamics
+from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
@@ -31,7 +32,6 @@ from .lift import (
     nan_where_singular_task,
     split_of,
     task_vector,
-    with_singularity_report,
 )
 from .task import AnyTask, task_of
 
@@ -47,7 +47,7 @@ class OperationalSpace(NamedTuple):
     """p (..., m)"""
 
 
-@kernel("task task", "task", "task", q="nq", v="nv", explain=explain_task)
+@kernel("task task", "task", "task", q="nq", v="nv", no_result=explain_task, double=True)
 def _operational_space(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple[Array, Array, Array]:
     parts = split_of(robot, q, task)
     gravity = gravity_force(robot, q)
@@ -62,10 +62,10 @@ def operational_space(
     robot: Robot, q: ArrayLike, v: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> OperationalSpace:
     """Λ, μ and p of a task at q, v: Λ Ẋ + μ + p = Lᵀ τ for every joint force τ."""
-    return OperationalSpace(*with_singularity_report(_operational_space, robot, q, task_of(frame, rows), v))
+    return OperationalSpace(*_operational_space(robot, q, v, task=task_of(frame, rows)))
 
 
-@kernel("task task", q="nq", v="nv", explain=explain_task)
+@kernel("task task", q="nq", v="nv", no_result=explain_task, double=True)
 def _task_coriolis_matrix(robot: Robot, q: Array, v: Array, task: AnyTask) -> Array:
     parts = split_of(robot, q, task)
     C, rate = coriolis_matrix(robot, q, v), task.jacobian_rate(robot, q, v)
@@ -77,7 +77,7 @@ def task_coriolis_matrix(
     robot: Robot, q: ArrayLike, v: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> Array:
     """𝒞 (..., m, m) = Lᵀ C L - Λ J̇ L: dΛ/dt - 2𝒞 is skew, and μ = 𝒞 X where v = L X is horizontal."""
-    return with_singularity_report(_task_coriolis_matrix, robot, q, task_of(frame, rows), v)
+    return _task_coriolis_matrix(robot, q, v, task=task_of(frame, rows))
 
 
 @lazily("task", q="nq", v="nv", tau="nv")
@@ -107,7 +107,7 @@ def task_torque(
     return tau if null_torque is None else tau + null_space_torque(robot, q, null_torque, task)
 
 
-@kernel("nv", q="nq", tau="nv", explain=explain_task)
+@kernel("nv", q="nq", tau="nv", no_result=explain_task, double=True)
 def _null_space_torque(robot: Robot, q: Array, tau: Array, task: AnyTask) -> Array:
     parts = split_of(robot, q, task)
     return nan_where_none(parts.inertia, tau - mv(transpose(parts.J), mv(transpose(parts.L), tau)), 1)
@@ -116,13 +116,23 @@ def _null_space_torque(robot: Robot, q: Array, tau: Array, task: AnyTask) -> Arr
 @lazily("nv", q="nq", tau="nv")
 def null_space_torque(robot: Robot, q: ArrayLike, tau: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """(1 - Jᵀ Lᵀ) τ (..., nv): the part of τ that does not accelerate the task."""
-    return with_singularity_report(_null_space_torque, robot, q, task_of(frame, rows), tau)
+    return _null_space_torque(robot, q, tau, task=task_of(frame, rows))
 
 
 # --- several tasks, the first before the second
 
 
-@kernel("nv task", q="nq", explain=explain_task)
+def explain_conflict(robot: Robot, q: np.ndarray, task: tuple[AnyTask, ...], **_: object) -> None:
+    """Raise an error that names the tasks which conflict, or says that the mass matrix is singular."""
+    if np.all(np.isfinite(q)):
+        explain_singular(robot, q)
+        raise SingularTaskError(
+            f"the tasks {', '.join(map(str, task))} of robot {robot.name!r} conflict in some state: one has no freedom left by those "
+            "before it. Leave out rows, or give damping."
+        )
+
+
+@kernel("nv task", q="nq", no_result=explain_conflict, double=True)
 def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damping: float = 0.0) -> Array:
     M = mass_matrix(robot, q)
     null = like(np.eye(robot.nv), q)
@@ -156,17 +166,7 @@ def prioritized_inverse(robot: Robot, q: ArrayLike, tasks: Sequence[AnyTask | st
     is not free beside those before it is an error for NumPy arrays, unless `damping` λ > 0, as for a posture q of all joints behind the
     pose of a frame. Then every task, the first too, is done but for about λ² times its inertia.
     """
-    if isinstance(q, np.ndarray) and q.dtype == np.float32:  # single precision cannot tell a conflict
-        return prioritized_inverse(robot, q.astype(float), tasks, damping).astype(np.float32)
-    chosen = _tasks(robot, tasks, damping)
-    try:
-        return _prioritized_inverse(robot, q, chosen, damping)
-    except SingularTaskError:
-        names = ", ".join(map(str, chosen))
-        raise SingularTaskError(
-            f"the tasks {names} of robot {robot.name!r} conflict in some state: one has no freedom left by those before it. "
-            "Leave out rows, or give damping."
-        ) from None
+    return _prioritized_inverse(robot, q, _tasks(robot, tasks, damping), damping)
 
 
 def prioritized_torque(

@@ -1,4 +1,4 @@
-"""The parts a robot is made of: a link, the joint that carries it, and named frames on it."""
+"""The parts of a robot: links, the joints that carry them, and named frames."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Vector = Sequence[float] | np.ndarray
 
 
 def _frozen(x: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """x as a read-only array of that shape, broadcast; an error names what it is."""
+    """x broadcast to that shape as a read-only array; an error names it."""
     try:
         array = np.array(np.broadcast_to(np.asarray(x, dtype=np.float64), shape))
     except (ValueError, TypeError, OverflowError):
@@ -35,14 +35,14 @@ def _finite(x: np.ndarray, what: str) -> np.ndarray:
 
 
 def _vector(x: Any, what: str) -> np.ndarray:
-    """x as three finite numbers; one number does not stand for three."""
+    """x as three finite numbers; a single number is refused."""
     if _axes(x) != 1 or len(x) != 3:
         raise ModelError(f"{what} is {short(x)}; expected three numbers.")
     return _finite(_frozen(x, (3,), what), what)
 
 
 def _axes(x: Any) -> int:
-    """How many axes x has as an array; lists of uneven length, which are none, have two at least."""
+    """The number of axes of x as an array; 2 for lists of uneven length."""
     try:
         return np.ndim(x)
     except ValueError:
@@ -176,7 +176,9 @@ class Joint:
 
     @staticmethod
     def planar(normal: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
-        """Translation in a plane and rotation about its normal; x and y are the axes that the shortest turn from z brings."""
+        """Translation in a plane and rotation about its normal; x and y are those of the link's frame, rotated by the shortest
+        rotation from z to the normal.
+        """
         n = _unit(normal, "normal")
         R = _shortest(n)
         screws = KINDS["planar"].home_screws(axis=n, point=_vector(point, "point"), plane=(R[:, 0], R[:, 1]))
@@ -253,7 +255,7 @@ class Link:
 
 
 def check_solid(label: str, mass: Any, com: Any, inertia: Any) -> None:
-    """Refuse what cannot be the mass, centre of mass and central inertia of a body."""
+    """Raise an error if a body cannot have this mass, centre of mass and central inertia."""
     mass, inertia = float(_frozen(mass, (), f"{label}: mass")), _frozen(inertia, (3, 3), f"{label}: inertia")
     _finite(np.array(mass), f"{label}: mass")
     _vector(com, f"{label}: centre of mass")

@@ -44,7 +44,7 @@ class Robot(Coordinates):
     links: tuple[Link, ...]
     frames: tuple[Frame, ...]
     notes: tuple[str, ...]
-    """What a reader had to say of the description."""
+    """Remarks of the reader on the description."""
     parents: tuple[int, ...]
     order: tuple[int, ...]
     placements: Array
@@ -58,7 +58,7 @@ class Robot(Coordinates):
     _link_index: dict[str, int]
     _memo: Memo
     _structure_memo: Memo
-    """What does not depend on numbers: shared by `with_numbers`."""
+    """Cached results that depend on the structure only: shared by `with_numbers`."""
     _overconstrained: Recent
     """The constraints that are known to be overconstrained: `constraints/rank.py`."""
     _fast: dict[Any, Any]
@@ -170,7 +170,7 @@ class Robot(Coordinates):
         return self._remade(frames=(*self.consolidated().frames, frame))
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
-        """This robot where free fall has that acceleration (3,) in the space frame."""
+        """This robot with the gravitational acceleration (3,), in the space frame."""
         return self._remade(gravity=gravity)
 
     def with_inertia(self, link: str, *, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike = 0.0) -> Robot:
@@ -193,7 +193,9 @@ class Robot(Coordinates):
         return edit.with_joint(self.consolidated(), joint, **options)
 
     def with_placement(self, link: str, placement: ArrayLike) -> Robot:
-        """This robot with a link's frame elsewhere in its parent's at home; what the link carries goes along."""
+        """This robot with another pose (4, 4) of a link's frame in its parent's, at home; all that the link carries moves with
+        it.
+        """
         return edit.with_placement(self.consolidated(), link, placement)
 
     def lock(self, values: Mapping[str, Any]) -> Robot:
@@ -220,13 +222,13 @@ class Robot(Coordinates):
         return parameter_set(self, name).values
 
     def parameter_names(self, name: str) -> tuple[str, ...]:
-        """What each number of a set is: its link or joint, and which of its numbers."""
+        """The meaning of each number of a set: its link or joint, and which of its numbers."""
         from .parameters import parameter_set
 
         return parameter_set(self, name).names
 
     def with_parameters(self, name: str, values: Array) -> Robot:
-        """This robot with a named set of parameters replaced by a vector; traced arrays and symbols will do as well."""
+        """This robot with a named set of parameters replaced by a vector; also by traced arrays and symbols."""
         from .parameters import with_parameters
 
         return with_parameters(self, name, values)
@@ -258,7 +260,7 @@ class Robot(Coordinates):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The reader's notes, and what is odd about the robot as it stands: impossible inertias, joints that move no mass."""
+        """The reader's remarks, and doubtful properties of the robot: impossible inertias, joints that move no mass."""
         if not self.has_plain_numbers:
             return self.notes
         return (*self.notes, *impossible_inertias(self), *massless_joints(self))
@@ -273,7 +275,7 @@ class Robot(Coordinates):
         return self.links[i].name if i >= 0 else self.base
 
     def frame(self, name: str) -> tuple[int, Array]:
-        """Link number (-1: the base) and pose in that link of a frame, a link or the base."""
+        """(index of the link, -1 for the base; pose in that link) of a frame, a link or the base."""
         if isinstance(name, str) and name in self._link_index:
             return self._link_index[name], np.eye(4)
         for k, frame in enumerate(self.frames if isinstance(name, str) else ()):
@@ -284,7 +286,7 @@ class Robot(Coordinates):
     # --- for the algorithms
 
     def path(self, link: int) -> tuple[int, ...]:
-        """The numbers of the links from the base outward to a link, which stands last; () for the base, -1."""
+        """The indices of the links from the base to a link, inclusive; () for the base, -1."""
         found: list[int] = []
         while link >= 0:
             found.append(link)
@@ -324,7 +326,7 @@ class Robot(Coordinates):
 
     @property
     def has_plain_numbers(self) -> bool:
-        """Whether all its numbers are constants of double precision, so that code can be made for them."""
+        """Whether all its numbers are constants of double precision, so that code can be compiled for them."""
         return all(type(x := getattr(self, key)) is np.ndarray and x.dtype == np.float64 for key in NUMBERS)
 
     @property
@@ -369,7 +371,7 @@ class Robot(Coordinates):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that the robot is; of one whose numbers are variables, its own."""
+        """A hash of the robot's content; for a robot whose numbers are variables, a hash of its identity."""
         return _fingerprint(self) if self.has_plain_numbers else f"variable {id(self)}"
 
     def __eq__(self, other: object) -> bool:

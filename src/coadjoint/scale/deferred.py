@@ -57,7 +57,7 @@ def call_kernel_lazily(kernel: Any, arguments: Mapping[str, Any]) -> Any:
 
 def call_compiled_lazily(function: Any, arrays: Mapping[str, Any], out: Any, threads: int | None) -> Any:
     """The deferred call of a compiled function, some of whose arrays are lazy."""
-    from ..kernel.runtime.arguments import check_inputs
+    from ..arguments import check_inputs
 
     s = function.signature
     cores = {

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import names, one_of, whole
+from ..arguments import a_moving_robot, check_core, names, one_of, whole
 from ..arrays import Array
 from ..dynamics.christoffel import christoffel
 from ..dynamics.composite import mass_matrix
 from ..dynamics.coriolis import coriolis_matrix
 from ..dynamics.energy import kinetic_energy, potential_energy
 from ..dynamics.newton_euler import gravity_force
-from ..errors import CoadjointError, ShapeError, unknown
+from ..errors import CoadjointError, unknown
 from ..kernel.graph import Graph
 from ..kernel.passes.evaluate import evaluate
 from ..kernel.trace.trace import trace
@@ -85,8 +85,7 @@ class Equations:
     def __call__(self, q: Array, v: Array | None = None, parameters: Mapping[str, float] | None = None) -> dict[str, np.ndarray]:
         """The numbers that the formulas give at q (..., nq) and v (..., nv), with other values for parameters if given by name."""
         q = np.asarray(q, dtype=float)
-        if q.ndim == 0 or q.shape[-1] != self.robot.nq:
-            raise ShapeError(f"q has shape {q.shape}; expected (..., {self.robot.nq}).")
+        check_core("q", q, (self.robot.nq,))
         symbols: dict[str, Any] = {p.name: p.value for p in self.parameters}
         for name, x in (parameters or {}).items():
             if name not in symbols:
@@ -164,8 +163,7 @@ def equations(robot: Robot, what: Sequence[str] = ("M", "C", "g"), parameters: s
         if name not in FUNCTIONS:
             raise unknown("quantity", name, FUNCTIONS)
     one_of("numeric", "symbolic")(parameters, "parameters")
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     return _Writer(_Model(robot, parameters == "symbolic"), wanted).equations()
 
 

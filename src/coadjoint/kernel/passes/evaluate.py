@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import check_core
 from ...arrays import Array
 from ...errors import ShapeError
 from ..graph import Graph
@@ -32,8 +33,7 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
         raise ShapeError(f"{graph.name} takes {', '.join(graph.input_names)}, but {len(inputs)} arrays are given.")
     flat = []
     for name, shape, x in zip(graph.input_names, graph.input_shapes, inputs, strict=True):
-        if x.shape[x.ndim - len(shape) :] != shape or x.ndim < len(shape):
-            raise ShapeError(f"{name} of {graph.name} must have shape (..., {', '.join(map(str, shape))}), not {x.shape}.")
+        check_core(name, x, shape, f" for {graph.name}")
         flat.append(x.reshape(*x.shape[: x.ndim - len(shape)], math.prod(shape)).view(np.ndarray))
     symbolic = any(isinstance(x, Symbols) for x in inputs)
     if operations is None:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import Shape, check_inputs, check_outs, check_threads, real_array
 from ...arrays import any_lazy
 from ...scale.deferred import call_compiled_lazily
 from . import builtin, pool
-from .arguments import Shape, as_rows, check_inputs, check_outs, check_threads, real_array, rows
+from .arguments import as_rows, rows
 from .threads import cores, most_threads, share, split
 
 SHARE = 3e6

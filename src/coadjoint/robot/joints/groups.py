@@ -15,7 +15,7 @@ from .kind import JointKind, bounds, differ, line, nearest_rotation, slide, unif
 
 
 class Group(JointKind):
-    """What the three have in common: screws along the axes of one frame."""
+    """The common part of the three: screws along the axes of one frame."""
 
     name: str
 

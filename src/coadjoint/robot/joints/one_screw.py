@@ -61,14 +61,14 @@ class Helical(OneScrew):
 
 
 def without_advance(screws: np.ndarray, tolerance: float) -> str:
-    """What keeps screws from being rotations about lines."""
+    """Why screws are not rotations about lines, as text; empty if they are."""
     w, v = screws[:, :3], screws[:, 3:]
     advance = dot(w, v) / np.maximum(1.0, np.linalg.norm(v, axis=-1))
     return "ω·v must be 0: it turns without advance" if differ(advance, 0.0, tolerance) else ""
 
 
 def advance_removed(screws: np.ndarray) -> np.ndarray:
-    """The screws of rotations about lines that are nearest."""
+    """The nearest screws that are rotations about lines."""
     exact: np.ndarray = screws / np.linalg.norm(screws[:, :3], axis=1, keepdims=True)
     exact[:, 3:] -= dot(exact[:, :3], exact[:, 3:])[:, None] * exact[:, :3]
     return exact
