@@ -17,8 +17,7 @@ from ..arrays import Array, concat, namespace, to_numpy
 from ..dynamics import forward_dynamics
 from ..errors import CoadjointError
 from ..families import Family
-from ..motion.rollout import run_steps
-from ..motion.rollout import rk4_step
+from ..motion.rollout import rk4_step, run_steps
 from ..robot.robot import Robot
 from .controller import Controller
 from .sampled import SampledController
