@@ -88,7 +88,7 @@ def told(function, robot, *state) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("size", [0.5, 20.0])
 @pytest.mark.parametrize("part", PARTS)
-def test_singular_mass_matrices_are_told_at_every_state(part, size, dtype):
+def test_singular_mass_matrices_are_reported_at_every_state(part, size, dtype):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         n = seed % 3
@@ -100,7 +100,7 @@ def test_singular_mass_matrices_are_told_at_every_state(part, size, dtype):
         told(cj.forward_dynamics_derivatives, robot, q, v, tau)
 
 
-def test_dependent_slides_are_told_for_every_robot():
+def test_dependent_slides_are_reported_for_every_robot():
     """Rounding grows as two of the axes become parallel: no pivot by itself tells, and one robot in fifteen was silent."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
