@@ -167,7 +167,7 @@ class _Run:
             self._variational(tau, force)
         else:
             take = _step(family, self.dt, force, self.method, self.friction, constraint, tau is not None)
-            run_steps(take, [self.qs, self.vs], [self._third(tau), *self._constant()], self.threads)
+            roll_states(take, [self.qs, self.vs], [self._third(tau), *self._constant()], self.threads)
         if constraint is not None:
             check_kept(family, constraint, self._states(-1), self.numbers, self.qs.shape[:-2])
 
@@ -196,7 +196,7 @@ class _Run:
         third = self._third(tau) + (0.0 if tau is not None else self.dt / 2)  # forces act in the middle of a step
         length = np.broadcast_to(self.dt, (*third.shape[:-1], 1))
         take = variational_step(family, force, self.friction, self.constraint, tau is not None)
-        run_steps(take, [self.qs, ps, ws, left], [third, length, *self._constant()], self.threads, inputs=3)
+        roll_states(take, [self.qs, ps, ws, left], [third, length, *self._constant()], self.threads, inputs=3)
         check_converged(left[..., 1:, 0], self.dt)
         q, p = (x[..., 1:, :].reshape(-1, self.steps, x.shape[-1]) for x in (self.qs, ps))
         if family:
@@ -329,7 +329,7 @@ CONVERGED = 1e-8
 """Largest relative change in the last turn of a step that passes: what is left is smaller by another factor O(h)."""
 
 
-def run_steps(
+def roll_states(
     take: Callable[..., Any], states: list[np.ndarray], further: list[np.ndarray], threads: int | None, inputs: int | None = None
 ) -> None:
     """All steps from states[...][..., 0, :] on, written behind them; the first `inputs` of the states go into a step."""
