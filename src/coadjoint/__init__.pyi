@@ -27,6 +27,7 @@ from . import kinematics as kinematics
 from . import lie as lie
 from . import memo as memo
 from . import motion as motion
+from . import optimal as optimal
 from . import redundancy as redundancy
 from . import robot as robot
 from . import scale as scale
@@ -91,6 +92,8 @@ from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
+from .optimal.optimal_motion import OptimalMotion as OptimalMotion
+from .optimal.optimal_motion import optimal_motion as optimal_motion
 from .redundancy.lift import effective_inertia as effective_inertia
 from .redundancy.lift import horizontal_lift as horizontal_lift
 from .robot.dh import robot_from_dh as robot_from_dh
@@ -878,6 +881,7 @@ __all__ = [
     "Link",
     "Log",
     "Mimic",
+    "OptimalMotion",
     "Robot",
     "SimulationError",
     "Target",
@@ -953,6 +957,7 @@ __all__ = [
     "mass_matrix_inverse",
     "momentum",
     "momentum_regressor",
+    "optimal_motion",
     "path_coordinates",
     "pose",
     "potential_energy",
