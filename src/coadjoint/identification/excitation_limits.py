@@ -24,7 +24,6 @@ from ..kinematics import pose
 from ..robot.robot import Robot
 from ..words import short
 
-
 SLOW = 0.05
 """Speed (rad/s, m/s) above which Coulomb friction is taken whole: near standstill it is smoothed by tanh."""
 
