@@ -1,0 +1,168 @@
+"""What x follows inside each cell, and where a cell must be cut because that is not one exact arc."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .cells import Cells, follow
+from .collocation import AT_START, COUNT, END, FROM_REST, MONOMIALS, POINTS, SPREAD, START, TO_REST, WEIGHTS, powers
+from .roots import crossing, first_root, violated
+
+TOLERANCE = 1e-10
+"""Largest violation of a row, relative to its limit."""
+EXACT = 1e-11
+"""Largest relative difference of x at the end of a cell between both rules, and of speeds that are taken to be the same."""
+SHORTEST = 1e-11
+"""No piece of a cell becomes shorter."""
+MIXED, FORWARD, BACKWARD, SLIDE = 0, 1, -1, 2
+"""Several arcs; a row followed forward; a row followed backward; the limit of speed."""
+
+_SLOPE = 2.0 * (powers(POINTS)[:, :-1] * np.arange(1, COUNT)) @ MONOMIALS[1:]
+"""d/dσ at the points of the polynomial through values there."""
+
+
+@dataclass
+class Arcs:
+    """For every cell what it follows: state, row (-1: none), x at the end where the arc begins, increments and u at the points."""
+
+    state: np.ndarray
+    row: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    u: np.ndarray
+    inexact: np.ndarray
+    """Relative difference at the end between both rules."""
+    ahead: np.ndarray
+    behind: np.ndarray
+    """x on the arcs from both ends, where the cell is mixed."""
+
+    def values(self, cells: Cells) -> np.ndarray:
+        """x (C, p) at the points; where cells are mixed, the least of the arcs."""
+        mixed = np.minimum(np.minimum(self.ahead, self.behind), cells.cap)
+        return np.where((self.state == MIXED)[:, None], mixed, self.x[:, None] + self.y)
+
+
+def find_arcs(cells: Cells, x0: np.ndarray, x1: np.ndarray) -> Arcs:
+    """The arcs of cells from x at both their ends."""
+    n = np.arange(len(cells))
+    sides = []
+    for side, x, direction in ((0, x0, 1), (1, x1, -1)):
+        ends = x[:, None] + (cells.P[:, side, :, -1] * x[:, None] + cells.Q[:, side, :, -1])
+        row = np.argmin(ends, axis=1)
+        y = cells.P[n, side, row] * x[:, None] + cells.Q[n, side, row]
+        sides.append((ends[n, row], row, x[:, None] + y @ SPREAD[direction].T))
+    (f, row_ahead, ahead), (g, row_behind, behind) = sides
+    same = lambda x, y: x >= y - EXACT * np.maximum(np.abs(y), 1e-30)
+    slide = same(x0, cells.cap[:, START]) & same(x1, cells.cap[:, END])
+    state = np.where(same(x1, f), FORWARD, np.where(same(x0, g), BACKWARD, np.where(slide, SLIDE, MIXED)))
+    state = np.where((state == MIXED) & (cells.h < 4 * SHORTEST), FORWARD, state)
+    x, row = np.where(state == BACKWARD, x1, x0), np.full(len(cells), -1)
+    y, u, inexact = np.zeros_like(cells.cap), np.zeros_like(cells.cap), np.zeros(len(cells))
+    some = (state == FORWARD) | (state == BACKWARD)
+    back = state[some] == BACKWARD
+    row[some] = np.where(back, row_behind[some], row_ahead[some])
+    y[some], u[some] = follow(cells.take(some), row[some], back, x[some])
+    far = np.where(back, y[some, START], y[some, END]) + x[some]
+    with np.errstate(invalid="ignore"):
+        inexact[some] = np.abs(far - np.where(back, x0[some], x1[some])) / np.maximum(np.maximum(x0, x1)[some], 1e-30)
+    mixed = np.flatnonzero(state == MIXED)
+    if len(mixed):
+        some, none = cells.take(mixed), np.zeros(len(mixed), dtype=bool)
+        ahead[mixed] = x0[mixed, None] + follow(some, row_ahead[mixed], none, x0[mixed])[0]
+        behind[mixed] = x1[mixed, None] + follow(some, row_behind[mixed], ~none, x1[mixed])[0]
+    slides = state == SLIDE
+    y[slides] = _smooth_caps(cells.take(slides))
+    u[slides] = _rates(cells.take(slides), y[slides])
+    inexact[slides] = np.abs(cells.cap[slides, START] + y[slides, END] - x1[slides]) / np.maximum(x0[slides], 1e-30)
+    return Arcs(state, row, x, y, u, inexact, ahead, behind)
+
+
+def _smooth_caps(cells: Cells) -> np.ndarray:
+    """Increments from the start of the limit of speed that is the least on average."""
+    n = np.arange(len(cells))
+    x = 1.0 / np.maximum(cells.inverse[n, :, cells.inverse.sum(axis=1).argmax(axis=1)], 1e-30)
+    return x - x[:, :1]
+
+
+def _rates(cells: Cells, y: np.ndarray) -> np.ndarray:
+    """u from increments of x."""
+    with np.errstate(all="ignore"):
+        u = y @ _SLOPE.T / (2.0 * cells.h[:, None] * WEIGHTS[cells.kind])
+    rest = cells.kind == FROM_REST
+    u[rest, START] = u[rest, 1:] @ AT_START
+    rest = cells.kind == TO_REST
+    u[rest, END] = u[rest, :-1] @ AT_START[::-1]
+    return u
+
+
+def slacks(cells: Cells, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """(C, p, 2 rows + m): how far every row is from its upper and its lower bound, and x from its limits, relative."""
+    value = cells.a * u[..., None] + cells.b * x[..., None]
+    lo, hi = cells.lo, cells.hi
+    if cells.e.ndim == 3:
+        root = np.sqrt(np.maximum(x, 1e-24))[..., None]
+        value, lo, hi = value + cells.e * root, lo - cells.p / root, hi + cells.p / root
+    return np.concatenate([hi - value, value - lo, 1.0 - x[..., None] * cells.inverse], axis=-1)
+
+
+def cuts(cells: Cells, arcs: Arcs) -> tuple[np.ndarray, np.ndarray]:
+    """σ (C,) where to cut each cell, nan where it need not be; and the largest violation of a limit in each."""
+    cut, residual = np.full(len(cells), np.nan), np.zeros(len(cells))
+    mixed = arcs.state == MIXED
+    cut[mixed] = crossing(arcs.ahead[mixed], arcs.behind[mixed], cells.cap[mixed])
+    pure = np.flatnonzero(~mixed)
+    slack = slacks(cells.take(pure), arcs.x[pure, None] + arcs.y[pure], arcs.u[pure])
+    n, rows, row = np.arange(len(pure)), cells.a.shape[-1], arcs.row[pure]
+    slide = n[row < 0]  # on the limit of speed itself
+    fastest = cells.inverse[pure[slide]].sum(axis=1).argmax(axis=1)
+    slack[slide, :, 2 * rows + fastest] = 0.0
+    up = cells.a[pure, :, np.maximum(row, 0)].sum(axis=1) >= 0
+    own = np.maximum(row, 0) + np.where(up == (arcs.state[pure] == FORWARD), 0, rows)
+    inexact = np.where(row >= 0, np.abs(slack[n, :, own]).max(axis=1), 0.0)  # the row that is followed
+    slack[n[row >= 0], :, own[row >= 0]] = 0.0
+    worst = -slack.min(axis=(1, 2))
+    residual[pure] = np.maximum(worst, inexact)
+    tail = np.abs(arcs.u[pure] @ MONOMIALS[-2]) / 128 * np.abs(cells.a[pure]).max(axis=(1, 2))  # the last term of a polynomial
+    inexact = np.maximum(inexact, 0.3 * tail)
+    rough = ((arcs.inexact[pure] > EXACT) | (inexact > TOLERANCE)) & (cells.h[pure] > 1e-6)
+    bad = np.flatnonzero((worst > TOLERANCE) | rough | ~np.isfinite(worst))
+    if len(bad):
+        found = np.where(worst[bad] > 1e-6, violated(slack[bad]), np.where(rough[bad], 0.5, violated(slack[bad])))
+        cut[pure[bad]] = np.where(np.isfinite(worst[bad]), found, 0.5)
+        _take_over(cells, arcs, pure[bad], slack[bad], cut)
+    long = cells.h > 2 * SHORTEST
+    edge = np.minimum(0.5, SHORTEST / np.maximum(cells.h, 1e-300))
+    close = (cut < edge) | (cut > 1 - edge)  # as good as at the end
+    return np.where(long & ~(close & (residual < 1e-6)), np.clip(cut, edge, 1 - edge), np.nan), residual
+
+
+def _take_over(cells: Cells, arcs: Arcs, bad: np.ndarray, slack: np.ndarray, cut: np.ndarray) -> None:
+    """Where a limit is violated from the beginning of an arc on, cut where the arc of that limit meets the row that was followed.
+
+    Behind a point of zero inertia an arc that starts below its row is steep: what it violates there says little of where it should begin.
+    """
+    rows = cells.a.shape[-1]
+    worst = slack.min(axis=1).argmin(axis=1)
+    n = np.arange(len(bad))
+    back = arcs.state[bad] == BACKWARD
+    first = np.where(back, END, START)
+    capped = arcs.x[bad] >= cells.cap[bad, first] * (1 - EXACT)
+    some = (arcs.row[bad] >= 0) & (slack[n, first, worst] < -TOLERANCE)
+    some &= capped | ((worst < 2 * rows) & (worst % rows != arcs.row[bad]))
+    if not some.any():
+        return
+    at, other, back, first, capped = bad[some], (worst % rows)[some], back[some], first[some], capped[some]
+    part, n = cells.take(at), np.arange(len(at))
+    y, u = follow(part, other, back, arcs.x[at])
+    along = _smooth_caps(part)
+    along = along - along[n, first][:, None]
+    y, u = np.where(capped[:, None], along, y), np.where(capped[:, None], _rates(part, along), u)
+    own = arcs.row[at]
+    up = part.a[n, :, own].sum(axis=1) >= 0
+    ahead = slacks(part, arcs.x[at, None] + y, u)[n, :, own + np.where(up != back, 0, rows)]
+    towards = np.where(back[:, None], ahead[:, ::-1], ahead)
+    fits = (towards[:, START] > 0) & (towards.min(axis=1) < 0) & np.isfinite(towards).all(axis=1)
+    root = first_root(np.where(fits[:, None], towards, 1.0))
+    cut[at[fits]] = np.where(back, 1 - root, root)[fits]
