@@ -24,6 +24,7 @@ from . import kernel as kernel
 from . import kinematics as kinematics
 from . import lie as lie
 from . import motion as motion
+from . import optimal as optimal
 from . import recent as recent
 from . import redundancy as redundancy
 from . import robot as robot
@@ -80,6 +81,9 @@ from .motion.mechanics import SimulationError as SimulationError
 from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectory import Trajectory as Trajectory
+from .optimal.time_optimal import time_optimal as time_optimal
+from .optimal.timing import Timing as Timing
+from .optimal.timing import Timings as Timings
 from .redundancy.lift import effective_inertia as effective_inertia
 from .redundancy.lift import horizontal_lift as horizontal_lift
 from .robot.dh import robot_from_dh as robot_from_dh
@@ -840,6 +844,8 @@ __all__ = [
     "Robot",
     "SimulationError",
     "Target",
+    "Timing",
+    "Timings",
     "Trajectory",
     "base_parameters",
     "bias_force",
@@ -926,6 +932,7 @@ __all__ = [
     "simulate",
     "space_screws",
     "spline_path",
+    "time_optimal",
     "to_dh",
     "total_mass",
     "trace",

@@ -107,7 +107,7 @@ def step_map() -> Any:
         keep = lambda y, z: xp.where(bad, z + 0.0 * grows, y)
         return stack([keep(y, -1.0) for y in P]), stack([keep(y, LARGE) for y in Q])
 
-    shapes = {name: (STAGES,) for name in ("alpha", "beta", "gamma", "weight")} | {"h": (1,)}
+    shapes = dict.fromkeys(("alpha", "beta", "gamma", "weight"), (STAGES,)) | {"h": (1,)}
     return built(None, row, shapes, "timing_row")  # type: ignore[arg-type]
 
 
@@ -148,7 +148,7 @@ def arc() -> Any:
         (w,) = _solved(matrix, [[y] for y in right])
         return stack([sum(AT_START[k] * w[k] for k in range(n)), *w])
 
-    shapes = {name: (COUNT,) for name in ("alpha", "beta", "gamma", "weight")} | {"h": (1,), "x": (1,)}
+    shapes = dict.fromkeys(("alpha", "beta", "gamma", "weight"), (COUNT,)) | {"h": (1,), "x": (1,)}
     return built(None, follow, shapes, "timing_arc")  # type: ignore[arg-type]
 
 
@@ -197,5 +197,5 @@ def speed_range(rows: int) -> Any:
             least = xp.maximum(least, xp.where(k < -tiny, bound, zero))
         return stack([least, largest])
 
-    shapes = {name: (rows,) for name in ("a", "b_hi", "b_lo", "lo", "hi")}
+    shapes = dict.fromkeys(("a", "b_hi", "b_lo", "lo", "hi"), (rows,))
     return built(None, point, shapes, f"timing_range_{rows}")  # type: ignore[arg-type]

@@ -142,7 +142,7 @@ def _coefficients(limits: Limits, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray
     """M q', M q'' + C q' and g, and the same of the reactions, (..., nv + reactions) each."""
     robot = limits.robot
     places = tuple((joint, component) for joint, component, _ in limits.reactions)
-    size = {name: (robot.nq,) for name in ("q", "dq", "ddq")}
+    size = dict.fromkeys(("q", "dq", "ddq"), (robot.nq,))
     make = lambda: built(robot, lambda q, dq, ddq: _traced(robot, places, q, dq, ddq), size, "timing_dynamics")
     return recent(robot, ("timing", places), make)(q, dq, ddq)
 

@@ -21,9 +21,7 @@ class Failure:
     value: float = 0.0
 
 
-def passes(
-    cells: Cells, start: np.ndarray, end: np.ndarray
-) -> tuple[Cells, np.ndarray, np.ndarray, list[Failure]]:
+def passes(cells: Cells, start: np.ndarray, end: np.ndarray) -> tuple[Cells, np.ndarray, np.ndarray, list[Failure]]:
     """Cells (linear about their own profiles where they depend on √x), their table (paths, longest), x at all nodes, failures."""
     table = _table(cells)
     if cells.e.ndim < 3:
@@ -112,7 +110,8 @@ def _failures(
         ("below", speed < least - slack),
     ):
         for k in np.flatnonzero(wrong.any(axis=1)):
-            at = int(np.argmax(wrong[k]))
+            where = np.flatnonzero(wrong[k])
+            at = int(where[-1] if kind == "brake" else where[0])  # a pass backward spreads it to all places before
             found.setdefault(int(own[k]), Failure(int(own[k]), float(s[k, at]), kind, float(bound[k, at])))
     for k in np.flatnonzero(speed[:, 0] > bound[:, 0] * (1 + 1e-9) + 1e-15):
         found.setdefault(int(own[k]), Failure(int(own[k]), 0.0, "start", float(bound[k, 0])))
@@ -128,5 +127,3 @@ def ends(table: np.ndarray, speed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     x0, x1 = np.empty(inside.sum()), np.empty(inside.sum())
     x0[table[inside]], x1[table[inside]] = speed[:, :-1][inside], speed[:, 1:][inside]
     return x0, x1
-
-

@@ -45,7 +45,9 @@ class Splines:
         piece = np.searchsorted(self.keys, middle + 2.0 * which, side="right") - 1
         c, d = self.c[piece], s - self.left[piece][:, None]
         d = d[..., None]
-        q = dq = ddq = 0.0
+        q: Any = 0.0
+        dq: Any = 0.0
+        ddq: Any = 0.0
         for k in range(c.shape[1]):  # Horner's rule for the values, and for their derivatives
             ddq = ddq * d + 2.0 * dq
             dq = dq * d + q

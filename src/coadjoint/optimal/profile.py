@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .arcs import Arcs, cuts, find_arcs
+from .arcs import SAME, SLIDE, Arcs, cuts, find_arcs
 from .cells import Cells, divide, make_cells
 from .collocation import FROM_REST, LINEAR, MONOMIALS, POINTS, TO_REST, powers
 from .limits import Limits
@@ -27,6 +27,8 @@ from .paths import Curves, Splines
 from .roots import first_root
 
 ROUNDS = 60
+PATIENCE = 15
+"""Rounds after which an arc that touches the limit of speed may miss it by ten times more."""
 GRID = 32
 """Cells of a path at the beginning, about."""
 ZERO = 1e-9
@@ -75,7 +77,7 @@ def solve(
             if not len(cells):
                 break
             cells, table, speed, _ = passes(cells, start, end)
-        arcs = find_arcs(cells, *ends(table, speed))
+        arcs = find_arcs(cells, *ends(table, speed), SAME * 10.0 ** (turn // PATIENCE))
         cut, residual = cuts(cells, arcs)
         busy = np.isfinite(cut)
         unfinished = np.unique(cells.which[busy])
@@ -94,7 +96,17 @@ def solve(
     if not joined:
         return Profile(*(np.zeros(0) for _ in fields(Profile))), failures
     order = np.lexsort((joined[1], joined[0]))
-    return Profile(*(x[order] for x in joined)), failures
+    return _smoothed(Profile(*(x[order] for x in joined))), failures
+
+
+def _smoothed(profile: Profile) -> Profile:
+    """The profile with what is left of cuts, cells too short for a slope, going on like the cells before them."""
+    for k in np.flatnonzero((profile.s1 - profile.s0 < 1e-7) & (profile.state == SLIDE)):
+        near = k - 1 if k and profile.which[k - 1] == profile.which[k] else k + 1
+        end = -1 if near < k else 0
+        profile.u[k] = profile.u[near, end]
+        profile.state[k], profile.row[k] = profile.state[near], profile.row[near]
+    return profile
 
 
 def _grid(limits: Limits, paths: Splines | Curves, start: np.ndarray, end: np.ndarray) -> Cells:

@@ -11,8 +11,8 @@ DENSE = np.linspace(0.0, 1.0, 67)[1:-1]
 TIE = 1e-10
 """Relative difference of speeds that are the same."""
 _INSIDE = powers(DENSE)
-_GRID = np.concatenate([[0.0], DENSE, [1.0]])
-_WHOLE = powers(_GRID)
+PLACES = np.concatenate([[0.0], DENSE, [1.0]])
+_WHOLE = powers(PLACES)
 
 
 def first_root(values: np.ndarray) -> np.ndarray:
@@ -21,7 +21,7 @@ def first_root(values: np.ndarray) -> np.ndarray:
     f[:, 0], f[:, -1] = values[:, START], values[:, END]
     change = (f[:, :-1] * f[:, 1:] <= 0) & (f[:, :-1] != 0)
     k = np.argmax(change, axis=1)
-    return np.where(change.any(axis=1), root_between(values, _GRID[k], _GRID[k + 1]), 0.5)
+    return np.where(change.any(axis=1), root_between(values, PLACES[k], PLACES[k + 1]), 0.5)
 
 
 def last_root(values: np.ndarray) -> np.ndarray:
@@ -35,44 +35,66 @@ def root_between(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nd
     slopes = 2.0 * c[:, 1:] * np.arange(1, COUNT)
     sign = np.sign(np.einsum("cp,cp->c", c, powers(low)))
     x = (low + high) / 2
-    for _ in range(12):
+    for turn in range(36):
         t = powers(x)
         value, slope = np.einsum("cp,cp->c", c, t), np.einsum("cp,cp->c", slopes, t[:, :-1])
         same = value * sign > 0
         low, high = np.where(same, x, low), np.where(same, high, x)
         with np.errstate(all="ignore"):
             step = x - value / slope
-        x = np.where((step > low) & (step < high), step, np.where(value == 0, x, (low + high) / 2))
+        newton = (step > low) & (step < high) & (turn % 3 != 2)  # which is slow where two roots nearly meet
+        x = np.where(value == 0, x, np.where(newton, step, (low + high) / 2))
+        if turn % 3 == 1 and np.all(np.abs(value / np.where(slope == 0, 1.0, slope)) < 1e-13):
+            break
     return x
 
 
-def violated(slack: np.ndarray) -> np.ndarray:
-    """Where (C,) to cut cells some of whose slacks (C, p, rows) are negative: the end of the violation, or where it is deepest."""
+def violated(slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where (C,) to cut cells some of whose slacks (C, p, rows) are negative, and the row that is worst.
+
+    Where it is violated at one end only, the end of the violation; else where it is deepest.
+    """
     n = np.arange(len(slack))
-    worst = slack.min(axis=1).argmin(axis=1)
-    values = slack[n, :, worst]
-    dense = values @ MONOMIALS.T @ _INSIDE.T
-    first, last = values[:, START] < -1e-13, values[:, END] < -1e-13
-    everywhere = (dense < 0).all(axis=1)
-    low = np.clip(dense.argmin(axis=1), 1, len(DENSE) - 2)
-    y0, y1, y2 = dense[n, low - 1], dense[n, low], dense[n, low + 1]
+    all_rows = dense(np.swapaxes(slack, 1, 2))
+    worst = all_rows.min(axis=2).argmin(axis=1)
+    values, found = slack[n, :, worst], all_rows[n, worst]
+    first, last = found[:, 0] < -1e-13, found[:, -1] < -1e-13
+    low = np.clip(found.argmin(axis=1), 1, len(PLACES) - 2)
+    y0, y1, y2 = found[n, low - 1], found[n, low], found[n, low + 1]
     with np.errstate(all="ignore"):
         shift = 0.5 * (y0 - y2) / (y0 - 2 * y1 + y2)
-    deepest = DENSE[low] + np.where(np.isfinite(shift), np.clip(shift, -1, 1), 0.0) * (DENSE[1] - DENSE[0])
+    bottom = PLACES[low] + np.where(np.isfinite(shift), np.clip(shift, -1, 1), 0.0) * (PLACES[1] - PLACES[0])
     end = np.where(first, first_root(values), last_root(values))
-    return np.where(everywhere, 0.5, np.where(first != last, end, deepest))
+    return np.where((found < 0).all(axis=1), 0.5, np.where(first != last, end, bottom)), worst
 
 
-def crossing(ahead: np.ndarray, behind: np.ndarray, cap: np.ndarray) -> np.ndarray:
-    """σ (C,) where the least of three functions becomes another one for the first time; at 0 it is the first, at 1 the second or third."""
-    curves = np.stack([ahead, behind, cap], axis=1)
-    dense = curves @ MONOMIALS.T @ _WHOLE.T
-    dense[:, :, 0], dense[:, :, -1] = curves[:, :, START], curves[:, :, END]
-    label = dense.argmin(axis=1)
-    for end, inside in ((0, 1), (-1, -2)):  # where two of them begin or end together, the next place decides
-        two = np.sort(dense[:, :, end], axis=1)
-        label[:, end] = np.where(two[:, 1] - two[:, 0] <= TIE * np.abs(two[:, 0]), label[:, inside], label[:, end])
+def deepest(slack: np.ndarray, near: float) -> np.ndarray:
+    """The least value (C,) of slacks (C, p, rows) inside cells, of those that come nearer to zero than this at the points."""
+    found = slack.min(axis=(1, 2))
+    cell, row = np.nonzero(slack.min(axis=1) < near)
+    if len(cell):
+        inside = (slack[cell, :, row] @ MONOMIALS.T @ _INSIDE.T).min(axis=1)
+        np.minimum.at(found, cell, inside)
+    return found
+
+
+def dense(values: np.ndarray) -> np.ndarray:
+    """Values (..., places) of functions (..., p) at both ends and at places inside."""
+    found = values @ MONOMIALS.T @ _WHOLE.T
+    found[..., 0], found[..., -1] = values[..., START], values[..., END]
+    return found
+
+
+def first_change(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the least of curves (C, n, places) becomes another one for the first time: the place before it, and both numbers.
+
+    Where curves begin or end together, the next place decides; where none changes both numbers are the same.
+    """
+    label = curves.argmin(axis=1)
+    for end, inside in ((0, 1), (-1, -2)):
+        n, least = np.arange(len(label)), curves[:, :, end].min(axis=1)
+        tied = curves[n, label[:, inside], end] - least <= TIE * np.abs(least)
+        label[:, end] = np.where(tied, label[:, inside], label[:, end])
     change = label[:, :-1] != label[:, 1:]
-    n, k = np.arange(len(label)), np.argmax(change, axis=1)
-    difference = curves[n, label[n, k]] - curves[n, label[n, k + 1]]
-    return np.where(change.any(axis=1), root_between(difference, _GRID[k], _GRID[k + 1]), 0.5)
+    k = np.argmax(change, axis=1)
+    return k, label[n, k], label[n, k + 1]

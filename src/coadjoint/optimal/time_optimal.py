@@ -60,7 +60,6 @@ def time_optimal(
     its switching points, to about 1e-10 of the limits. Bobrow, Dubowsky & Gibson (1985); Pham (2014).
     """
     _check_joints(robot)
-    limits = _limits(robot, velocity, acceleration, effort, power, reaction)
     if frame is not None:
         from .poses import joint_path
 
@@ -68,6 +67,7 @@ def time_optimal(
     elif q is not None:
         raise CoadjointError("q is where inverse kinematics begins; it is taken with frame=, for a path of poses.")
     paths, single = as_paths(robot, path)
+    limits = _limits(robot, velocity, acceleration, effort, power, reaction)
     start, end = (_speeds(x, name, len(paths)) for x, name in ((start_speed, "start_speed"), (end_speed, "end_speed")))
     start, end = _check_motion(robot, paths, start, end)
     profile, failures = solve(limits, paths, start, end, report)

@@ -12,9 +12,9 @@ from ..dynamics import inverse_dynamics, joint_reactions
 from ..errors import CoadjointError
 from ..robot.robot import Robot
 from ..words import printable, short
-from .arcs import SLIDE
+from .arcs import BACKWARD, SLIDE
 from .cells import make_cells
-from .collocation import FROM_REST, LINEAR, MONOMIALS, powers
+from .collocation import FROM_REST, LINEAR, MONOMIALS, POINTS, WEIGHTS, powers
 from .limits import Limits
 from .paths import Curves, Splines
 from .profile import Profile
@@ -151,7 +151,12 @@ class Clock:
 
     def __init__(self, profile: Profile) -> None:
         p = self.profile = profile
-        self.x, self.u = p.y @ MONOMIALS.T, p.u @ MONOMIALS.T
+        # increments vanish at one end: as a multiple of the distance to it they are exact there, and √x is at rest
+        self.back = p.state == BACKWARD
+        far = np.where(self.back[:, None], 1 - POINTS, POINTS)
+        slope = 2 * (p.s1 - p.s0)[:, None] * p.u * WEIGHTS[p.kind] * np.where(self.back, -1.0, 1.0)[:, None]
+        self.x = np.where(far > 0, p.y / np.where(far > 0, far, 1.0), slope) @ MONOMIALS.T
+        self.u = p.u @ MONOMIALS.T
         ends = np.sqrt(np.maximum(p.x[:, None] + p.y[:, [0, -1]], 0.0))
         self.y0, self.y1, self.h = ends[:, 0], ends[:, 1], p.s1 - p.s0
         k = np.arange(len(p.s0))
@@ -165,11 +170,16 @@ class Clock:
         phi, kind = np.clip(phi, 0.0, 1.0), self.profile.kind[k]
         return phi, np.where(kind == LINEAR, phi, np.where(kind == FROM_REST, np.sqrt(phi), 1 - np.sqrt(1 - phi)))
 
+    def _square(self, k: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+        """ṡ²."""
+        far = np.where(self.back[k], 1 - sigma, sigma)
+        return self.profile.x[k] + far * np.einsum("...p,...p->...", self.x[k], powers(sigma))
+
     def _ratio(self, k: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """(y₀ + ρ (y₁ - y₀)) / ṡ."""
         _, sigma = self._place(k, rho)
         even = self.y0[k] + rho * (self.y1[k] - self.y0[k])
-        x = self.profile.x[k] + np.einsum("...p,...p->...", self.x[k], powers(sigma))
+        x = self._square(k, sigma)
         return even / np.sqrt(np.maximum(x, 1e-4 * even**2 + 1e-300))
 
     def _until(self, k: np.ndarray, rho: np.ndarray) -> np.ndarray:
@@ -189,9 +199,8 @@ class Clock:
             slope = scale * self._ratio(k, np.clip(rho, 1e-9, 1 - 1e-9))
             rho = np.clip(rho - (self._until(k, rho) - target) / np.maximum(slope, 1e-300), 0.0, 1.0)
         phi, sigma = self._place(k, rho)
-        t_powers = powers(sigma)
-        x = p.x[k] + np.einsum("...p,...p->...", self.x[k], t_powers)
-        u = np.einsum("...p,...p->...", self.u[k], t_powers)
+        x = self._square(k, sigma)
+        u = np.einsum("...p,...p->...", self.u[k], powers(sigma))
         return p.s0[k] + self.h[k] * phi, np.sqrt(np.maximum(x, 0.0)), u, (p.s0[k] + p.s1[k]) / 2
 
     def speed(self, s: np.ndarray) -> np.ndarray:
@@ -201,7 +210,7 @@ class Clock:
         phi = np.clip((s - p.s0[k]) / self.h[k], 0.0, 1.0)
         kind = p.kind[k]
         sigma = np.where(kind == LINEAR, phi, np.where(kind == FROM_REST, np.sqrt(phi), 1 - np.sqrt(1 - phi)))
-        return np.sqrt(np.maximum(p.x[k] + np.einsum("...p,...p->...", self.x[k], powers(sigma)), 0.0))
+        return np.sqrt(np.maximum(self._square(k, sigma), 0.0))
 
 
 class Timings:
