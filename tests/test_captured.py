@@ -10,7 +10,7 @@ import pytest
 import coadjoint as cj
 from coadjoint import Constraint
 from coadjoint.constraints import PseudoVelocities, assemble, constrained_dynamics
-from coadjoint.recent import KEPT, Recent
+from coadjoint.memo import KEPT, Recent, recent, results
 
 NATIVE = pytest.mark.parametrize("native", [pytest.param(True, marks=pytest.mark.native), False])
 GAIN = 10.0
@@ -198,8 +198,8 @@ def test_what_is_compiled_does_not_pile_up():
     for k in range(KEPT + 20):
         cj.rollout(robot, [0.0, 0.0], [0.0, 0.0], dt=1e-3, steps=1, control=lambda robot, q, v, t, k=k: k * q)
         Constraint.holonomic(lambda q, k=k: q[0] - k).jacobian(robot, [0.0, 0.0])
-    assert len(robot._cache["recent"]) == KEPT
-    assert len(robot._cache) < 20
+    assert len(results(robot._memo, recent)) == KEPT
+    assert len(robot._memo) < 20
     made = Recent(2)
     assert [made.get(key, lambda key=key: [key]) for key in "abac"] == [["a"], ["b"], ["a"], ["c"]]
     assert made.get("a", list) == ["a"]
@@ -212,7 +212,7 @@ def test_equal_functions_share_their_code():
     robot = cj.load("planar2r")
     for _ in range(3):
         cj.rollout(robot, [0.1, 0.0], [0.0, 0.0], dt=1e-3, steps=1, control=lambda robot, q, v, t: -7.0 * q)
-    assert len(robot._cache["recent"]) == 1
+    assert len(results(robot._memo, recent)) == 1
 
 
 def test_errors_of_controls():

@@ -428,7 +428,7 @@ def test_convert_overwrites_only_by_force(here, capsys):
         ("info broken.json", "line 1: not JSON"),
         ("dynamics absent.json", "absent.json"),
         ("dynamics two.json --states absent.csv", "absent.csv: there is no such file"),
-        ("dynamics two.json --states two.json", "tables end in .csv, .npz, .parquet, not in '.json'"),
+        ("dynamics two.json --states two.json", "not in '.json'"),
         ("dynamics two.json --states in.csv --out in.csv", "read and written at once"),
         ("dynamics two.json --states in.csv --out ./../{here}/in.csv", "read and written at once"),
         ("dynamics two.json --out out.txt", "tables end in"),

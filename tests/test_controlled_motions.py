@@ -8,7 +8,7 @@ from scipy.integrate import DOP853
 
 import coadjoint as cj
 from coadjoint import Event
-from coadjoint.motion.mechanics import SimulationError
+from coadjoint.motion.equations_of_motion import SimulationError
 from coadjoint.motion.radau import ERROR, GAMMA, A, C
 
 native = pytest.mark.native

@@ -401,13 +401,14 @@ def test_wrong_tables(name, tmp_path):
 
 
 def test_tables_that_grow_are_refused(tmp_path, monkeypatch):
-    from coadjoint.motion import readers
+    from coadjoint.motion import delimited
+    from coadjoint.motion import table_readers as readers
 
     np.savez_compressed(tmp_path / "t.npz", q=np.zeros((10_000, 2)))
     monkeypatch.setattr(readers, "LARGEST", 100_000)
     with pytest.raises(ReadError, match="the numbers take"):
         read_states(tmp_path / "t.npz", cj.load("planar2r"), ["q"])
-    monkeypatch.setattr(readers, "LONGEST_LINE", 50)
+    monkeypatch.setattr(delimited, "LONGEST_LINE", 50)
     (tmp_path / "t.csv").write_text("q1,q2\n" + "0" * 60 + ",0\n")
     with pytest.raises(ReadError, match="line 2 has more than 50 characters"):
         read_states(tmp_path / "t.csv", cj.load("planar2r"), ["q"])

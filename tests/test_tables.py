@@ -160,7 +160,7 @@ def test_other_columns_quotes_blank_lines_and_any_order_are_taken(tmp_path):
         ("q1,q2,v1,v2\n0,0,0,nan\n", "line 2, column 'v2': nan is not a finite number"),
         ("q1,q2,v1,v2\n0,0,0,0\n\n0,-inf,inf,0\n", "line 4, column 'q2': -inf is not a finite number"),
         ("q1,q2,v1,v2\n0,0,0,0\n0,zero,0,0\n", "line 3, column 'q2': 'zero' is not a number"),
-        ("q1,q2,v1,v2\n0,,0,0\n", "line 2, column 'q2': '' is not a number"),
+        ("q1,q2,v1,v2\n0,,0,0\n", "line 2, column 'q2': the cell is empty; missing='drop'"),
         ("q1,q2,v1,v2\n0,0,0\n", "line 2 has 3 cells; the header has 4"),
         ("q1,q2,v1,v2\n0,0,0,0\n0,5,0,0,0\n", "line 3 has 5 cells; the header has 4"),
         ("q1,q1,v1,v2\n0,0,0,0\n", "two columns are called 'q1'"),
@@ -168,10 +168,9 @@ def test_other_columns_quotes_blank_lines_and_any_order_are_taken(tmp_path):
         ("q.elbow2,v1,v2\n0,0,0\n", "are missing: q.elbow1"),
         ("q1,q2,q3,v1,v2\n0,0,0,0,0\n", "3 columns q1 … q3; robot 'arm' has 2"),
         ("q1,q2\n0,0\n", r"velocities of robot 'arm' are missing: expected v1 … v2 \(or v.elbow1 … v.elbow2\)"),
-        ("q1;q2;v1;v2\n0;0;0;0\n", "';' stands between the names of line 1; expected commas"),
-        ("q1\tq2\tv1\tv2\n0\t0\t0\t0\n", r"'\\t' stands between the names of line 1; expected commas"),
+        ("q1;q2;v1;v2\n0;0,5;0.5;0\n", "line 2, column 'v1': '0.5' is not a number"),
         ("0,0,0,0\n0,0,0,0\n", "line 1 has numbers; expected a first line of column names"),
-        ("Q1,Q2\n0,0\n", "the positions and velocities of robot 'arm' are missing: .* The table has the columns Q1, Q2"),
+        ("X1,X2\n0,0\n", "the positions and velocities of robot 'arm' are missing: .* The table has the columns X1, X2"),
         ("q1,q2,v1,v2\n0,1_0,0,0\n", "line 2, column 'q2': '1_0' is not a number"),
         ("q1,q2,v1,v2,time\n0,0,0,0,nan\n", "line 2, column 'time': nan"),
         (b"\xff\xfe\x00\x01", "not a text file"),
@@ -192,7 +191,7 @@ def test_a_wrong_csv_is_refused_with_its_place(tmp_path, content, message):
         ({"q": np.zeros(2), "v": np.zeros(2)}, r"'q' has shape \(2,\)"),
         ({"q": np.zeros((3, 2)), "v": np.zeros((4, 2))}, "'v' has 4 rows; 'q' has 3"),
         ({"q": np.zeros((3, 2)), "v": np.zeros((3, 2)), "time": np.zeros(2)}, "'time' has 2 rows"),
-        ({"q": np.zeros((3, 2)), "v": np.full((3, 2), np.nan)}, r"row 1, v.elbow1: nan .*6 such numbers"),
+        ({"q": np.zeros((3, 2)), "v": np.full((3, 2), np.nan)}, r"row 1, column 'v1': nan .*6 such numbers"),
         ({"q": np.zeros((3, 2)), "v": np.full((3, 2), "x")}, "'v' is of type <U1"),
         ({"q": np.zeros((0, 2)), "v": np.zeros((0, 2))}, "the table has no rows"),
     ],
@@ -252,13 +251,13 @@ def test_a_quaternion_that_is_none_is_refused(tmp_path):
     robot = Robot("body", [Link.solid("body", "base", Joint.free(name="root"), mass=1.0, inertia=1.0)])
     path = tmp_path / "t.csv"
     path.write_text("q1,q2,q3,q4,q5,q6,q7\n0,0,0,0,0,0,1\n0,0,0,0,0,0,0.5\n")
-    with pytest.raises(ReadError, match=r"line 3, column 'q4': the quaternion \(x, y, z, w\) of joint 'root' has length 0.5"):
+    with pytest.raises(ReadError, match=r"row 2: the quaternion \(x, y, z, w\) of joint 'root' has length 0.5"):
         read_states(path, robot, needs=["q"])
 
 
 def test_unknown_formats_and_missing_files_are_refused(tmp_path, monkeypatch):
     robot = arm()
-    with pytest.raises(CoadjointError, match=r"t.xlsx: tables end in .csv, .npz, .parquet, not in '.xlsx'"):
+    with pytest.raises(CoadjointError, match=r"t.xlsx: tables end in .csv, .*.npz, .parquet, .*not in '.xlsx'"):
         read_states(tmp_path / "t.xlsx", robot)
     with pytest.raises(CoadjointError, match="not in 'nothing'"):
         write_states(tmp_path / "t", robot, States(np.zeros((1, 2))))

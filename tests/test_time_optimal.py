@@ -1,4 +1,4 @@
-"""Timing along a path: closed forms, an independent integration of the phase plane, laws of scaling and reversal, and dense checks of limits."""
+"""Timing along a path: closed forms, an independent integration of the phase plane, laws of scaling and reversal, dense checks."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_motion_is_consistent():
     timing = cj.time_optimal(robot, [[0.0, 0.5], [0.8, -0.3], [1.0, 0.9]], velocity=2.0, effort=[3.0, 1.2])
     t, e = np.linspace(0.02, timing.duration - 0.02, 60), 1e-5
     t = t[np.min(np.abs(t[:, None] - [x.t for x in timing.switches]), axis=1) > 3 * e]
-    q, v, a = timing(t)
+    _, v, a = timing(t)
     ahead, behind = timing(t + e), timing(t - e)
     np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * e), v, atol=1e-6)
     np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * e), a, atol=1e-5)
@@ -210,7 +210,8 @@ def test_many_paths_in_one_call():
     robot, rng = cj.load("panda"), np.random.default_rng(1)
     points = rng.uniform(-1, 1, (12, 5, 7))
     timings = cj.time_optimal(robot, points, acceleration=A, effort=np.inf)
-    assert not timings.errors and timings.duration.shape == (12,)
+    assert not timings.errors
+    assert timings.duration.shape == (12,)
     for k in (0, 7):
         alone = cj.time_optimal(robot, points[k], acceleration=A, effort=np.inf)
         assert timings.duration[k] == pytest.approx(alone.duration, abs=1e-9)
@@ -222,7 +223,7 @@ def test_a_path_of_poses():
     robot = planar()
     robot = robot.with_frame("hand", robot.link_names[-1], np.array([[1, 0, 0, 0.5], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]]))
     start, goal = (np.asarray(cj.pose(robot, q, "hand")) for q in ([0.2, 0.9], [0.8, 1.3]))
-    with pytest.raises(CoadjointError, match="cannot follow its path|cannot reach"):  # two joints follow no arbitrary pose
+    with pytest.raises(CoadjointError, match=r"cannot follow its path|cannot reach"):  # two joints follow no arbitrary pose
         cj.time_optimal(robot, cj.geodesic_path(start, goal), effort=3.0, frame="hand", q=[0.2, 0.9])
 
 
@@ -280,7 +281,9 @@ def test_a_path_that_cannot_be_held_is_told_with_place_and_joint():
     with pytest.raises(CoadjointError, match=r"cannot be followed at s = .*effort of 'joint2' needs .* times its limit"):
         cj.time_optimal(robot, [[0.0, 0.0], [0.0, 1.5]], effort=[20.0, 10.0])
     timings = cj.time_optimal(robot, [[[0.0, 0.0], [0.0, 1.5]], [[0.0, 0.0], [1.0, 0.0]]], effort=[20.0, 10.0])
-    assert list(timings.errors) == [0] and np.isnan(timings.duration[0]) and timings.duration[1] > 0
+    assert list(timings.errors) == [0]
+    assert np.isnan(timings.duration[0])
+    assert timings.duration[1] > 0
     with pytest.raises(CoadjointError, match="path 0: the path cannot be followed"):
         timings[0]
 

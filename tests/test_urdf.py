@@ -276,7 +276,7 @@ WRONG = {
     ),
     "its own parent": (abc(joint(), joint(parent="c", child="c")), 6, "the links form a cycle: c → c"),
     "unknown parent": (ab(joint(parent="elbow")), 4, "<parent>: <joint name=\"elbowb\">: no link is named 'elbow'"),
-    "unknown child": (ab(joint(child="B")), 4, "<child>: .*no link is named 'B'.*There is: a, b"),
+    "unknown child": (ab(joint(child="B")), 4, "<child>: .*no link is named 'B'.*Expected one of: a, b"),
     "no parent": (ab(joint().replace('<parent link="a"/>', "")), 4, '<joint name="ab">: <parent> is missing'),
     "no child link": (ab(joint().replace('child link="b"', "child")), 4, '<child>: the attribute "link" is missing'),
     "two children": (abc(joint(inside='<child link="c"/>')), 5, "<child>: .* has a second <child>"),

@@ -8,7 +8,7 @@ import pytest
 import coadjoint as cj
 from coadjoint import Constraint
 from coadjoint.motion import variational
-from coadjoint.motion.discrete import coadjoint, momentum_and_force
+from coadjoint.motion.discrete_mechanics import coadjoint, momentum_and_force
 from coadjoint.robot.zoo.textbook import planar_nr
 from random_robots import MOVING, random_robot
 

@@ -7,8 +7,10 @@ import numpy as np
 from .arrays import ArrayLike, Numbers
 from . import arguments as arguments
 from . import arrays as arrays
+from . import calibration as calibration
 from . import compiling as compiling
 from . import constraints as constraints
+from . import control as control
 from . import design as design
 from . import differentiating as differentiating
 from . import dynamics as dynamics
@@ -23,20 +25,22 @@ from . import interop as interop
 from . import kernel as kernel
 from . import kinematics as kinematics
 from . import lie as lie
+from . import memo as memo
 from . import motion as motion
 from . import optimal as optimal
-from . import recent as recent
 from . import redundancy as redundancy
 from . import robot as robot
 from . import scale as scale
 from . import show as show
 from . import symbolic as symbolic
+from . import traced as traced
 from . import words as words
 from .arrays import where as where
+from .calibration.calibrate import Calibration as Calibration
+from .calibration.calibrate import calibrate as calibrate
 from .compiling import compile as compile
 from .compiling import trace as trace
 from .constraints.constraint import Constraint as Constraint
-from .constraints.dynamics import constrained_dynamics as constrained_dynamics
 from .constraints.impacts import impact as impact
 from .constraints.impacts import impact_account as impact_account
 from .constraints.projection import constraint_connection as constraint_connection
@@ -56,6 +60,8 @@ from .geometry.flatness import is_flat as is_flat
 from .geometry.geodesics import geodesic as geodesic
 from .identification.base_parameters import BaseParameters as BaseParameters
 from .identification.base_parameters import base_parameters as base_parameters
+from .identification.excitation import Excitation as Excitation
+from .identification.excitation import excitation as excitation
 from .kinematics.dh import DH as DH
 from .kinematics.dh import from_dh as from_dh
 from .kinematics.dh import to_dh as to_dh
@@ -71,15 +77,20 @@ from .kinematics.paths import geodesic_path as geodesic_path
 from .kinematics.paths import spline_path as spline_path
 from .kinematics.solutions import inverse_kinematics_solutions as inverse_kinematics_solutions
 from .kinematics.targets import Target as Target
+from .motion.compare import Comparison as Comparison
+from .motion.compare import compare as compare
+from .motion.equations_of_motion import SimulationError as SimulationError
 from .motion.events import Contact as Contact
 from .motion.events import Event as Event
 from .motion.linearize import controllability as controllability
 from .motion.linearize import discretize as discretize
 from .motion.linearize import equilibrium_force as equilibrium_force
 from .motion.linearize import lqr as lqr
-from .motion.mechanics import SimulationError as SimulationError
+from .motion.logs import Log as Log
+from .motion.logs import read_log as read_log
 from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
+from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
 from .optimal.time_optimal import time_optimal as time_optimal
 from .optimal.timing import Timing as Timing
@@ -200,6 +211,32 @@ def connection(
     out: np.ndarray | None = None,
     threads: int | None = None,
 ) -> Any: ...
+@overload
+def constrained_dynamics(
+    robot: Robot,
+    constraint: Constraint,
+    q: Numbers,
+    v: Numbers,
+    tau: Numbers,
+    wrenches: Numbers | None = None,
+    friction: bool = False,
+    *,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def constrained_dynamics(
+    robot: Robot,
+    constraint: Constraint,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    friction: bool = False,
+    *,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    threads: int | None = None,
+) -> tuple[Any, Any]: ...
 @overload
 def coriolis_matrix(
     robot: Robot,
@@ -831,30 +868,37 @@ def sectional_curvature(
 __all__ = [
     "DH",
     "BaseParameters",
+    "Calibration",
     "CoadjointError",
+    "Comparison",
     "Constraint",
     "Contact",
     "Equations",
     "Event",
+    "Excitation",
     "Frame",
     "InverseKinematics",
     "Joint",
     "Link",
+    "Log",
     "Mimic",
     "Robot",
     "SimulationError",
     "Target",
     "Timing",
     "Timings",
+    "Trajectories",
     "Trajectory",
     "base_parameters",
     "bias_force",
     "body_screws",
+    "calibrate",
     "center_of_mass",
     "centroidal_momentum",
     "centroidal_momentum_matrix",
     "christoffel",
     "circle_path",
+    "compare",
     "compile",
     "connection",
     "constrained_dynamics",
@@ -873,6 +917,7 @@ __all__ = [
     "equations",
     "equilibrium_force",
     "errors",
+    "excitation",
     "explain",
     "export",
     "forward_dynamics",
@@ -919,6 +964,7 @@ __all__ = [
     "potential_energy",
     "potential_energy_regressor",
     "product_of_exponentials",
+    "read_log",
     "redundancy",
     "regressor",
     "relative_screws",

@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from ..arguments import a_moving_robot
 from ..dynamics import forward_dynamics, inverse_dynamics
-from ..errors import CoadjointError, ReadError, SingularMassMatrixError
+from ..errors import CoadjointError, LogWarning, ReadError, SingularMassMatrixError
 from ..files import check_output
-from ..motion.sample import smooth_motion
+from ..motion.compare import compare
+from ..motion.example_motion import smooth_motion
+from ..motion.log_checks import degree_suspicion
+from ..motion.logs import read_log, read_table
 from ..motion.states import States, differentiate, force_units
-from ..motion.tables import MissingColumnsError, check_format, check_input, read_states, write_states
-from ..robot.doubts import impossible_inertias
+from ..motion.tables import MissingColumnsError, as_states, check_format, check_input, write_states
+from ..robot.plausibility import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
-from ..words import printable
+from ..words import cut, printable
 from . import _stream as stream
+from .logs import add_log_options, log_options
 from .robots import add_robot, name_of, read_robot, tell
 
 HELP = "compute joint forces, or accelerations, for a table of states"
 
 CHUNK = 16384
-"""Rows computed at once: enough for speed, few enough for memory and for a progress that moves."""
+"""Rows computed in one call: enough for speed, few enough to limit memory and to show progress."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
-    states = "table of states, .csv, .npz or .parquet: time, q1…, v1…, a1… (or q.JOINT …); without it a smooth motion is used"
-    parser.add_argument("--states", metavar="FILE", help=states)
+    states = "table of states, .csv, .tsv, .gz, .npz, .parquet, .bag, .mcap: time, q1…, v1…, a1… (or q.JOINT …, position_0 …)"
+    parser.add_argument("log", metavar="LOG", nargs="?", help=f"{states}; without it a smooth motion is used")
+    parser.add_argument("--states", metavar="FILE", help="the same as LOG")
+    measured = "compare the joint forces of the table, tau1…, with computed ones, through a zero-phase filter"
+    parser.add_argument("--measured", metavar="FILE", nargs="?", const="", help=measured)
+    parser.add_argument("--cutoff", metavar="HZ", type=float, default=10.0, help="of that filter; 0: none (default: 10)")
     zarr = "or .zarr, chunk after chunk, for any number of states (.parquet, .zarr, .npy); started again it goes on"
     parser.add_argument("--out", metavar="FILE", help=f"write time, q, v, a, tau: .csv, .npz, .parquet; {zarr}")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="compute on a Dask cluster, tcp://…; needs --out FILE.zarr")
@@ -38,15 +48,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--forward", action="store_true", help="accelerations from joint forces (columns tau1…) instead")
     parser.add_argument("--friction", action="store_true", help="with the joints' viscous and Coulomb friction")
     parser.add_argument("--differentiate", action="store_true", help="estimate missing v and a from the time column")
+    add_log_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
+    given = [x for x in (args.log, args.states, args.measured) if x]
+    if len(given) > 1:
+        raise CoadjointError(f"two tables are given, {cut(given[0])} and {cut(given[1])}; expected one.")
+    args.states = given[0] if given else None
+    if args.measured is not None:
+        return _compare(args)
     if not stream.is_stream(args):
         _check_files(args)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell((*robot.notes, *impossible_inertias(robot)))
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     if stream.is_stream(args):
         return stream.run(args, robot)
     states, notes = _states(args, robot)
@@ -65,8 +81,30 @@ def run(args: argparse.Namespace) -> None:
         print(f"drew {args.plot}")
 
 
+def _compare(args: argparse.Namespace) -> None:
+    """Measured against computed joint forces."""
+    if not args.states:
+        raise CoadjointError("--measured needs a table with time, q and tau: coadjoint dynamics ROBOT LOG --measured")
+    if args.forward or args.differentiate or args.scheduler:
+        raise CoadjointError("--measured compares joint forces; it goes without --forward, --differentiate and --scheduler.")
+    _check_files(args)
+    robot = read_robot(args.robot, args.base, args.fixed_joints)
+    tell((*robot.notes, *impossible_inertias(robot)))
+    with Progress(f"reading {args.states}") as report, warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)  # its notes are printed
+        log = read_log(args.states, robot, **log_options(args), report=report)
+    result = compare(robot, log, cutoff=args.cutoff or None, friction=args.friction)
+    print(result)
+    if args.out:
+        write_states(args.out, robot, States(result.q, result.v, result.a, result.computed, result.time))
+        print(f"wrote {args.out}")
+    if args.plot:
+        result.plot(args.plot)
+        print(f"drew {args.plot}")
+
+
 def _check_files(args: argparse.Namespace) -> None:
-    """Everything about files that can be wrong and is known beforehand."""
+    """Check the names of all files before any work."""
     if args.states:
         check_input(args.states)
     inputs = (args.states, args.robot if Path(args.robot).is_file() else None)
@@ -81,7 +119,7 @@ def _check_files(args: argparse.Namespace) -> None:
 
 
 def _states(args: argparse.Namespace, robot: Robot) -> tuple[States, list[str]]:
-    """The states to compute on, and what is to be said about them."""
+    """The states to compute with, and remarks about them for the user."""
     if not args.states:
         motion = smooth_motion(robot)
         notes = [f"states: a smooth motion of {motion.time[-1]:g} s, as no --states are given"]  # type: ignore[index]
@@ -94,12 +132,14 @@ def _states(args: argparse.Namespace, robot: Robot) -> tuple[States, list[str]]:
         needs = ["q", "v", "tau"] if args.forward else ["q", "v", "a"]
     with Progress(f"reading {args.states}") as report:
         try:
-            states = read_states(args.states, robot, needs, report)
+            found = read_table(args.states, robot, needs=("q", *needs), extra=False, **log_options(args), report=report)
         except MissingColumnsError as error:
             if {"q", "tau"} & set(error.missing):
                 raise
             raise ReadError(f"{error} With a time column, --differentiate estimates what is missing.") from None
-    notes = []
+    states, notes = as_states(found, robot), list(found.notes)
+    if (doubt := degree_suspicion(robot, states.q)) and "q" not in found.stated:
+        notes.append(doubt)
     if args.differentiate:
         # A forward problem needs no accelerations: whatever stands there will be replaced.
         given = replace(states, a=states.q[:, :0]) if args.forward else states
@@ -112,7 +152,7 @@ def _states(args: argparse.Namespace, robot: Robot) -> tuple[States, list[str]]:
 
 
 def compute(robot: Robot, states: States, forward: bool, friction: bool) -> States:
-    """The states with tau by inverse dynamics, or with a by forward dynamics; a result that is no number is an error."""
+    """The states with tau by inverse dynamics, or with a by forward dynamics; a result that is not finite is an error."""
     known = states.tau if forward else states.a
     assert states.v is not None
     assert known is not None

@@ -16,13 +16,13 @@ from ..robot.robot import Robot
 from ..show.terminal import Progress, table
 from .robots import add_robot, read_robot, tell
 
-HELP = "find the fastest motion along a path within limits of velocity, acceleration, effort and power"
+HELP = "find the fastest motion along a path within limits of velocity, acceleration and effort"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("path", metavar="PATH", help="waypoints: a table with columns q1 … qn or q.joint: .csv, .npz or .parquet")
-    for name, unit in (("velocity", "rad/s"), ("acceleration", "rad/s²"), ("effort", "N m"), ("power", "W")):
+    for name, unit in (("velocity", "rad/s"), ("acceleration", "rad/s²"), ("effort", "N m")):
         what = f"limits of {name} [{unit}], one or one for each joint; inf: none"
         own = " (default: the robot's)" if name in ("velocity", "effort") else " (default: none)"
         parser.add_argument(f"--{name}", type=float, nargs="+", metavar="X", help=what + own)
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
         raise CoadjointError(f"--samples is {args.samples}; expected 2 or more.")
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
-    limits = {name: _limit(robot, name, getattr(args, name)) for name in ("velocity", "acceleration", "effort", "power")}
+    limits = {name: _limit(robot, name, getattr(args, name)) for name in ("velocity", "acceleration", "effort")}
     waypoints = read_states(args.path, robot, needs=("q",)).q
     with Progress("timing") as report:
         speeds = {"start_speed": args.start_speed, "end_speed": args.end_speed}

@@ -14,8 +14,9 @@ import numpy as np
 
 from ..arrays import Array, mv
 from ..errors import CoadjointError, ShapeError
-from ..recent import Traced, evaluated, recent, traced
+from ..memo import recent
 from ..robot.robot import Robot
+from ..traced import Traced, evaluated, traced
 from .parts import Part
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
+from ..arguments import states
+from ..arrays import ArrayLike
 from ..errors import CoadjointError
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import _gap, _newton, _not_closed, project
@@ -31,9 +31,9 @@ def assembly_modes(
     for joint, value in (fixed or {}).items():
         constraint = constraint & Constraint.gear(robot, {joint: 1.0}, float(value))
     turning = np.zeros(robot.nq, dtype=bool)
-    for link in robot.links:
-        if link.joint.kind in ("revolute", "continuous") and robot.joint_index(link.joint.name) not in robot.mimics:
-            turning[robot.q_slice(link.joint.name)] = True
+    for i, kind in enumerate(robot.kinds):
+        if kind.revolute and i not in robot.mimics:
+            turning[robot._q_slices[i]] = True
     if not all(kind.nq == kind.nv for kind in robot.kinds):
         raise CoadjointError("assembly modes are sought over joints with plain coordinates; this robot has quaternions.")
     lower = np.where(turning, -np.pi, np.where(np.isfinite(robot.lower), robot.lower, -1.0))
@@ -63,7 +63,7 @@ def assembly_modes(
     return np.array(modes)
 
 
-def is_singular(robot: Robot, constraint: Constraint, q: Any) -> bool:
+def is_singular(robot: Robot, constraint: Constraint, q: ArrayLike) -> bool:
     """Whether the constraint has fewer independent rows at q (nq,) than at configurations nearby that keep it.
 
     There the freedoms change for an instant: a parallelogram folded flat, an arm's tip held at full stretch.

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv, solve_spd, transpose
+from ..arrays import Array, ArrayLike, mv, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force
 from ..errors import CoadjointError, ShapeError
 from ..kernel.dispatch import kernel
-from ..recent import Traced, evaluated, traced
 from ..robot.robot import Robot
+from ..traced import Traced, evaluated, traced
 from .constraint import Constraint, checked
 from .functions import graph_of, unpacked
 from .rank import ConstraintError
@@ -122,7 +122,7 @@ def pseudo_basis(robot: Robot, basis: PseudoVelocities, q: Array) -> Array:
     return basis._traced(robot)(q)
 
 
-def null_space(robot: Robot, constraint: Constraint, q: Any) -> np.ndarray:
+def null_space(robot: Robot, constraint: Constraint, q: ArrayLike) -> np.ndarray:
     """A basis S (..., nv, freedoms) of the velocities that a constraint allows at q, orthonormal in the metric: Sᵀ M S = 1.
 
     From singular values: not a smooth function of q. All q of a batch have the same number of freedoms.

@@ -21,7 +21,7 @@ The freedoms of a spherical, planar or free joint are left-invariant fields X_i 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from ..errors import ModelError
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia
-from ..robot.joints import SUBGROUPS
+from ..memo import per_structure
 from ..robot.robot import Robot
 from .composite import composite_inertias
 from .freedoms import freedoms, from_tree_axes, path_screws
@@ -47,7 +47,9 @@ def brackets(A: Array, J: Array, j: int) -> Array:
 
 
 def _all_brackets(robot: Robot, q: Array) -> Array:
-    """g(i, j, k) of all freedoms j, with i and k on the path to j's link, in one row; zero first and their negatives last."""
+    """g(i, j, k) of all freedoms j, with i and k on the path to j's link, in one row: first a zero, then the values, then their
+    negatives.
+    """
     f, S = relative_poses(robot, q), subspaces(robot, q)
     A, J = path_screws(robot, f, S), composite_inertias(robot, f)
     parts = [like(np.zeros(1), q)]
@@ -59,7 +61,7 @@ def _all_brackets(robot: Robot, q: Array) -> Array:
 
 
 class _Where:
-    """In which place of `_all_brackets` a Christoffel symbol stands; 0 where it vanishes, negative for the negative."""
+    """The column of `_all_brackets` that holds a Christoffel symbol; 0 if it vanishes, negative for the negated column."""
 
     def __init__(self, robot: Robot) -> None:
         self.freedoms, at = freedoms(robot), 1
@@ -91,13 +93,23 @@ class _Where:
         return place if place >= 0 else self.count - place
 
 
-def _places(robot: Robot, name: str, choose: Any) -> list[np.ndarray]:
-    """Columns of `_all_brackets` for every triple of freedoms, as `choose` gives them; worked out once."""
-    if name not in robot._cache:
-        where, n = _Where(robot), robot.tree_nv
-        chosen = [[where.column(p) for p in choose(where, *ijk)] for ijk in np.ndindex(n, n, n)]
-        robot._cache[name] = list(np.array(chosen, dtype=int).reshape(n**3, -1).T)
-    return robot._cache[name]
+def _symbol(where: _Where, i: int, j: int, k: int) -> list[int]:
+    """Where Γ_ijk stands."""
+    return [where.symbol(i, j, k)]
+
+
+def _both(where: _Where, i: int, j: int, l: int) -> list[int]:
+    """Where the two terms of ∂M_ij/∂q_l stand."""
+    places = [where.symbol(l, i, j), where.symbol(l, j, i)]
+    return [0, 0] if places[0] == -places[1] else places
+
+
+@per_structure
+def _places(robot: Robot, choose: Callable[[_Where, int, int, int], list[int]]) -> list[np.ndarray]:
+    """Columns of `_all_brackets` for every triple of freedoms, as `choose` gives them."""
+    where, n = _Where(robot), robot.tree_nv
+    chosen = [[where.column(p) for p in choose(where, *ijk)] for ijk in np.ndindex(n, n, n)]
+    return list(np.array(chosen, dtype=int).reshape(n**3, -1).T)
 
 
 def tree_christoffel(robot: Robot, q: Array) -> Array:
@@ -105,15 +117,15 @@ def tree_christoffel(robot: Robot, q: Array) -> Array:
     n = robot.tree_nv
     if not n:
         return like(np.zeros((0, 0, 0)), q)
-    (columns,) = _places(robot, "christoffel", lambda where, i, j, k: [where.symbol(i, j, k)])
+    (columns,) = _places(robot, _symbol)
     g = _all_brackets(robot, q)
     return g[..., columns].reshape((*g.shape[:-1], n, n, n))
 
 
 def check_metric(robot: Robot) -> None:
     """An error where the equations of motion are not those of a metric: armature along the turning axes of a group joint."""
-    for link in robot.links:
-        if link.joint.kind in SUBGROUPS and np.any(link.joint.armature):
+    for link, kind in zip(robot.links, robot.kinds, strict=True):
+        if kind.group is not None and np.any(link.joint.armature):
             raise ModelError(
                 f"joint {link.joint.name!r} is {link.joint.kind} and has armature. Along axes that turn with the link, armature is "
                 "inertia without its gyroscopic part, and the equations of motion are not those of a metric. Leave it out: "
@@ -140,11 +152,6 @@ def mass_matrix_derivative(robot: Robot, q: Array) -> Array:
     n = robot.tree_nv
     if not n:
         return like(np.zeros((0, 0, 0)), q)
-
-    def both(where: _Where, i: int, j: int, l: int) -> list[int]:
-        places = [where.symbol(l, i, j), where.symbol(l, j, i)]
-        return [0, 0] if places[0] == -places[1] else places
-
-    first, second = _places(robot, "mass_matrix_derivative", both)
+    first, second = _places(robot, _both)
     g = _all_brackets(robot, robot.tree_q(q))
     return from_tree_axes(robot, (g[..., first] + g[..., second]).reshape((*g.shape[:-1], n, n, n)), 3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, dot, like, matrix
+from ..arrays import Array, dot, like, matrix, transpose
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
@@ -36,13 +36,11 @@ def tree_mass_matrix(robot: Robot, q: Array) -> Array:
         for row in range(S[i].shape[-2]):
             r = robot.tree_v_slices[i].start + row
             F = inertia.apply(J[i], S[i][..., row, :])
-            j = i
-            while j >= 0:
+            for j in reversed(robot.path(i)):
                 for column in range(row if j == i else 0, S[j].shape[-2]):
                     c = robot.tree_v_slices[j].start + column
                     M[r][c] = M[c][r] = dot(S[j][..., column, :], F)
                 F = se3.Ad_inv_dual_act(f[j], F)
-                j = robot.parents[j]
             M[r][r] = M[r][r] + robot.armature[..., r]
     if not M:
         return like(np.zeros((0, 0)), q)
@@ -58,5 +56,4 @@ def mass_matrix(robot: Robot, q: Array) -> Array:
     M = tree_mass_matrix(robot, robot.tree_q(q))
     if not robot.mimics:
         return M
-    half = robot.from_tree_columns(M)
-    return robot.from_tree_columns(half.mT if hasattr(half, "mT") else half.swapaxes(-1, -2))
+    return robot.from_tree_columns(transpose(robot.from_tree_columns(M)))

@@ -22,7 +22,6 @@ from ..arrays import Array, dot, like, matrix, mv, transpose
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .composite import composite_inertias
 from .moving import composite_moving
@@ -36,7 +35,7 @@ def screw_rates(robot: Robot, S: list[Array], V: list[Array], v: Array) -> list[
         twist, own = V[i], []
         for k in reversed(range(S[i].shape[-2])):
             own.append(se3.ad_act(twist, S[i][..., k, :]))
-            if k and robot.links[i].joint.kind not in SUBGROUPS:
+            if k and robot.kind(i).serial:
                 twist = twist - S[i][..., k, :] * v[..., robot.tree_v_slices[i]][..., k : k + 1]
         rates.append(own[::-1])
     return rates
@@ -60,8 +59,7 @@ def coriolis_matrix(robot: Robot, q: Array, v: Array) -> Array:
             j, s = robot.tree_v_slices[i].start + own, S[i][..., own : own + 1, :]
             wrench = inertia.apply(J[i], rates[i][own]) + moving[i].wrench(s[..., :3])[..., 0, :]
             momentum, turning = inertia.apply(J[i], s[..., 0, :]), moving[i].turning(s)[..., 0, :]
-            link = i
-            while link >= 0:
+            for link in reversed(robot.path(i)):
                 for row in range(S[link].shape[-2]):
                     k, screw = robot.tree_v_slices[link].start + row, S[link][..., row, :]
                     C[k][j] = dot(screw, wrench)
@@ -69,7 +67,6 @@ def coriolis_matrix(robot: Robot, q: Array, v: Array) -> Array:
                         C[j][k] = dot(rates[link][row], momentum) + dot(screw[..., :3], turning)
                 wrench, momentum = se3.Ad_inv_dual_act(f[link], wrench), se3.Ad_inv_dual_act(f[link], momentum)
                 turning = mv(f[link][..., :3, :3], turning)
-                link = robot.parents[link]
     if not n:
         return like(np.zeros((0, 0)), q)
     half = robot.from_tree_columns(matrix(C))

@@ -30,7 +30,6 @@ from ..errors import ShapeError
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .articulated import forward_dynamics, mass_matrix_inverse
 from .blocks import Blocks, rows
@@ -40,7 +39,9 @@ from .newton_euler import accelerations, bias_force, friction_force, subspaces, 
 from .singular import explain_singular
 
 WRITTEN_OUT = 12
-"""Up to so many freedoms products with M⁻¹ in straight-line code are quicker than solving with M, which knows the zeros of M."""
+"""Up to this many freedoms, products with M⁻¹ in straight-line code are faster than solving with M, which exploits the zeros of
+M.
+"""
 
 
 class Rates(NamedTuple):
@@ -58,7 +59,7 @@ class Rates(NamedTuple):
 def screw_rates(robot: Robot, i: int, s: Array, V: Array, A: Array, v: Array, a: Array) -> Rates:
     """The rates of the screws s (..., nv, 6) of joint i, which is carried with V and A (..., 6), in the frame of link i."""
     V, A, dofs = V[..., None, :], A[..., None, :], robot.tree_v_slices[i]
-    if robot.links[i].joint.kind == "universal":  # the second axis rides on what the first one turns
+    if robot.kind(i).serial:  # the second axis rides on what the first one turns
         first = s[..., :1, :]
         turn = first * v[..., dofs][..., :1, None]
         V2 = V + turn
@@ -67,14 +68,15 @@ def screw_rates(robot: Robot, i: int, s: Array, V: Array, A: Array, v: Array, a:
     ds = se3.ad_act(V, s)
     dds = se3.ad_act(A, s) + se3.ad_act(V, ds)
     by_v = 2.0 * ds
-    if robot.links[i].joint.kind in SUBGROUPS:
+    if robot.kind(i).group is not None:
         by_v = by_v + se3.ad_act(v[..., None, dofs] @ s, s)
     return Rates(s, ds, dds, by_v)
 
 
 class Variations(NamedTuple):
-    """What derivatives are made of, for each link in its frame: poses in the parent's, rates of its joint's screws, and, of all that
-    the joint carries, wrench, inertia and motion."""
+    """The intermediate quantities of the derivatives, for each link in its frame: pose in the parent, rates of its joint's screws,
+    and wrench, inertia and motion of all that the joint carries.
+    """
 
     f: list[Array]
     rates: list[Rates]
@@ -84,7 +86,7 @@ class Variations(NamedTuple):
 
 
 def variations(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array | None) -> Variations:
-    """All of it at a state, in the coordinates of the tree."""
+    """The `Variations` at a state, in the coordinates of the tree."""
     f, S = relative_poses(robot, q), subspaces(robot, q)
     V, own = velocities(robot, f, S, v)
     A = accelerations(robot, f, S, V, own, q, v, a)
@@ -116,7 +118,7 @@ def tree_derivatives(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array
             by_a.put((own, own), s @ transpose(mine[0]))
             by_v.put((own, own), s @ transpose(mine[1]))
             by_q.put((own, own), s @ transpose(force_q))
-            if robot.links[i].joint.kind == "universal":  # its first freedom is before the second
+            if robot.kind(i).serial:  # its first freedom is before the second
                 by_q.put((own[:1], own[1:]), s[..., :1, :] @ transpose(turned[..., 1:, :]))
             if outer:
                 momentum, force_v, force_q, turning = parts
@@ -166,7 +168,7 @@ def _diagonal(x: Array) -> Array:
 
 
 def _from_tree(robot: Robot, a: Array) -> Array:
-    """A matrix (..., n, n) by the tree's velocities taken to the robot's."""
+    """A matrix (..., n, n) in the tree's velocities, transformed to the robot's."""
     return transpose(robot.from_tree_columns(transpose(robot.from_tree_columns(a))))
 
 
@@ -189,7 +191,7 @@ def inverse_dynamics_derivatives(
 def acceleration(
     robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array]:
-    """a of `forward_dynamics`, and M⁻¹ from which it comes here, as derivatives need that anyway; nan where M is singular."""
+    """a of `forward_dynamics`, and M⁻¹ from which it comes here, as derivatives need that anyway; NaN where M is singular."""
     inverse, force = mass_matrix_inverse(robot, q), tau - bias_force(robot, q, v, wrenches)
     if friction:
         force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
@@ -204,7 +206,7 @@ def acceleration(
     v="nv",
     tau="nv",
     wrenches="n_links 6",
-    explain=explain_singular,
+    no_result=explain_singular,
     joint_space=True,
     largest=64,
 )
@@ -214,7 +216,7 @@ def forward_dynamics_derivatives(
     """∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ (..., nv, nv) of `forward_dynamics`, rows a.
 
     As τ(q, v, a(q, v, τ)) = τ, these are -M⁻¹ ∂τ/∂q and -M⁻¹ ∂τ/∂v at the acceleration a. A singular mass matrix is an error for
-    NumPy arrays, and nan for traced ones.
+    NumPy arrays, and NaN for traced ones.
     """
     n = robot.nv
     if n <= WRITTEN_OUT:

@@ -16,7 +16,6 @@ from ..errors import ModelError
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import absolute_poses, relative_poses
 from ..lie import inertia, se3
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .factorisation import home_poses
 from .freedoms import freedoms, from_tree_axes, path_screws
@@ -100,8 +99,8 @@ def christoffel_sum(robot: Robot, q: Array) -> Array:
 
     where printed the factor ½ and the sum stand before the first term alone. Joints must have coordinates for velocities.
     """
-    for link in robot.links:
-        if link.joint.kind in SUBGROUPS:
+    for link, kind in zip(robot.links, robot.kinds, strict=True):
+        if kind.group is not None:
             raise ModelError(
                 f"joint {link.joint.name!r} is {link.joint.kind}: its velocities are not rates of coordinates, and (52) does not "
                 "hold for it. `christoffel` has its connection coefficients."

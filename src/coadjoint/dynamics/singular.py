@@ -1,11 +1,10 @@
-"""Singular mass matrices: a motion that moves no mass has no acceleration, and the library says so.
-
-In the kernels a result without meaning is nan, all of it; NumPy users then get an error that names the joint and the state.
+"""Singular mass matrices: a motion that moves no mass has no acceleration. Kernels then return NaN in every entry of the result;
+NumPy users get an error that names the joint and the state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,34 +13,70 @@ from ..errors import SingularMassMatrixError
 from ..kernel.dispatch import as_written
 from ..kinematics.poses import relative_poses
 from ..lie import inertia
+from ..memo import per_robot
 from ..robot.robot import Robot
 from .composite import mass_matrix
 from .newton_euler import subspaces
 
 SINGULAR = 8 * float(np.finfo(np.float64).eps)
-"""A pivot below this part of `inertia_scale` is zero but for rounding, which leaves at most 3 units of it on chains of 3 to 25 joints."""
+"""A pivot below this fraction of `inertia_scale` is zero up to rounding, which leaves at most 3 units of it on chains of 3 to 25
+joints.
+"""
 SINGULAR_SINGLE = 8 * float(np.finfo(np.float32).eps)
-"""The same in single precision."""
+"""`SINGULAR` in single precision."""
+WEIGHTLESS = 1e-12
+"""A link without inertia about its own joint has less than this fraction of `inertia_scale`."""
 _CHUNK = 4096
 
 
-def nan_where_singular(robot: Robot, pivots: Sequence[Array], x: Array) -> Array:
-    """x (..., k), or nan where one of the pivots (nv of them) of the mass matrix has vanished but for rounding.
+def nan_where_singular(
+    robot: Robot, pivots: Sequence[Array], x: Array, along: Mapping[int, Sequence[tuple[int, Array]]] | None = None
+) -> Array:
+    """x (..., k), or NaN where one of the nv pivots of the mass matrix is zero up to rounding.
 
-    Where the robot's own numbers are variables their size is not known, and any positive pivot will do.
+    A pivot is the inertia zᵀ M z of a motion z with z_k = 1, and its rounding is that of all terms: Σ scale_j z_j². `along` has, for
+    pivots k whose motion goes far along other freedoms j, the pairs (j, z_j). If the robot's own numbers are variables, their size is
+    not known, and every positive pivot is accepted.
     """
-    original = robot._cache.get("original", robot)
+    original = robot.original
     if not pivots:
         return x
-    smallest = np.zeros(len(pivots))
+    scale = np.zeros(len(pivots))
     if original.has_plain_numbers:
-        smallest = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
-    regular = pivots[0] > float(smallest[0])
-    for k in range(1, len(pivots)):
-        regular = regular & (pivots[k] > float(smallest[k]))
+        scale = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
+    regular: Array = True
+    for k, pivot in enumerate(pivots):
+        smallest: Array = float(scale[k])
+        for j, z in (along or {}).get(k, ()) if original.has_plain_numbers else ():
+            smallest = smallest + float(scale[j]) * z * z
+        regular = (pivot > smallest) & regular
     return namespace(x).where(regular[..., None], x, np.nan)
 
 
+def weightless(robot: Robot) -> tuple[int, ...]:
+    """The links that have no inertia of their own about their joint, nor armature: the pivots of others are never below their own.
+
+    None where the robot's numbers are variables.
+    """
+    original = robot.original
+    return _weightless(original) if original.has_plain_numbers and not original.mimics else ()
+
+
+@per_robot
+def _weightless(robot: Robot) -> tuple[int, ...]:
+    scale, found = inertia_scale(robot), []
+    S = subspaces(robot, robot.tree_q(robot.neutral()))
+    for i in range(robot.n_links):
+        if (dofs := robot.tree_v_slices[i]).start == dofs.stop:
+            continue
+        size = np.sqrt(scale[dofs])
+        own = S[i] @ inertia.spatial(robot.inertias[i]) @ S[i].T + np.diag(robot.armature[dofs])
+        if np.linalg.eigvalsh(own / np.outer(size, size))[0] < WEIGHTLESS:
+            found.append(i)
+    return tuple(found)
+
+
+@per_robot
 def inertia_scale(robot: Robot) -> np.ndarray:
     """The size (nv,) of the terms that the diagonal of M is summed from; an error names a joint that moves no mass at all.
 
@@ -49,28 +84,26 @@ def inertia_scale(robot: Robot) -> np.ndarray:
     stretched out: a body of mass m, first moment h and second moment I, carried by a distance d, has h + m d and I + 2 h d + m d²
     there, and about a screw (ω, v) the inertia |ω|² I + 2 |ω||v| h + |v|² m.
     """
-    if "inertia_scale" not in robot._cache:
-        q = robot.tree_q(robot.random(np.random.default_rng(0), 8))
-        f, S = relative_poses(robot, q), subspaces(robot, q)
-        m, h = robot.inertias[:, 0].copy(), np.linalg.norm(robot.inertias[:, 1:4], axis=-1)
-        second = np.linalg.norm(inertia.rotational(robot.inertias), axis=(-2, -1))
-        scale = robot.armature.copy()
-        for i in reversed(robot.order):
-            w, v = (np.linalg.norm(x, axis=-1) for x in (S[i][..., :3], S[i][..., 3:]))
-            w, v = (x.max(0) if x.ndim > 1 else x for x in (w, v))  # only screws of universal joints depend on q
-            scale[robot.tree_v_slices[i]] += w**2 * second[i] + 2 * w * v * h[i] + v**2 * m[i]
-            if (parent := robot.parents[i]) >= 0:
-                d = float(np.linalg.norm(f[i][..., :3, 3], axis=-1).max())
-                m[parent] += m[i]
-                second[parent] += second[i] + 2 * h[i] * d + m[i] * d**2
-                h[parent] += h[i] + m[i] * d
-        if robot.mimics:  # freedoms that move together
-            scale = (np.sqrt(scale) @ np.abs(robot.tree_v(np.eye(robot.nv))).T) ** 2
-        for name in robot.joint_names:
-            if np.any(scale[robot.v_slice(name)] <= 0):
-                raise SingularMassMatrixError(_message(robot, name, "moves no mass"))
-        robot._cache["inertia_scale"] = scale
-    return robot._cache["inertia_scale"]
+    q = robot.tree_q(robot.random(np.random.default_rng(0), 8))
+    f, S = relative_poses(robot, q), subspaces(robot, q)
+    m, h = robot.inertias[:, 0].copy(), np.linalg.norm(robot.inertias[:, 1:4], axis=-1)
+    second = np.linalg.norm(inertia.rotational(robot.inertias), axis=(-2, -1))
+    scale = robot.armature.copy()
+    for i in reversed(robot.order):
+        w, v = (np.linalg.norm(x, axis=-1) for x in (S[i][..., :3], S[i][..., 3:]))
+        w, v = (x.max(0) if x.ndim > 1 else x for x in (w, v))  # only screws of universal joints depend on q
+        scale[robot.tree_v_slices[i]] += w**2 * second[i] + 2 * w * v * h[i] + v**2 * m[i]
+        if (parent := robot.parents[i]) >= 0:
+            d = float(np.linalg.norm(f[i][..., :3, 3], axis=-1).max())
+            m[parent] += m[i]
+            second[parent] += second[i] + 2 * h[i] * d + m[i] * d**2
+            h[parent] += h[i] + m[i] * d
+    if robot.mimics:  # freedoms that move together
+        scale = (np.sqrt(scale) @ np.abs(robot.tree_v(np.eye(robot.nv))).T) ** 2
+    for name in robot.joint_names:
+        if np.any(scale[robot.v_slice(name)] <= 0):
+            raise SingularMassMatrixError(_message(robot, name, "moves no mass"))
+    return scale
 
 
 def explain_singular(robot: Robot, q: np.ndarray, **_: object) -> None:

@@ -21,8 +21,8 @@ second kind about it, g exp(S₁ x₁) exp(S₂ x₂) ⋯, and count as joints i
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from ..dynamics.singular import explain_singular
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, so3
+from ..memo import per_structure
 from ..robot.robot import Robot
 
 
@@ -56,7 +57,7 @@ def _flat_products(A: Array, J: Array) -> list[Array]:
 
 
 class _Places:
-    """In which columns of `_all_products` the parts of b_ijkl stand: two to be added, 0 for zero, negative for the negative."""
+    """The columns of `_all_products` that hold the two terms of b_ijkl; 0 for a zero term, negative for the negated column."""
 
     def __init__(self, robot: Robot) -> None:
         self.freedoms, at = freedoms(robot), 1
@@ -71,7 +72,7 @@ class _Places:
         return self.freedoms.path[self.freedoms.link[d]].index(d)
 
     def _at(self, kind: int, b: int, c: int, a: int, d: int) -> int:
-        """The place of (ω_b × ω_c)·Q_ad (kind 0) or ω_a·E_bc (kind 1), b < c by rank."""
+        """The column of (ω_b × ω_c)·Q_ad (kind 0) or ω_a·E_bc (kind 1), b < c by rank."""
         p = self.rank(d) + 1
         b, c, a = self.rank(b), self.rank(c), self.rank(a)
         pair = b * p - b * (b + 1) // 2 + c - b - 1
@@ -99,7 +100,7 @@ class _Places:
 
 
 def _all_products(robot: Robot, q: Array) -> Array:
-    """`_flat_products` of all freedoms in one row; zero first and their negatives last."""
+    """`_flat_products` of all freedoms in one row: first a zero, then the values, then their negatives."""
     f, S = relative_poses(robot, q), subspaces(robot, q)
     A, J = path_screws(robot, f, S), composite_inertias(robot, f)
     parts = [like(np.zeros(1), q)]
@@ -114,14 +115,17 @@ def _all_products(robot: Robot, q: Array) -> Array:
     return concat([products, -products[..., 1:]])
 
 
-def _independent(n: int) -> list[tuple[int, int, int, int]]:
+@lru_cache(maxsize=16)
+def _independent(n: int) -> np.ndarray:
     """i < j, k < l, (i, j) ≤ (k, l): all components of a curvature tensor up to its symmetries."""
     pairs = list(combinations(range(n), 2))
-    return [(*pairs[x], *pairs[y]) for x in range(len(pairs)) for y in range(x, len(pairs))]
+    quads = [(*pairs[x], *pairs[y]) for x in range(len(pairs)) for y in range(x, len(pairs))]
+    return np.array(quads, dtype=int).reshape(-1, 4)
 
 
+@lru_cache(maxsize=16)
 def _spread(n: int) -> np.ndarray:
-    """For every component (n⁴,) the column of [0, the independent components, their negatives] that it is."""
+    """For every component (n⁴,) its column in [0, the independent components, their negatives]."""
     pairs = {pair: x for x, pair in enumerate(combinations(range(n), 2))}
     m = len(pairs)
     count = m * (m + 1) // 2
@@ -135,39 +139,30 @@ def _spread(n: int) -> np.ndarray:
     return columns.reshape(-1)
 
 
-def _kept(robot: Robot, name: str, make: Any) -> Any:
-    """Index tables, worked out once for a robot."""
-    if name not in robot._cache:
-        robot._cache[name] = make()
-    return robot._cache[name]
+@per_structure
+def _flat_columns(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """For every independent component the two columns of `_all_products` whose sum it is; 0 where there is none."""
+    places = _Places(robot)
+    pairs = np.array([places.of(*quad) for quad in _independent(robot.tree_nv)], dtype=int).reshape(-1, 2)
+    first, second = np.where(pairs >= 0, pairs, places.count - pairs).T
+    return first, second
 
 
 def _flat_part(robot: Robot, q: Array) -> Array:
     """b_ijkl (..., independent components) in the robot's coordinates."""
     products = _all_products(robot, q)
-
-    def columns(quads: list[tuple[int, int, int, int]]) -> list[np.ndarray]:
-        places = _Places(robot)
-        pairs = np.array([places.of(*quad) for quad in quads], dtype=int).reshape(-1, 2)
-        return list(np.where(pairs >= 0, pairs, places.count - pairs).T)
-
-    first, second = _kept(robot, "flat_part", lambda: columns(_independent(robot.tree_nv)))
+    first, second = _flat_columns(robot)
     both = np.flatnonzero(second)
     b = products[..., first]
     # Where two products are added; the rest is as it stands.
-    order = _kept(robot, "flat_order", lambda: _replaced(len(first), both))
+    order = np.arange(len(first))
+    order[both] = len(first) + np.arange(len(both))
     b = concat([b, products[..., first[both]] + products[..., second[both]]])[..., order]
     if not robot.mimics:
         return b
-    tree = _full(b, robot.tree_nv, _kept(robot, "tree_spread", lambda: _spread(robot.tree_nv)), like(np.zeros(1), q))
-    quads = np.array(_independent(robot.nv), dtype=int).reshape(-1, 4)
+    tree = _full(b, robot.tree_nv, _spread(robot.tree_nv), like(np.zeros(1), q))
+    quads = _independent(robot.nv)
     return from_tree_axes(robot, tree, 4)[..., quads[:, 0], quads[:, 1], quads[:, 2], quads[:, 3]]
-
-
-def _replaced(count: int, places: np.ndarray) -> np.ndarray:
-    order = np.arange(count)
-    order[places] = count + np.arange(len(places))
-    return order
 
 
 def _full(independent: Array, n: int, columns: np.ndarray, zero: Array) -> Array:
@@ -175,7 +170,7 @@ def _full(independent: Array, n: int, columns: np.ndarray, zero: Array) -> Array
     return table[..., columns].reshape((*table.shape[:-1], n, n, n, n))
 
 
-@kernel("nv nv nv nv", q="nq", explain=explain_singular, joint_space=True, largest=10)
+@kernel("nv nv nv nv", q="nq", no_result=explain_singular, joint_space=True, largest=10)
 def curvature(robot: Robot, q: Array) -> Array:
     """R_ijkl (..., nv, nv, nv, nv), the Riemann tensor of the metric M: Park, Bobrow & Ploen (1995), (66).
 
@@ -192,22 +187,25 @@ def curvature(robot: Robot, q: Array) -> Array:
     pair[first, second] = pair[second, first] = np.arange(len(first))
     lowered = symbols[..., first, second, :]  # ordered as the path is, for freedoms of a group too
     gram = lowered @ inverse @ transpose(lowered)
-    i, j, k, l = _kept(robot, "independent", lambda: np.array(_independent(n)).T)
-    ordered = lambda x, y: gram[..., np.minimum(x, y), np.maximum(x, y)]
+    i, j, k, l = _independent(n).T
+
+    def ordered(x: Array, y: Array) -> Array:
+        return gram[..., np.minimum(x, y), np.maximum(x, y)]
+
     R = _flat_part(robot, robot.tree_q(q)) - ordered(pair[i, k], pair[j, l]) + ordered(pair[i, l], pair[j, k])
-    # Where M is singular its inverse is nan, and so is R; what vanishes by symmetry has to be told.
+    # Where M is singular its inverse is NaN, and so is R; what vanishes by symmetry has to be told.
     zero = namespace(inverse).where(inverse[..., :1, 0] > 0.0, like(np.zeros(1), R), np.nan)
-    return _full(R, n, _kept(robot, "spread", lambda: _spread(n)), zero)
+    return _full(R, n, _spread(n), zero)
 
 
-@kernel("nv nv", q="nq", explain=explain_singular, joint_space=True, largest=10)
+@kernel("nv nv", q="nq", no_result=explain_singular, joint_space=True, largest=10)
 def ricci_curvature(robot: Robot, q: Array) -> Array:
     """Ric_jl = m^{ik} R_ijkl (..., nv, nv), symmetric."""
     inverse, R = mass_matrix_inverse(robot, q), curvature(robot, q)
     return namespace(R).einsum("...ik,...ijkl->...jl", inverse, R)
 
 
-@kernel("", q="nq", explain=explain_singular, joint_space=True, largest=10)
+@kernel("", q="nq", no_result=explain_singular, joint_space=True, largest=10)
 def scalar_curvature(robot: Robot, q: Array) -> Array:
     """m^{jl} Ric_jl (...): the sum of the sectional curvatures of all ordered pairs of an orthonormal frame."""
     return (mass_matrix_inverse(robot, q) * ricci_curvature(robot, q)).sum((-2, -1))

@@ -1,7 +1,7 @@
-"""Motions that follow a differential equation on the configurations of a robot: the common part of geodesics, transport and spread.
+"""Differential equations on the configurations of a robot: the common part of geodesics, parallel transport and Jacobi fields.
 
-Configurations with quaternions are integrated as they stand, dq/dt = E(q) v: what an algorithm computes does not depend on the
-length of a quaternion, and results have it 1 again.
+Quaternions are integrated as coordinates, dq/dt = E(q) v: results of algorithms do not depend on the length of a quaternion, and
+the final configurations are normalised.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, mv, namespace, stack, to_numpy
+from ..arrays import Array
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.christoffel import check_metric
 from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
-from ..lie import quaternion
 from ..robot.robot import Robot
 
 
@@ -25,32 +24,13 @@ class GeodesicError(CoadjointError):
     """A motion cannot be continued, or none was found; the message says where and why."""
 
 
-def _rate(kind: str, q: Array, v: Array) -> Array:
-    """d/dt `integrate(q, t v)` at t = 0, for the coordinates of one joint."""
-    if kind == "spherical":
-        return 0.5 * quaternion.multiply(q, concat([v, 0.0 * q[..., :1]]))
-    if kind == "planar":
-        xp = namespace(q)
-        c, s = xp.cos(q[..., 2]), xp.sin(q[..., 2])
-        return stack([c * v[..., 1] - s * v[..., 2], s * v[..., 1] + c * v[..., 2], v[..., 0]])
-    if kind == "free":
-        turn = quaternion.normalize(q[..., 3:])
-        return concat([mv(quaternion.to_matrix(turn), v[..., 3:]), _rate("spherical", q[..., 3:], v[..., :3])])
-    return v
-
-
 @kernel("nq", q="nq", v="nv")
 def configuration_rate(robot: Robot, q: Array, v: Array) -> Array:
     """dq/dt (..., nq) of a robot that moves with the velocity v."""
-    parts = [
-        _rate(link.joint.kind, q[..., robot._q_slices[i]], v[..., robot._v_slices[i]])
-        for i, link in enumerate(robot.links)
-        if i not in robot.mimics and robot.kind(i).nq
-    ]
-    return concat(parts) if parts else q
+    return robot.rate(q, v)
 
 
-@kernel("nq", "nv", q="nq", v="nv", explain=explain_singular)
+@kernel("nq", "nv", q="nq", v="nv", no_result=explain_singular)
 def geodesic_rate(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """dq/dt and dv/dt of free motion without gravity: dv/dt = -M⁻¹ C v, the equation of geodesics."""
     check_metric(robot)
@@ -59,12 +39,14 @@ def geodesic_rate(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
 
 
 TOLERANCE = 1e-13
-"""Local error, relative and absolute, of one state; that of DOP853 is the mean over a batch, which is asked for less."""
+"""The tolerance, relative and absolute, of the local error of one state. DOP853 controls only the mean error over a batch: its
+tolerance is smaller, the larger the batch.
+"""
 SMALLEST = 2.3e-14
 
 
 class Solution:
-    """The solution of a differential equation for a batch of states, to be read off at any time between two."""
+    """The solution of a differential equation for a batch of states, which can be evaluated at any time of its span."""
 
     def __init__(self, rate: Callable[[float, list[np.ndarray]], list[np.ndarray]], start: list[np.ndarray], times: Any, what: str):
         from scipy.integrate import solve_ivp
@@ -91,7 +73,7 @@ class Solution:
 
     @staticmethod
     def _check_start(rate: Callable[[float, list[np.ndarray]], list[np.ndarray]], start: list[np.ndarray], what: str) -> None:
-        """An error where the rate is not finite at the start, from which no step would be short enough."""
+        """Raise an error if the rate is not finite at the start: no step would be short enough."""
         with np.errstate(over="ignore", invalid="ignore"):
             finite = all(np.isfinite(x).all() for x in rate(0.0, start))
         if not finite:
@@ -117,32 +99,3 @@ class Solution:
             for x, shape in zip(np.split(y, self.ends[:-1]), self.shapes, strict=True)
         ]
         return [x.reshape(*shape[:-1], *t.shape, shape[-1]) for x, shape in zip(columns, self.shapes, strict=True)]
-
-
-def states(robot: Robot, **given: tuple[Any, int]) -> list[np.ndarray]:
-    """The arrays as NumPy arrays of one batch shape; an error names what does not fit."""
-    from ..arrays import broadcast_batch
-
-    arrays = {}
-    for name, (x, size) in given.items():
-        x = np.asarray(to_numpy(x, name), dtype=float)
-        if x.ndim == 0 or x.shape[-1] != size:
-            raise CoadjointError(f"{name} has shape {x.shape}; expected (..., {size}) for robot {robot.name!r}.")
-        if not np.all(np.isfinite(x)):
-            raise CoadjointError(f"{name} has entries that are not finite numbers.")
-        arrays[name] = x
-    batch = broadcast_batch(**{name: (x, 1) for name, x in arrays.items()})
-    return [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays.values()]
-
-
-def times(t: Any) -> np.ndarray:
-    """Times as an array; an error for what is no finite number."""
-    t = np.asarray(to_numpy(t, "t"), dtype=float)
-    if not np.all(np.isfinite(t)):
-        raise CoadjointError(f"t is {t}; expected finite times.")
-    return t
-
-
-def unit(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """q with its quaternions of unit length."""
-    return robot.integrate(q, np.zeros(robot.nv))

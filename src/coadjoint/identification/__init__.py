@@ -1,5 +1,6 @@
-"""Models from recordings: which parameters of a robot its motion shows."""
+"""Models from recordings: which parameters of a robot its motion shows, and motions that show them."""
 
 from .base_parameters import BaseParameters, base_parameters
+from .excitation import Excitation, excitation
 
-__all__ = ["BaseParameters", "base_parameters"]
+__all__ = ["BaseParameters", "Excitation", "base_parameters", "excitation"]

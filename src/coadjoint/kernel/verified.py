@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import Shape
 from ..errors import KernelWarning
 from . import selftest
 from .graph import Graph
-from .runtime.arguments import Shape
 from .runtime.function import CompiledFunction, Kernel, Recipe
 from .trial import attempt
 

@@ -14,23 +14,23 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_number, a_robot, takes
-from ..arrays import Array, stack, to_numpy
+from ..arrays import Array, ArrayLike, stack, to_numpy
 from ..errors import CoadjointError
-from ..families import Family, built
-from ..recent import recent
+from ..families import Family, built, number_axes
+from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .levenberg import clamped, descend, search
-from .nearest import settled, slope
+from .nearest import converged_to_nearest, slope
 from .poses import pose
 from .starts import closest, features, table
 from .targets import Target, core_of, residual
 
 ROUNDS = (8, 4, 4)
-"""Steps of a start between which targets that have arrived are taken out: nearly all that arrive at all do so within these."""
+"""Numbers of steps after which targets that are reached are removed; nearly all that are reached at all need no more."""
 
 TOGETHER = 1024
-"""Targets whose steps are run together: few enough for the cache, many enough that Python costs little."""
+"""How many targets are iterated together: few enough for the cache, many enough to make Python's overhead small."""
 
 DESCENT, DESCENTS = 30, 10
 """Steps of a descent to the nearest pose, and how often, each with Newton's steps behind, it is tried."""
@@ -38,11 +38,11 @@ DESCENT, DESCENTS = 30, 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InverseKinematics:
-    """What was found, target by target of the batch.
+    """The result for every target of the batch.
 
     q (..., nq): a configuration within the limits; where `success` (...) is False, the one whose poses are nearest of all that were
-    tried. poses (..., targets, 4, 4) are those of the frames there; angles and distances (..., targets) what is left to the targets in
-    the chosen rows, in radians and metres. starts (...): how many were made.
+    tried. poses (..., targets, 4, 4) are those of the frames there; angles and distances (..., targets) are the remaining errors in
+    the chosen rows, in radians and metres. starts (...): how many starts were used.
     """
 
     q: np.ndarray
@@ -71,7 +71,7 @@ class InverseKinematics:
         return f"{head}; of the others the farthest is off by {self.distances[left].max():.3g} m, {self.angles[left].max():.3g} rad"
 
 
-@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq")
+@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq", parameters=number_axes)
 @takes(robot=a_robot, tolerance=a_number)
 def inverse_kinematics(
     robot: Robot,
@@ -79,7 +79,7 @@ def inverse_kinematics(
     frame: str | None = None,
     *,
     rows: Sequence[int] | None = None,
-    q0: Array | None = None,
+    q0: ArrayLike | None = None,
     starts: int = 50,
     tolerance: float = 1e-9,
     seed: int = 0,
@@ -163,11 +163,11 @@ class _Solver:
         self.rest = rest[..., ~self.moving]
 
     def nearest(self, k: int, seed: int) -> Callable[[np.ndarray], np.ndarray]:
-        """For targets of these numbers the nearest of the configurations of table k."""
+        """A function that returns, for targets of these indices, the nearest configurations of table k."""
         configurations, there = table(self.robot, self.targets, k, seed)
 
         def starting(index: np.ndarray) -> np.ndarray:
-            q = configurations[closest(features(self.targets, self.goal[index]), there)]
+            q: np.ndarray = configurations[closest(features(self.targets, self.goal[index]), there)]
             if not self.moving.all():
                 q[:, ~self.moving] = self.rest[index]
             return q
@@ -196,13 +196,15 @@ class _Solver:
         self.open = np.concatenate(still)
 
     def _keep(self, index: np.ndarray, q: np.ndarray, cost: np.ndarray, worst: np.ndarray) -> None:
-        """Remember what is better than before, and all that has arrived; costs that are not numbers are neither."""
+        """Store configurations that are better than before, and close the targets that are reached; a cost of NaN is ignored."""
         better = (cost < self.cost[index]) | (worst <= self.tolerance**2)
         index = index[better]
         self.q[index], self.cost[index], self.worst[index] = q[better], cost[better], worst[better]
 
     def approach(self) -> None:
-        """From the best of all starts down to the nearest pose, for what is still open: some steps of the descent, then Newton's."""
+        """For targets that are still open, descend from the best configuration to the nearest pose: first by damped steps, then by
+        Newton's method.
+        """
         down = _kernel(self.family, self.targets, descend, ("trial", "state", "goal"))
         newton = _kernel(self.family, self.targets, slope, ("goal",))
         left = self.open
@@ -217,7 +219,7 @@ class _Solver:
             self.q[left], self.cost[left], self.worst[left] = qs[:, -1], states[:, -1, 1], states[:, -1, 2]
             on = self.worst[left] > self.tolerance**2
             left, goal = left[on], goal[on]
-            q, state, flat = settled(self.robot, self.q[left], goal, newton)
+            q, state, flat = converged_to_nearest(self.robot, self.q[left], goal, newton)
             self.q[left], self.cost[left], self.worst[left] = q, state[:, 0], state[:, 1]
             left = left[~flat & (state[:, 1] > self.tolerance**2)]
 
@@ -236,7 +238,7 @@ class _Solver:
 
 
 def _reached(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tuple[Array, Array]:
-    """What is left, (2 targets), and the poses (targets, 4, 4) of the frames."""
+    """The remaining errors (2 targets) and the poses (targets, 4, 4) of the frames."""
     return residual(robot, q, goal, targets)[2], stack([pose(robot, q, x.frame) for x in targets], axis=0)
 
 
@@ -274,8 +276,6 @@ def _moving(robot: Robot, targets: list[Target]) -> np.ndarray:
     """Which coordinates of q (nq,) move one of the frames."""
     moving = np.zeros(robot.nq, dtype=bool)
     for target in targets:
-        link, _ = robot.frame(target.frame)
-        while link >= 0:
+        for link in robot.path(robot.frame(target.frame)[0]):
             moving[robot._q_slices[link]] = True
-            link = robot.parents[link]
     return moving

@@ -1,7 +1,7 @@
 """Jacobians of frames, their rate and their derivative by q.
 
-Write a_k for the body column of freedom k: its screw, seen in the frame. Park, Bobrow & Ploen (1995), (18), and `MATH` of the
-closed form give its derivatives as brackets, with "k before l" when freedom k lies nearer the base than l on the path:
+Write a_k for the body column of freedom k: its screw, seen in the frame. By Park, Bobrow & Ploen (1995), (18) and (53), its
+derivatives are brackets, with "k before l" when freedom k lies nearer the base than l on the path:
 
     body     ∂_l a_k = [a_k, a_l] if k before l, else 0
     space    A_k = Ad_f a_k,  ∂_l A_k = [A_l, A_k] unless k before l
@@ -18,7 +18,6 @@ from ..arrays import Array, concat, cross, like, mv, stack
 from ..errors import CoadjointError
 from ..kernel.dispatch import check_robot, kernel
 from ..lie import se3
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 from .poses import relative_pose
 
@@ -26,7 +25,7 @@ REFERENCES = ("body", "space", "world")
 
 
 def check_reference(robot: Robot, frame: str, reference: str) -> None:
-    """An error for a name that is no frame of the robot, and for a reference that there is not."""
+    """Raise an error for an unknown frame or an unknown reference."""
     check_robot(robot)
     robot.frame(frame)
     if reference not in REFERENCES:
@@ -36,20 +35,19 @@ def check_reference(robot: Robot, frame: str, reference: str) -> None:
 def _body_columns(robot: Robot, q: Array, frame: str) -> tuple[Array, dict[int, Array]]:
     """The pose of the frame and the column a_k (..., 6) of every freedom k of the tree on its path."""
     q = robot.tree_q(q)
-    link, T = robot.frame(frame)
+    last, T = robot.frame(frame)
     columns: dict[int, Array] = {}
-    while link >= 0:
+    for link in reversed(robot.path(last)):
         S = robot.kind(link).subspace(robot.joint_screws(link), q[..., robot.tree_q_slices[link]])
         dofs = robot.tree_v_slices[link]
         for row, k in enumerate(range(dofs.start, dofs.stop)):
             columns[k] = se3.Ad_inv_act(like(T, q), like(S, q)[..., row, :])
         T = relative_pose(robot, q, link) @ like(T, q)
-        link = robot.parents[link]
     return like(T, q), columns
 
 
 def _seen_from(T: Array, column: Array, reference: str) -> Array:
-    """A body column in the reference asked for."""
+    """A body column expressed in the given reference."""
     if reference == "space":
         return se3.Ad_act(T, column)
     if reference == "world":
@@ -70,21 +68,15 @@ def _together(robot: Robot) -> dict[int, slice]:
     """For every freedom of a subgroup joint, the freedoms of that joint."""
     return {
         k: robot.tree_v_slices[i]
-        for i, link in enumerate(robot.links)
-        if link.joint.kind in SUBGROUPS
+        for i, kind in enumerate(robot.kinds)
+        if kind.group is not None
         for k in range(robot.tree_v_slices[i].start, robot.tree_v_slices[i].stop)
     }
 
 
 def _before(robot: Robot, frame: str) -> list[int]:
     """The freedoms on the path to the frame, from the base outward."""
-    link, _ = robot.frame(frame)
-    path: list[int] = []
-    while link >= 0:
-        dofs = robot.tree_v_slices[link]
-        path = [*range(dofs.start, dofs.stop), *path]
-        link = robot.parents[link]
-    return path
+    return [k for i in robot.path(robot.frame(frame)[0]) for k in range(robot.tree_nv)[robot.tree_v_slices[i]]]
 
 
 @kernel("6 nv", q="nq", check=check_reference)

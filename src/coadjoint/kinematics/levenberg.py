@@ -27,13 +27,13 @@ DAMPING = 0.03
 """μ of the search: of 0.01, 0.03, 0.1 and 0.3 the one that finds most within ten steps, for 6 and 7 joints alike."""
 
 LEAST = 1e-13
-"""The least λ, as part of the trace of JJᵀ: keeps the factorisation alive where J is singular."""
+"""The least λ, as a fraction of the trace of JJᵀ: it keeps the factorisation defined where J is singular."""
 
-NOTHING = 1e-100
-"""The same where nothing moves the frames: J = 0."""
+TINY = 1e-100
+"""The least λ where J = 0: no joint moves the frames."""
 
 ROUNDING = 1e-13
-"""Differences of |e|², as part of it, that may be rounding."""
+"""Relative differences of |e|² that may be rounding."""
 
 
 def search(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tuple[Array, Array]:
@@ -71,7 +71,7 @@ def descend(
 def _moved(robot: Robot, q: Array, e: Array, J: Array, damping: Array) -> Array:
     """q ⊕ v, within the limits; J has no columns for what is held."""
     m, n = J.shape[-2:]
-    ridge = (damping + LEAST * (J * J).sum((-1, -2)) + NOTHING)[..., None, None] * like(np.eye(min(m, n)), q)
+    ridge = (damping + LEAST * (J * J).sum((-1, -2)) + TINY)[..., None, None] * like(np.eye(min(m, n)), q)
     if m <= n:
         v = mv(transpose(J), solve_spd(J @ transpose(J) + ridge, e[..., None])[..., 0])
     else:
@@ -104,7 +104,7 @@ def coordinate_of_velocity(robot: Robot) -> dict[int, int]:
     return {
         robot._v_slices[i].start + k: robot._q_slices[i].start + k
         for i, kind in enumerate(robot.kinds)
-        if i not in robot.mimics and robot.links[i].joint.kind not in ("spherical", "planar", "free")
+        if i not in robot.mimics and kind.group is None
         for k in range(kind.nv)
     }
 

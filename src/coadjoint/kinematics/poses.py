@@ -39,7 +39,7 @@ def forward_kinematics(robot: Robot, q: Array) -> Array:
 
 
 def check_frame(robot: Robot, frame: str) -> None:
-    """An error for a name that is no frame of the robot."""
+    """Raise an error if the robot has no frame of that name."""
     check_robot(robot)
     robot.frame(frame)
 
@@ -49,7 +49,6 @@ def pose(robot: Robot, q: Array, frame: str) -> Array:
     """The pose (..., 4, 4) of a frame, a link or the base in the space frame, for q (..., nq)."""
     link, T = robot.frame(frame)
     q = robot.tree_q(q)
-    while link >= 0:
-        T = relative_pose(robot, q, link) @ like(T, q)
-        link = robot.parents[link]
+    for i in reversed(robot.path(link)):
+        T = relative_pose(robot, q, i) @ like(T, q)
     return T

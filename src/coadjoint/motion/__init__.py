@@ -1,6 +1,6 @@
 """Motions: tables of states, and a smooth motion for any robot."""
 
-from .sample import smooth_motion
+from .example_motion import smooth_motion
 from .states import States, differentiate
 from .tables import read_states, write_states
 

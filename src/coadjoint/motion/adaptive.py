@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from .dense import Dense
+from .equations_of_motion import SLOW, TOUCHING, EquationsOfMotion, SimulationError
 from .events import Event
-from .mechanics import SLOW, TOUCHING, Mechanics, SimulationError
-from .trajectory import Happening, Piece
+from .trajectory import EventRecord, Piece
 
 SAMPLES = 8
 """Points of a step between which events are looked for; between them, where a signal turns back."""
@@ -71,7 +71,7 @@ class Flow:
 
     def __init__(
         self,
-        mechanics: Mechanics,
+        mechanics: EquationsOfMotion,
         t: float,
         q: np.ndarray,
         v: np.ndarray,
@@ -84,7 +84,7 @@ class Flow:
         self.robot = mechanics.robot
         self.t, self.q, self.v = t, q, v
         self.pieces: list[Piece] = []
-        self.happenings: list[Happening] = []
+        self.happenings: list[EventRecord] = []
         self.hop = self.held = self.step = np.inf
         self.dry = np.flatnonzero(mechanics.dry)
         """The velocities with dry friction."""
@@ -94,7 +94,7 @@ class Flow:
     # --- what happens at a moment
 
     def _happened(self, kind: str, name: str, impact: Any = None, time: float | None = None) -> None:
-        self.happenings.append(Happening(self.t if time is None else time, kind, name, self.q.copy(), self.v.copy(), impact))
+        self.happenings.append(EventRecord(self.t if time is None else time, kind, name, self.q.copy(), self.v.copy(), impact))
 
     def _decide(self, touching: np.ndarray, loose: np.ndarray | None = None) -> None:
         """Which of the touching rows stay closed, which joints stick, and how soon contacts that open can touch again."""
@@ -115,7 +115,7 @@ class Flow:
         ):
             for k in np.flatnonzero(rows):
                 self._happened(kind, names[k])
-        self.q, self.v = mechanics.settle(self.q, self.v)
+        self.q, self.v = mechanics.project(self.q, self.v)
         soon = touching & ~after.closed & (rate > 0) & (curve < 0)
         if soon.any():
             self.hop = float(np.min(2 * rate[soon] / -curve[soon]))
@@ -137,7 +137,7 @@ class Flow:
         bounce[falling] = 2 * rate[falling] / -curve[falling]
         over = bounce < ZENO
         if over.any():
-            self.q, self.v = mechanics.settle(self.q, self.v, replace(mode, closed=closed | over))
+            self.q, self.v = mechanics.project(self.q, self.v, replace(mode, closed=closed | over))
             for k in np.flatnonzero(over & (rate > SLOW * (1.0 + np.abs(self.v).max()) * (e == 0))):
                 self._happened("rest", contacts.names[k], time=self.t + float(bounce[k] / (1 - e[k])))
         self._decide(touching)
@@ -201,11 +201,11 @@ class Flow:
                 time, crossed = found
                 self._keep(sol, start, time)
                 self.t, self.step = time, np.inf
-                self.q, self.v = self.mechanics.settle(*self._split(sol(time)))
-                return self._let(crossed)
+                self.q, self.v = self.mechanics.project(*self._split(sol(time)))
+                return self._fire(crossed)
             self._keep(sol, start, solver.t)
             self.t = float(solver.t)
-            self.q, self.v = self.mechanics.settle(*self._split(solver.y))
+            self.q, self.v = self.mechanics.project(*self._split(solver.y))
             self.steps += 1
             if solver.status != "running":
                 break
@@ -243,7 +243,7 @@ class Flow:
         mechanics, mode = self.mechanics, self.mechanics.mode
         signals = [np.array([e.value(q, v, t) for e in self.events])]
         if len(mode.closed) or len(self.dry):
-            force, hold = mechanics.held(q, v, t) if mode.holds else (0.0, np.zeros(self.robot.nv))
+            force, hold = mechanics.holding_forces(q, v, t) if mode.holds else (0.0, np.zeros(self.robot.nv))
             left = (1.0 + MARGIN) * mechanics.dry - np.abs(hold)
             signals.append(np.where(mode.closed, force, mechanics.contacts.gaps(q)))
             signals.append(np.where(mode.sticking, left, mode.direction * v)[self.dry])
@@ -254,7 +254,10 @@ class Flow:
         from scipy.optimize import brentq
 
         k = len(self.events)
-        at = lambda t: self._signals(t, *self._split(sol(t)))
+
+        def at(t: float) -> np.ndarray:
+            return self._signals(t, *self._split(sol(t)))
+
         if not armed:  # what has just happened is not to happen again: a gap that is closed at the start must open first
             before = before.copy()
             before[k:] = np.where(before[k:] <= TOUCHING, np.finfo(float).tiny, before[k:])
@@ -292,7 +295,7 @@ class Flow:
         swing = np.maximum(np.abs(middle - before), np.abs(after - middle))
         return bool(np.all(np.minimum(np.minimum(before, middle), after) > 4 * swing))
 
-    def _let(self, crossed: np.ndarray) -> str:
+    def _fire(self, crossed: np.ndarray) -> str:
         """Let happen what was found at the present time."""
         k = len(self.events)
         for event, happens in zip(self.events, crossed[:k], strict=True):
@@ -308,7 +311,7 @@ class Flow:
         loose = np.zeros(self.robot.nv)
         for i in self.dry[joints]:
             if mode.sticking[i]:  # it breaks loose, against the force that held it
-                loose[i] = -np.sign(self.mechanics.held(self.q, self.v, self.t)[1][i])
+                loose[i] = -np.sign(self.mechanics.holding_forces(self.q, self.v, self.t)[1][i])
             else:
                 self.v[i] = 0.0
         hit = rows & ~mode.closed

@@ -10,8 +10,8 @@ import numpy as np
 from ..arrays import Array
 from ..errors import CoadjointError, ShapeError
 from ..families import Family
-from ..recent import Traced, traced
 from ..robot.robot import Robot
+from ..traced import Traced, traced
 
 Control = Callable[[Robot, Any, Any, Any], Any]
 """The joint forces τ (nv,) from the robot, q, v and the time t."""
@@ -23,7 +23,8 @@ def as_function(control: Any) -> Control:
     if callable(force):
         return lambda robot, q, v, t: force(q, v, t)
     if callable(control):
-        return control
+        function: Control = control
+        return function
     raise CoadjointError(
         f"control is {type(control).__name__}; expected a function control(robot, q, v, t), or an object with force(q, v, t)."
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .mechanics import Mechanics
+from .equations_of_motion import EquationsOfMotion
 
 
 class Dense:
@@ -16,10 +16,10 @@ class Dense:
     It has no part in the control, which need not pickle.
     """
 
-    def __init__(self, mechanics: Mechanics, polynomial: Any) -> None:
+    def __init__(self, mechanics: EquationsOfMotion, polynomial: Any) -> None:
         self.mechanics, self.polynomial = copy(mechanics), polynomial
         self.mechanics.control, self.mechanics.sampled, self.mode = None, None, mechanics.mode
 
     def __call__(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         y, n = self.polynomial(t).T, self.mechanics.robot.nq
-        return self.mechanics.settle(y[:, :n], y[:, n:], self.mode)
+        return self.mechanics.project(y[:, :n], y[:, n:], self.mode)

@@ -16,28 +16,19 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, numbers, positive, takes
-from ..arrays import Array, block, like, matrix, to_numpy, transpose
+from ..arrays import Array, ArrayLike, block, like, to_numpy, transpose
 from ..dynamics.blocks import Blocks
 from ..dynamics.derivatives import forward_dynamics_derivatives
 from ..dynamics.newton_euler import bias_force
 from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError, ShapeError
 from ..kernel.dispatch import kernel
-from ..lie import se3, so3
-from ..robot.joints import SUBGROUPS
 from ..robot.robot import Robot
 
 
-def _planar_ad(v: Array) -> Array:
-    """The bracket with (ω, vx, vy) in the plane."""
-    w, x, y = (v[..., k] for k in range(3))
-    return matrix([[0.0, 0.0, 0.0], [y, 0.0, -w], [-x, w, 0.0]])
-
-
-_AD = dict(zip(SUBGROUPS, (so3.hat, _planar_ad, se3.ad), strict=True))
-
-
-@kernel("2nv 2nv", "2nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", explain=explain_singular, joint_space=True, largest=20)
+@kernel(
+    "2nv 2nv", "2nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", no_result=explain_singular, joint_space=True, largest=20
+)
 def linearize(
     robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array]:
@@ -45,23 +36,23 @@ def linearize(
     by_q, by_v, by_tau = forward_dynamics_derivatives(robot, q, v, tau, wrenches, friction)
     n = robot.nv
     bracket = Blocks((n, n), like(np.zeros(1), q))
-    for link in robot.links:
-        if link.joint.kind in SUBGROUPS:
-            dofs = robot.v_slice(link.joint.name)
+    for i, kind in enumerate(robot.kinds):
+        if kind.group is not None:
+            dofs = robot._v_slices[i]
             places = range(dofs.start, dofs.stop)
-            bracket.put((places, places), -_AD[link.joint.kind](v[..., dofs]))
+            bracket.put((places, places), -kind.ad(v[..., dofs]))
     one, zero = like(np.eye(n), q), like(np.zeros((n, n)), q)
     return block([[bracket.array(), one], [by_q, by_v]]), block([[zero], [by_tau]])
 
 
 @takes(robot=a_robot, q=numbers)
-def equilibrium_force(robot: Robot, q: Array, wrenches: Array | None = None) -> Array:
+def equilibrium_force(robot: Robot, q: ArrayLike, wrenches: ArrayLike | None = None) -> Array:
     """τ (..., nv) that holds the robot still at q (..., nq) under gravity and wrenches (..., n_links, 6) on its links."""
     return bias_force(robot, q, like(np.zeros(robot.nv), q), wrenches)
 
 
 @takes(A=numbers, B=numbers, dt=positive)
-def discretize(A: Any, B: Any, dt: float) -> tuple[np.ndarray, np.ndarray]:
+def discretize(A: ArrayLike, B: ArrayLike, dt: float) -> tuple[np.ndarray, np.ndarray]:
     """x' = A_d x + B_d u over a step dt with u held, exactly: exp([[A, B], [0, 0]] dt); batch axes in front. NumPy arrays."""
     from scipy.linalg import expm
 
@@ -74,7 +65,7 @@ def discretize(A: Any, B: Any, dt: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @takes(A=numbers, B=numbers)
-def controllability(A: Any, B: Any) -> np.ndarray:
+def controllability(A: ArrayLike, B: ArrayLike) -> np.ndarray:
     """(B, A B, …, Aⁿ⁻¹ B) (..., n, n m), of rank n where u can bring x anywhere."""
     A, B = _system(A, B)
     blocks = [B]
@@ -84,7 +75,7 @@ def controllability(A: Any, B: Any) -> np.ndarray:
 
 
 @takes(A=numbers, B=numbers, Q=numbers, R=numbers)
-def lqr(A: Any, B: Any, Q: Any, R: Any, discrete: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def lqr(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, discrete: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """K (..., m, n) and P (..., n, n): u = -K x makes ∫ xᵀ Q x + uᵀ R u dt (the sum over steps if discrete) least, namely x₀ᵀ P x₀.
 
     Q (n, n) or its diagonal (n,), positive semidefinite; R (m, m) or its diagonal (m,), positive definite. The results are NumPy arrays.
@@ -119,8 +110,8 @@ def _system(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _weight(name: str, x: Any, n: int) -> np.ndarray:
-    x = np.asarray(to_numpy(x, name), dtype=float)
-    x = np.diag(x) if x.ndim == 1 else x
-    if x.shape != (n, n):
-        raise ShapeError(f"{name} has shape {x.shape}; expected ({n}, {n}) or its diagonal ({n},).")
-    return x
+    numbers = np.asarray(to_numpy(x, name), dtype=float)
+    weight = np.diag(numbers) if numbers.ndim == 1 else numbers
+    if weight.shape != (n, n):
+        raise ShapeError(f"{name} has shape {numbers.shape}; expected ({n}, {n}) or its diagonal ({n},).")
+    return weight

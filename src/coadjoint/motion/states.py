@@ -108,4 +108,5 @@ def _rates(time: np.ndarray, steps: np.ndarray) -> np.ndarray:
     slope, middle = steps / h, (0.5 * (time[1:] + time[:-1]))[:, None]
     k = np.clip(np.arange(len(time)) - 1, 0, len(middle) - 2)
     weight = (time[:, None] - middle[k]) / (middle[k + 1] - middle[k])
-    return slope[k] + weight * (slope[k + 1] - slope[k])
+    result: np.ndarray = slope[k] + weight * (slope[k + 1] - slope[k])
+    return result

@@ -1,8 +1,9 @@
-"""Tables of states as files: CSV, NumPy's npz, and Parquet.
+"""Tables of states as files: text with any delimiter, NumPy's npz, Parquet, and ROS bags.
 
-CSV and Parquet have a column for each coordinate, called by number (`q1 … qn`, `v1 …`, `a1 …`, `tau1 …`) or by joint
-(`q.elbow`, `v.base.wx`), and perhaps `time`; other columns are left alone. An npz file has arrays q (N, nq), v, a, tau (N, nv)
-and perhaps time (N,). Everything is checked before anything is returned: an error names the file, the line and the column.
+Text and Parquet have a column for each coordinate, called by number (`q1 … qn`, `v1 …`, `a1 …`, `tau1 …`) or by joint
+(`q.elbow`, `v.base.wx`), or by other names (`columns.py`), and perhaps `time`; other columns are left alone. An npz file has arrays
+q (N, nq), v, a, tau (N, nv) and perhaps time (N,). Everything is checked before anything is returned: an error names the file, the line
+and the column.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from ..errors import CoadjointError, ReadError
 from ..files import as_path, check_output, replacing
 from ..robot.robot import Robot
 from ..words import cut, short
-from .readers import Csv, Npz, Parquet, Report, open_table
+from .bags import BAGS, read_bag
+from .delimited import Csv
+from .logs import QUANTITIES, read_table
 from .states import States, column_names
+from .table_readers import Columns, Npz, Parquet, Report, open_table
 
-QUANTITIES = {"q": "positions", "v": "velocities", "a": "accelerations", "tau": "joint forces"}
-READERS: dict[str, Any] = {".csv": Csv, ".npz": Npz, ".parquet": Parquet}
+READERS: dict[str, Any] = {".csv": Csv, ".tsv": Csv, ".txt": Csv, ".npz": Npz, ".parquet": Parquet}
+WRITTEN = (".csv", ".npz", ".parquet")
 
 
 class MissingColumnsError(ReadError):
@@ -35,37 +39,66 @@ class MissingColumnsError(ReadError):
 
 
 def check_format(path: str | Path) -> str:
-    """The extension of a table's name, if it is one that can be read and written here."""
+    """The extension of a table's name, if it is one that can be written here."""
     extension = as_path(path).suffix.lower()
-    if extension not in READERS:
-        raise CoadjointError(f"{cut(str(path), 300)}: tables end in {', '.join(READERS)}, not in {extension or 'nothing'!r}.")
-    if extension == ".parquet" and find_spec("pyarrow") is None:
-        raise CoadjointError(f"{path}: Parquet needs pyarrow, which is not installed: pip install pyarrow")
+    if extension not in WRITTEN:
+        raise CoadjointError(f"{cut(str(path), 300)}: tables end in {', '.join(WRITTEN)}, not in {extension or 'nothing'!r}.")
+    _check_parquet(path, extension)
     return extension
 
 
 def check_input(path: str | Path) -> str:
     """The extension of a table that can be read."""
-    extension = check_format(path)
-    open_table(as_path(path)).close()
+    found = as_path(path)
+    extension = found.suffix.lower()
+    if extension == ".gz":
+        extension = Path(found.stem).suffix.lower()
+        if READERS.get(extension) is not Csv:
+            raise CoadjointError(f"{cut(str(path), 300)}: of compressed tables .csv.gz, .tsv.gz and .txt.gz are read.")
+    if extension in BAGS or (found.is_dir() and (found / "metadata.yaml").is_file()):
+        return extension
+    if extension not in READERS:
+        ends = ", ".join([*READERS, ".csv.gz", *BAGS])
+        raise CoadjointError(f"{cut(str(path), 300)}: tables end in {ends}, not in {extension or 'nothing'!r}.")
+    _check_parquet(path, extension)
+    open_table(found).close()
     return extension
+
+
+def _check_parquet(path: str | Path, extension: str) -> None:
+    if extension == ".parquet" and find_spec("pyarrow") is None:
+        raise CoadjointError(f"{path}: Parquet needs pyarrow, which is not installed: pip install pyarrow")
+
+
+def open_file(path: str | Path, names: list[str] | None = None, topic: str | None = None) -> Columns:
+    """The reader of a file; `names` of columns are those of a text without a line of names, `topic` that of a bag."""
+    extension, path = check_input(path), Path(path)
+    if extension not in READERS:
+        return read_bag(path, topic)
+    if READERS[extension] is Csv:
+        return Csv(path, names)
+    if names is not None:
+        raise CoadjointError(f"{path}: a list of columns is for text; give {{'q': [names]}}.")
+    result: Columns = READERS[extension](path)
+    return result
 
 
 def read_states(path: str | Path, robot: Robot, needs: Sequence[str] = ("q", "v", "a"), report: Report | None = None) -> States:
     """The states in a file: those of q, v, a, tau that it has, of which it must have `needs`, and the time if it has that."""
-    extension = check_input(path)
-    path = Path(path)
-    reader = READERS[extension](path)
-    found = {what: reader.find(robot, what) for what in QUANTITIES} | {"time": reader.time}
-    if missing := [what for what in needs if found[what] is None]:
-        raise MissingColumnsError(f"{path}: {_missing(robot, missing)} {reader.has()}", missing)
-    arrays = reader.read({what: columns for what, columns in found.items() if columns is not None}, report)
-    if not len(arrays["q"]):
-        raise ReadError(f"{path}: the table has no rows.")
-    for what, x in arrays.items():
-        _check_finite(reader, robot, what, x)
-    _check_quaternions(reader, robot, arrays["q"])
-    return States(**{what: x[:, 0] if what == "time" else x for what, x in arrays.items()}, numbered=reader.numbered)
+    return as_states(read_table(path, robot, needs=("q", *needs), extra=False, report=report), robot)
+
+
+def as_states(table: Any, robot: Robot) -> States:
+    """The states of a table that was read."""
+    _check_quaternions(table.label, robot, table.arrays["q"])
+    arrays = {what: x[:, 0] if what == "time" else x for what, x in table.arrays.items()}
+    return States(**arrays, numbered=table.numbered)
+
+
+def missing_columns(reader: Columns, robot: Robot | None, absent: Sequence[str]) -> MissingColumnsError:
+    """The error that quantities are missing."""
+    absent = list(dict.fromkeys(absent))
+    return MissingColumnsError(f"{reader.path}: {_missing(robot, absent)} {reader.has()}", absent)
 
 
 def write_states(path: str | Path, robot: Robot, states: States, report: Report | None = None) -> None:
@@ -109,37 +142,29 @@ def _write_csv(path: Path, names: list[str], table: np.ndarray, report: Report |
                 report(min(1.0, (start + 4096) / len(table)))
 
 
-def _missing(robot: Robot, missing: list[str]) -> str:
+def _missing(robot: Robot | None, missing: list[str]) -> str:
     """What columns are missing."""
     choices = []
     for what in missing:
+        if robot is None:
+            choices.append(f"{what}1 …")
+            continue
         numbered, named = column_names(robot, what, True), column_names(robot, what, False)
         choices.append(f"{_span(numbered)} (or {_span(named)})")
     *most, last = (QUANTITIES[what] for what in missing)
     kinds = f"{', '.join(most)} and {last}" if most else last
-    return f"the {kinds} of robot {robot.name!r} are missing: expected {', '.join(choices)}."
+    owner = "" if robot is None else f" of robot {robot.name!r}"
+    return f"the {kinds}{owner} are missing: expected {', '.join(choices)}."
 
 
 def _span(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
 
 
-def _check_finite(reader: Any, robot: Robot, what: str, x: np.ndarray) -> None:
-    bad = ~np.isfinite(x)
-    if bad.any():
-        row, column = (int(k) for k in np.argwhere(bad)[0])
-        more = f" ({bad.sum()} such numbers among the {QUANTITIES.get(what, 'times')})" if bad.sum() > 1 else ""
-        place = reader.where(row, what, column, robot)
-        raise ReadError(f"{reader.path}: {place}: {x[row, column]:g} is not a finite number{more}.")
-
-
-def _check_quaternions(reader: Any, robot: Robot, q: np.ndarray) -> None:
-    for link in robot.links:
-        if link.joint.kind in ("spherical", "free"):
-            stop = robot.q_slice(link.joint.name).stop
-            length = np.linalg.norm(q[:, stop - 4 : stop], axis=1)
-            if np.any(wrong := np.abs(length - 1) > 1e-2):
-                row = int(np.argmax(wrong))
-                place = reader.where(row, "q", stop - 4, robot)
-                what = f"the quaternion (x, y, z, w) of joint {link.joint.name!r} has length {length[row]:.4g}; expected 1"
-                raise ReadError(f"{reader.path}: {place}: {what}.")
+def _check_quaternions(label: str, robot: Robot, q: np.ndarray) -> None:
+    for joint, own in robot.quaternions:
+        length = np.linalg.norm(q[:, own], axis=1)
+        if np.any(wrong := np.abs(length - 1) > 1e-2):
+            row = int(np.argmax(wrong))
+            what = f"the quaternion (x, y, z, w) of joint {joint!r} has length {length[row]:.4g}; expected 1"
+            raise ReadError(f"{label}: row {row + 1}: {what}.")

@@ -114,7 +114,7 @@ def slacks(cells: Cells, x: np.ndarray, u: np.ndarray) -> np.ndarray:
     lo, hi = cells.lo, cells.hi
     if cells.e.ndim == 3:
         root = np.sqrt(np.maximum(x, 1e-24))[..., None]
-        value, lo, hi = value + cells.e * root, lo - cells.p / root, hi + cells.p / root
+        value = value + cells.e * root
     return np.concatenate([hi - value, value - lo, 1.0 - x[..., None] * cells.inverse], axis=-1)
 
 

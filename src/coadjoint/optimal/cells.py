@@ -46,7 +46,6 @@ class Cells:
     lo: np.ndarray
     hi: np.ndarray
     e: np.ndarray
-    p: np.ndarray
     cap: np.ndarray
     """(C, p): the largest x by velocities and by rows that do not depend on u, the least of 1 / inverse."""
     inverse: np.ndarray
@@ -102,7 +101,6 @@ def make_cells(
         rows.lo,
         rows.hi,
         empty if rows.e is None else rows.e,
-        empty if rows.p is None else rows.p,
         cap,
         inverse,
         rows.signs,
@@ -126,32 +124,27 @@ def _inverse(rows: Rows) -> np.ndarray:
     return np.concatenate([rows.inverse, own[..., None]], axis=-1)
 
 
-def bounds(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """b and the bound of the upper and of the lower side, (C, p, rows) each, rows in √x being linear about the guess."""
+def bounds(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """b and both bounds (C, p, rows), rows in √x being linear about the guess."""
     if cells.e.ndim < 3:
-        return cells.b, cells.hi, cells.b, cells.lo
+        return cells.b, cells.lo, cells.hi
     known = np.isfinite(cells.guess)[..., None]
-    x = np.maximum(np.where(known, cells.guess[..., None], 1.0), 1e-24)
-    root = np.sqrt(x)
-    e, p = np.where(known, cells.e, 0.0), np.where(known, cells.p, 0.0)
-    free = ~known & (cells.p > 0)
-    b = cells.b + e / (2 * root)
-    hi = np.where(free, LARGE, cells.hi - e * root / 2 + 1.5 * p / root)
-    lo = np.where(free, -LARGE, cells.lo - e * root / 2 - 1.5 * p / root)
-    return b + p / (2 * x * root), np.minimum(hi, LARGE), b - p / (2 * x * root), np.maximum(lo, -LARGE)
+    root = np.sqrt(np.maximum(np.where(known, cells.guess[..., None], 1.0), 1e-24))
+    e = np.where(known, cells.e, 0.0)
+    return cells.b + e / (2 * root), cells.lo - e * root / 2, cells.hi - e * root / 2
 
 
 def with_maps(cells: Cells) -> Cells:
     """The cells with P, Q and the range of x at their ends."""
     rows = cells.a.shape[-1]
-    b_hi, hi, b_lo, lo = bounds(cells)
+    b, lo, hi = bounds(cells)
     up = cells.a.sum(axis=1, keepdims=True) >= 0
     alpha = np.maximum(np.where(up, cells.a, -cells.a), 0.0)
     alpha = np.where(np.max(alpha, axis=1, keepdims=True) <= FLAT * np.max(np.abs(cells.b), axis=1, keepdims=True), 0.0, alpha)
     sides = []
     for order, beta, gamma in (
-        (FORWARD, np.where(up, b_hi, -b_lo), np.where(up, hi, -lo)),
-        (BACKWARD, np.where(up, -b_lo, b_hi), np.where(up, -lo, hi)),
+        (FORWARD, np.where(up, b, -b), np.where(up, hi, -lo)),
+        (BACKWARD, np.where(up, -b, b), np.where(up, -lo, hi)),
     ):
         at = lambda x, order=order: np.ascontiguousarray(np.swapaxes(x[:, list(order)], 1, 2))
         weight = np.broadcast_to(WEIGHTS[cells.kind][:, None, list(order)], (len(cells), rows, STAGES))
@@ -163,7 +156,7 @@ def with_maps(cells: Cells) -> Cells:
     P[bad], Q[bad] = -1.0, LARGE
     ends = [START, END]
     with np.errstate(all="ignore"):
-        found = speed_range(rows)(*(np.ascontiguousarray(x[:, ends]) for x in (cells.a, b_hi, b_lo, lo, hi)))
+        found = speed_range(rows)(*(np.ascontiguousarray(x[:, ends]) for x in (cells.a, b, lo, hi)))
     largest = np.minimum(found[..., 1], cells.cap[:, ends])
     return replace(cells, P=P, Q=Q, least=found[..., 0], largest=largest)
 
@@ -172,13 +165,13 @@ def follow(cells: Cells, row: np.ndarray, backward: np.ndarray, x: np.ndarray) -
     """Increments of x, and u (C, p) at the points where x follows a row, forward from s0 or backward from s1."""
     n = np.arange(len(cells))
     pick = lambda y: y[n, :, row]
-    b_hi, hi, b_lo, lo = (pick(y) for y in bounds(cells))
+    b, lo, hi = (pick(y) for y in bounds(cells))
     a = pick(cells.a)
     up = a.sum(axis=1, keepdims=True) >= 0
     alpha = np.maximum(np.where(up, a, -a), 0.0)
     turned = backward[:, None]
     high = up != turned
-    beta, gamma = np.where(high, b_hi, -b_lo), np.where(high, hi, -lo)
+    beta, gamma = np.where(high, b, -b), np.where(high, hi, -lo)
     flip = lambda y: np.ascontiguousarray(np.where(turned, y[:, ::-1], y))
     with np.errstate(all="ignore"):
         w = arc()(*map(flip, (alpha, beta, gamma, WEIGHTS[cells.kind])), cells.h[:, None], x[:, None])

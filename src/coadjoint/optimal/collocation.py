@@ -168,27 +168,27 @@ def passing(rows: int) -> Any:
 
 @cache
 def speed_range(rows: int) -> Any:
-    """A kernel of one point: the least and the largest x for which some u meets all rows lo ≤ a u + b x ≤ hi (b of each bound its own).
+    """A kernel of one point: the least and the largest x for which some u meets all rows lo ≤ a u + b x ≤ hi.
 
     Rows are taken in pairs, an upper bound of u against a lower one: (α_j β_i - α_i β_j) x ≤ α_j γ_i + α_i γ_j.
     """
 
-    def point(a: Array, b_hi: Array, b_lo: Array, lo: Array, hi: Array) -> Array:
+    def point(a: Array, b: Array, lo: Array, hi: Array) -> Array:
         xp = namespace(a)
         zero = 0.0 * a[..., 0]
         largest, least = LARGE + zero, zero
         up = a > 0
         alpha = xp.abs(a)
-        b_up, b_down = xp.where(up, b_hi, -b_lo), xp.where(up, -b_lo, b_hi)
+        b_up, b_down = xp.where(up, b, -b), xp.where(up, -b, b)
         c_up, c_down = xp.where(up, hi, -lo), xp.where(up, -lo, hi)
         pairs = []
         for i, j in permutations(range(rows), 2):
             A_i, A_j = alpha[..., i], alpha[..., j]
             pairs.append((A_j * b_up[..., i] + A_i * b_down[..., j], A_j * c_up[..., i] + A_i * c_down[..., j], A_i + A_j))
         for r in range(rows):  # by itself where it does not depend on u
-            flat = xp.where(alpha[..., r] <= 1e-12 * (xp.abs(b_hi[..., r]) + xp.abs(b_lo[..., r])), 1.0 + zero, zero)
-            pairs.append((flat * b_hi[..., r], flat * hi[..., r], flat))
-            pairs.append((-flat * b_lo[..., r], -flat * lo[..., r], flat))
+            flat = xp.where(alpha[..., r] <= 2e-12 * xp.abs(b[..., r]), 1.0 + zero, zero)
+            pairs.append((flat * b[..., r], flat * hi[..., r], flat))
+            pairs.append((-flat * b[..., r], -flat * lo[..., r], flat))
         for k, g, size in pairs:
             tiny = 1e-13 * size
             bound = g / xp.where(xp.abs(k) > tiny, k, 1.0 + zero)
@@ -197,5 +197,5 @@ def speed_range(rows: int) -> Any:
             least = xp.maximum(least, xp.where(k < -tiny, bound, zero))
         return stack([least, largest])
 
-    shapes = dict.fromkeys(("a", "b_hi", "b_lo", "lo", "hi"), (rows,))
+    shapes = dict.fromkeys(("a", "b", "lo", "hi"), (rows,))
     return built(None, point, shapes, f"timing_range_{rows}")  # type: ignore[arg-type]

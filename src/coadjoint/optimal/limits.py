@@ -4,7 +4,6 @@ With q' = dq/ds and q'' = d²q/ds², v = q' √x and a = q' u + q'' x, so that
 
     acceleration     q' u + q'' x
     joint force      (M q') u + (M q'' + C(q, q') q') x + d q' √x + g + μ sign(q')
-    power            the same, between ± P / (|q'| √x)
     reaction         the wrench through a joint, of the same form
 
 each between its bounds, and x ≤ (limit / |q'|)² for velocities. Rows are divided by their limits, so that residuals are relative.
@@ -20,10 +19,9 @@ import numpy as np
 from ..arrays import Array, concat
 from ..dynamics import inverse_dynamics, joint_reactions
 from ..families import built
+from ..memo import recent
 from ..motion.friction import friction_coefficients
-from ..recent import recent
 from ..robot.robot import Robot
-from .collocation import LARGE
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,6 @@ class Limits:
     velocity: np.ndarray
     acceleration: np.ndarray
     effort: np.ndarray
-    power: np.ndarray
     reactions: tuple[tuple[int, int, float], ...] = ()
     names: tuple[tuple[str, str], ...] = field(init=False)
     """What each row limits: a quantity and its joint."""
@@ -42,7 +39,6 @@ class Limits:
     def __post_init__(self) -> None:
         joints = self.robot.v_names
         names = [("acceleration", joints[j]) for j in self.accelerated] + [("effort", joints[j]) for j in self.loaded]
-        names += [("power", joints[j]) for j in self.powered]
         for joint, component, _ in self.reactions:
             what = ("moment x", "moment y", "moment z", "force x", "force y", "force z")[component]
             names.append((what, self.robot.joint_names[joint]))
@@ -57,31 +53,26 @@ class Limits:
         return np.flatnonzero(np.isfinite(self.effort))
 
     @property
-    def powered(self) -> np.ndarray:
-        return np.flatnonzero(np.isfinite(self.power))
-
-    @property
     def dynamic(self) -> bool:
         """Whether the dynamics of the robot matter."""
-        return bool(len(self.loaded) or len(self.powered) or self.reactions)
+        return bool(len(self.loaded) or self.reactions)
 
     @property
     def curved(self) -> bool:
-        """Whether some row depends on √x: viscous friction, power."""
+        """Whether some row depends on √x: viscous friction."""
         d, _ = friction_coefficients(self.robot)
-        return bool(len(self.powered) or np.any(d[self.loaded] != 0))
+        return bool(np.any(d[self.loaded] != 0))
 
 
 @dataclass
 class Rows:
-    """a u + b x + e √x between lo - p/√x and hi + p/√x, arrays (C, p, rows); and x ≤ 1 / inverse (C, p, m)."""
+    """a u + b x + e √x between lo and hi, arrays (C, p, rows); and x ≤ 1 / inverse (C, p, m)."""
 
     a: np.ndarray
     b: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
     e: np.ndarray | None
-    p: np.ndarray | None
     inverse: np.ndarray
     signs: np.ndarray
     """(C, p, m): what must not change its sign in a cell."""
@@ -93,25 +84,20 @@ def rows_of(limits: Limits, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> R
     scale = limits.acceleration[some]
     a, b = [dq[..., some] / scale], [ddq[..., some] / scale]
     bound = np.ones_like(a[0])
-    lo, hi, e, p, further = [-bound], [bound], [0 * bound], [0 * bound], []
+    lo, hi, e, further = [-bound], [bound], [0 * bound], []
     if limits.dynamic:
         M, C, g = _coefficients(limits, q, dq, ddq)
         damping, dry = friction_coefficients(robot)
         sign = np.sign(dq.mean(axis=-2, keepdims=True))
         rest = g[..., : robot.nv] + dry * sign
         further.append(dq[..., np.flatnonzero(dry)])
-        for some, limit in ((limits.loaded, limits.effort), (limits.powered, None)):
-            own = np.ones(len(some)) if limit is None else limit[some]
-            if limit is None:  # in units of the power, at |q'| = 1
-                own = limits.power[some]
-                further.append(dq[..., some])
-            a.append(M[..., some] / own)
-            b.append(C[..., some] / own)
-            e.append(np.broadcast_to(damping[some] * dq[..., some] / own, a[-1].shape))
-            half = 0.0 if limit is None else 1.0
-            lo.append(-half - rest[..., some] / own)
-            hi.append(half - rest[..., some] / own)
-            p.append(1.0 / (np.abs(dq[..., some]) + 1e-100) if limit is None else np.zeros_like(a[-1]))
+        some = limits.loaded
+        own = limits.effort[some]
+        a.append(M[..., some] / own)
+        b.append(C[..., some] / own)
+        e.append(np.broadcast_to(damping[some] * dq[..., some] / own, a[-1].shape))
+        lo.append(-1.0 - rest[..., some] / own)
+        hi.append(1.0 - rest[..., some] / own)
         if limits.reactions:
             own = np.array([limit for _, _, limit in limits.reactions])
             M, C, g = (x[..., robot.nv :] / own for x in (M, C, g))
@@ -120,7 +106,6 @@ def rows_of(limits: Limits, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> R
             lo.append(-1.0 - g)
             hi.append(1.0 - g)
             e.append(0 * g)
-            p.append(0 * g)
     fast = np.flatnonzero(np.isfinite(limits.velocity))
     inverse = (dq[..., fast] / limits.velocity[fast]) ** 2
     join = lambda parts: np.concatenate(parts, axis=-1)
@@ -132,7 +117,6 @@ def rows_of(limits: Limits, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> R
         join(lo),
         join(hi),
         join(e) if curved else None,
-        np.minimum(join(p), LARGE) if curved else None,
         inverse,
         join([A, *further]),
     )

@@ -32,8 +32,7 @@ def passes(cells: Cells, start: np.ndarray, end: np.ndarray) -> tuple[Cells, np.
         x = np.maximum(arcs.values(cells), 0.0)
         before = cells.guess
         bad = np.isin(cells.which, [f.path for f in failures])
-        slower = np.where(np.isfinite(before), 0.1 * before, x)  # what is linear about high speeds may forbid low ones
-        fresh = np.where(bad[:, None], slower, x)
+        fresh = np.where(bad[:, None], before, x)
         cells = with_maps(replace(cells, guess=fresh))
         known = np.isfinite(before)
         if known.all() and np.all(np.abs(fresh - before) <= 1e-12 * np.maximum(fresh, 1e-9 * fresh.max())):

@@ -108,7 +108,8 @@ def as_paths(robot: Robot, path: Any) -> tuple[Splines | Curves, bool]:
         ) from None
     if points.ndim not in (2, 3) or points.shape[-1] != robot.nv or points.shape[-2] < 2:
         raise ShapeError(
-            f"path has shape {points.shape}; expected waypoints (N, {robot.nv}) for robot {robot.name!r}, at least two, or (paths, N, {robot.nv})."
+            f"path has shape {points.shape}; expected waypoints (N, {robot.nv}) for robot {robot.name!r}, at least two, or several "
+            f"paths (paths, N, {robot.nv})."
         )
     if not np.all(np.isfinite(points)):
         raise CoadjointError(f"waypoint {np.argwhere(~np.isfinite(points))[0].tolist()} of the path is not finite.")

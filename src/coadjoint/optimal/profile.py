@@ -101,11 +101,10 @@ def solve(
 
 def _smoothed(profile: Profile) -> Profile:
     """The profile with what is left of cuts, cells too short for a slope, going on like the cells before them."""
-    for k in np.flatnonzero((profile.s1 - profile.s0 < 1e-7) & (profile.state == SLIDE)):
-        near = k - 1 if k and profile.which[k - 1] == profile.which[k] else k + 1
-        end = -1 if near < k else 0
+    for k in np.flatnonzero((profile.s1 - profile.s0 < 1e-8) & (profile.state == SLIDE))[::-1]:
+        after = k + 1 < len(profile.s0) and profile.which[k + 1] == profile.which[k] and profile.state[k + 1] == SLIDE
+        near, end = (k + 1, 0) if after or k == 0 else (k - 1, -1)
         profile.u[k] = profile.u[near, end]
-        profile.state[k], profile.row[k] = profile.state[near], profile.row[near]
     return profile
 
 

@@ -22,8 +22,6 @@ from .timing import Timing, Timings
 
 STILL = 1e-9
 """dq/ds, beside its largest value on the path, that is zero."""
-CHUNK = 256
-"""Paths that are timed together."""
 
 
 @takes(robot=a_robot)
@@ -34,7 +32,6 @@ def time_optimal(
     acceleration: Any = None,
     effort: Any = None,
     *,
-    power: Any = None,
     reaction: Mapping[str, Any] | None = None,
     start_speed: Any = 0.0,
     end_speed: Any = 0.0,
@@ -45,19 +42,19 @@ def time_optimal(
     """The Timing of a path: the fastest motion q(s(t)) within all limits; for several paths their Timings.
 
     path        waypoints (N, nv), joined by a cubic spline at equal steps of s; or q(s) on 0 ≤ s ≤ 1 as a function with derivatives,
-                path(s), path(s, 1), path(s, 2), such as scipy's CubicSpline. Several paths: waypoints (paths, N, nv) or a list of functions.
+                path(s), path(s, 1), path(s, 2), such as scipy's CubicSpline. Several: waypoints (paths, N, nv) or a list of functions.
                 With `frame` a path of poses, as from `coadjoint.spline_path`, that this frame follows; `q` is where its inverse
                 kinematics begins.
-    velocity, acceleration, effort, power
-                limits of |v|, |a|, |τ| (friction included) and |τ v|: one number, or one for each velocity (nv,); inf: no limit. None is
-                the robot's own limit of velocity and effort, and no limit of acceleration and power.
+    velocity, acceleration, effort
+                limits of |v|, |a| and |τ| (friction included): one number, or one for each velocity (nv,); inf: no limit. None is the
+                robot's own limit of velocity and effort, and no limit of acceleration.
     reaction    limits of the wrench through joints, {joint: (6,) moments and forces in the frame of the link it carries}: the grip on a
                 payload that `attach` has put there, say.
     start_speed, end_speed
                 ds/dt at both ends, inf: as fast as possible.
 
-    The result is the continuous optimum: with x = ṡ² and u = s̈ every limit is linear in u at each x, and the largest feasible x(s) is found with all
-    its switching points, to about 1e-10 of the limits. Bobrow, Dubowsky & Gibson (1985); Pham (2014).
+    The result is the continuous optimum: with x = ṡ² every limit is a row in x and s̈, and the largest feasible x(s) is found with all its
+    switching points, to about 1e-10 of the limits. Bobrow, Dubowsky & Gibson (1985); Pham (2014).
     """
     _check_joints(robot)
     if frame is not None:
@@ -67,7 +64,7 @@ def time_optimal(
     elif q is not None:
         raise CoadjointError("q is where inverse kinematics begins; it is taken with frame=, for a path of poses.")
     paths, single = as_paths(robot, path)
-    limits = _limits(robot, velocity, acceleration, effort, power, reaction)
+    limits = _limits(robot, velocity, acceleration, effort, reaction)
     start, end = (_speeds(x, name, len(paths)) for x, name in ((start_speed, "start_speed"), (end_speed, "end_speed")))
     start, end = _check_motion(robot, paths, start, end)
     profile, failures = solve(limits, paths, start, end, report)
@@ -79,8 +76,8 @@ def time_optimal(
 
 
 def _check_joints(robot: Robot) -> None:
-    for i, kind in enumerate(robot.kinds):
-        joint = robot.links[i].joint
+    for link in robot.links:
+        joint = link.joint
         if joint.kind in ("spherical", "planar", "free"):
             raise CoadjointError(
                 f"joint {joint.name!r} is {joint.kind}: its velocity is not the derivative of its coordinates. Lock it, as in "
@@ -90,7 +87,7 @@ def _check_joints(robot: Robot) -> None:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
 
 
-def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, power: Any, reaction: Any) -> Limits:
+def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reaction: Any) -> Limits:
     none = np.full(robot.nv, np.inf)
     reactions = []
     if reaction is not None and not isinstance(reaction, Mapping):
@@ -105,7 +102,6 @@ def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, power: 
         _limit(velocity, "velocity", robot.nv, names, robot.velocity_limit),
         _limit(acceleration, "acceleration", robot.nv, names, none),
         _limit(effort, "effort", robot.nv, names, robot.effort_limit),
-        _limit(power, "power", robot.nv, names, none),
         tuple(reactions),
     )
     if not limits.names:
@@ -162,8 +158,8 @@ def _check_motion(robot: Robot, paths: Splines | Curves, start: np.ndarray, end:
             i, j = np.argwhere(dead)[0]
             at = (s[:-1], middle, s[1:])[j][i]
             raise CoadjointError(
-                f"path{_number(paths, k)} stands still at s = {at:.6g}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the "
-                "length of the path."
+                f"path{_number(paths, k)} stands still at s = {at:.6g}: dq/ds and d²q/ds² vanish there. Take another parameter, "
+                "such as the length of the path."
             )
         start[k] = LARGE if speed[0, 0] <= STILL * size else start[k]
         end[k] = LARGE if speed[-1, -1] <= STILL * size else end[k]
@@ -178,7 +174,8 @@ def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
     """Why a path cannot be timed, with the place and the joint."""
     where = f"at s = {failure.s:.6g}"
     if failure.kind == "start":
-        return f"start_speed is too high: ds/dt may be at most {np.sqrt(max(failure.value, 0.0)):.9g} there, or the motion cannot be braked in time."
+        most = np.sqrt(max(failure.value, 0.0))
+        return f"start_speed is too high: ds/dt may be at most {most:.9g} there, or the motion cannot be braked in time."
     if failure.kind == "end":
         return f"end_speed cannot be reached: ds/dt is at most {np.sqrt(max(failure.value, 0.0)):.9g} at the end."
     if failure.kind == "rounds":

@@ -118,7 +118,7 @@ class Timing:
         limits = self.limits
         found = {"velocity": np.abs(v) / limits.velocity, "acceleration": np.abs(a) / limits.acceleration}
         if limits.dynamic:
-            s, rate, _, middle = self._along(t)
+            s, _, _, middle = self._along(t)
             which = np.full(s.size, self._number)
             dq = self._paths.at(which, middle.ravel(), s.reshape(-1, 1))[1][:, 0].reshape(*s.shape, -1)
             from ..motion.friction import friction_coefficients
@@ -126,7 +126,6 @@ class Timing:
             damping, dry = friction_coefficients(self.robot)
             tau = np.asarray(inverse_dynamics(self.robot, q, v, a)) + damping * v + dry * np.sign(dq)
             found["effort"] = np.abs(tau) / limits.effort
-            found["power"] = np.abs(tau * v) / limits.power
         if limits.reactions:
             F = np.asarray(joint_reactions(self.robot, q, v, a))
             found["reaction"] = np.stack([np.abs(F[..., j, k]) / limit for j, k, limit in limits.reactions], axis=-1)

@@ -20,8 +20,9 @@ from ..errors import CoadjointError, ShapeError
 from ..kinematics.jacobian import REFERENCES, jacobian, jacobian_rate
 from ..kinematics.poses import pose
 from ..lie import so3
-from ..recent import Traced, recent, traced
+from ..memo import recent
 from ..robot.robot import Robot
+from ..traced import Traced, traced
 
 ALL = (0, 1, 2, 3, 4, 5)
 

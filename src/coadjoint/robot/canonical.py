@@ -1,7 +1,8 @@
 """The canonical form of a robot: the same mechanism in frames whose constants mostly vanish.
 
 Joint forces, accelerations, the mass matrix and kinetic energy do not depend on which frames are fixed to the links, nor on how
-mass is divided between a link and its parent where their joint cannot tell. So, before a kernel is made,
+mass is divided between a link and its parent, as far as the motion of their joint cannot distinguish it. So, before a kernel is
+made,
 
 1. every frame is put on its joint's axis, z along it, x along the common normal to the next axis (the modified convention of
    Denavit and Hartenberg), and what is left of the home angle is added to q: a placement is then Rot_x(α) Trans(a, ∓d sin α, d cos α);
@@ -19,39 +20,41 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..lie import inertia, se3
+from ..memo import per_robot, results
 from .robot import Robot
 
 _TINY = 4e-16
 _NEARLY_PARALLEL = 1e-2
-"""Sine of the angle between axes below which their common normal is far away: at distance 1/s inertias lose 1/s² in rounding."""
+"""Axes with a smaller sine s of their angle are not used: their common normal may be at a distance 1/s, where inertias lose a
+factor 1/s² to rounding.
+"""
 
 
 @dataclass(frozen=True)
 class Canonical:
-    """A robot in its canonical form, and where its frames stand in the old ones."""
+    """A robot in its canonical form, and the poses of its frames in the old ones."""
 
     robot: Robot
     frames: np.ndarray
 
 
+@per_robot
 def canonical(robot: Robot) -> Canonical:
     """The canonical form of a robot whose numbers are constants."""
     onward = _heaviest_branches(robot)
     frames = np.stack([_axis_frame(robot, i, onward[i]) for i in range(robot.n_links)]) if robot.n_links else np.zeros((0, 4, 4))
     placements, screws, offsets = np.array(robot.placements), np.array(robot.screws), np.zeros(robot.tree_nq)
     inertias = np.array([inertia.transform(se3.inverse(Y), J) for Y, J in zip(frames, robot.inertias, strict=True)]).reshape(-1, 10)
-    for i, link in enumerate(robot.links):
-        parent = robot.parents[i]
+    for i, parent in enumerate(robot.parents):
         home = robot.placements[i] @ frames[i]
         home = home if parent < 0 else se3.inverse(frames[parent]) @ home
         dofs = robot.tree_v_slices[i]
         screws[dofs] = se3.Ad_inv_act(frames[i], robot.screws[dofs])
-        if link.joint.kind in _ONE_SCREW:
+        if robot.kind(i).nv == 1:
             turns = bool(np.any(robot.screws[dofs.start, :3]))
             placements[i], offset = _split(home, turns)
             if turns:  # pitch h: the home angle also advances by h θ₀, which the placement must take back
-                pitch = float(robot.screws[dofs.start, :3] @ robot.screws[dofs.start, 3:])
-                pitch = pitch if link.joint.kind == "helical" else 0.0
+                pitch = robot.kind(i).pitch(robot.screws[dofs]) or 0.0
                 screws[dofs.start] = [0.0, 0.0, 1.0, 0.0, 0.0, pitch]
                 placements[i] = placements[i] @ _translation_z(-pitch * offset)
             else:
@@ -61,20 +64,17 @@ def canonical(robot: Robot) -> Canonical:
             placements[i] = home
     placements = _snapped(placements)
     _regroup(robot, placements, inertias)
-    other = robot.with_numbers(placements=placements, screws=_snapped(screws), inertias=inertias)
+    other = robot.derived(placements=placements, screws=_snapped(screws), inertias=inertias)
     index, ratio, shift = robot._q_map or (np.arange(robot.nq), np.ones(robot.nq), np.zeros(robot.nq))
     if np.any(offsets) or robot._q_map is not None:
         other.__dict__["_q_map"] = (index, ratio, shift + offsets)
-    other._cache["original"] = robot
-    other._cache["canonical"] = Canonical(other, np.broadcast_to(np.eye(4), frames.shape))
+    itself = Canonical(other, np.broadcast_to(np.eye(4), frames.shape))
+    results(other._memo, canonical).get((), lambda: itself)
     return Canonical(other, frames)
 
 
-_ONE_SCREW = ("revolute", "continuous", "prismatic", "helical")
-
-
 def _axis(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Direction, a point, and whether it turns, of the axis of joint i in its link's frame."""
+    """The axis of joint i in its link's frame: direction, a point, and whether the joint rotates."""
     S = robot.screws[robot.tree_v_slices[i].start]
     if np.any(S[:3]):
         w = S[:3] / np.linalg.norm(S[:3])
@@ -84,7 +84,7 @@ def _axis(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray, bool]:
 
 def _axis_frame(robot: Robot, i: int, child: int | None) -> np.ndarray:
     """The new frame of link i in its old one: on the joint's axis, x towards the axis of the child."""
-    if robot.links[i].joint.kind not in _ONE_SCREW:
+    if robot.kind(i).nv != 1:
         return np.eye(4)
     z, origin, turns = _axis(robot, i)
     if child is not None:
@@ -104,14 +104,14 @@ def _axis_frame(robot: Robot, i: int, child: int | None) -> np.ndarray:
 
 
 def _heaviest_branches(robot: Robot) -> list[int | None]:
-    """Of the links that each carries by an axis the one with most links on it, the first of equals; None if there is none."""
+    """For each link, the child on a joint axis that carries the most links, the first of equals; None if there is none."""
     size = [1] * robot.n_links
     for i in reversed(robot.order):
         if robot.parents[i] >= 0:
             size[robot.parents[i]] += size[i]
     found: list[int | None] = [None] * robot.n_links
     for j, parent in enumerate(robot.parents):
-        if parent >= 0 and robot.links[j].joint.kind in _ONE_SCREW:
+        if parent >= 0 and robot.kind(j).nv == 1:
             best = found[parent]
             found[parent] = j if best is None or size[j] > size[best] else best
     return found
@@ -136,9 +136,8 @@ def _common_normal(
 
 
 def _split(home: np.ndarray, turns: bool) -> tuple[np.ndarray, float]:
-    """placement, offset with home = placement · exp(z offset): the turn about z (or the shift along it) that the joint can do.
-
-    The turn is chosen so that the new x is normal to the parent's z, where the common normal lies.
+    """placement, offset with home = placement · exp(z offset): the offset is a rotation about z, or a translation along it, which
+    the joint itself can perform. It is chosen so that the new x is orthogonal to the parent's z, along the common normal.
     """
     if not turns:
         offset = float(home[:3, 2] @ home[:3, 3])
@@ -167,19 +166,21 @@ def _translation_z(d: float) -> np.ndarray:
 
 
 def _snapped(x: np.ndarray) -> np.ndarray:
-    """Numbers that rounding keeps from being 0 or ±1 made so."""
+    """x with entries that are 0 or ±1 up to rounding made exact."""
     x = np.where(np.abs(x) < 4 * _TINY, 0.0, x)
     return np.where(np.abs(np.abs(x) - 1) < 4 * _TINY, np.sign(x), x)
 
 
 def _regroup(robot: Robot, placements: np.ndarray, inertias: np.ndarray) -> None:
-    """Move to the parent what it cannot be told from, in place, from the tips to the base."""
+    """Move to each parent, in place and from the tips to the base, the inertial parameters that its child's joint cannot
+    distinguish from the parent's own.
+    """
     for i in reversed(robot.order):
-        kind, J = robot.links[i].joint.kind, inertias[i]
+        kind, J = robot.kind(i), inertias[i]
         moved = np.zeros(10)
-        if kind in ("revolute", "continuous"):  # mass on the z axis: a turn about it changes nothing
+        if kind.revolute:  # mass on the z axis: a turn about it changes nothing
             moved[[0, 3, 4, 7]] = J[0], J[3], J[7], J[7]
-        elif kind == "prismatic":  # rotational inertia alone: a shift changes nothing
+        elif kind.turns == (False,):  # rotational inertia alone: a shift changes nothing
             moved[4:] = J[4:]
         J -= moved
         if robot.parents[i] >= 0:

@@ -1,4 +1,4 @@
-"""Named sets of a robot's numbers: a vector, what each number means, and the robot with another vector.
+"""Named sets of a robot's numbers: the vector, the meaning of each number, and the robot with another vector.
 
     inertial        ten per link: m, m c (3), inertia about the frame's origin xx xy xz yy yz zz
     masses          one per link that has mass; its centre of mass stays and its inertia grows in proportion
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from ..arguments import a_name
 from ..arrays import Array, asfloat, concat, like, matrix, namespace, stack
 from ..errors import CoadjointError, ModelError, ShapeError, unknown
 from ..lie import inertia, se3
-from .joints import SUBGROUPS
+from .joints import KINDS
 from .robot import Robot
 
 INERTIAL = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -48,7 +48,7 @@ class ParameterSet(NamedTuple):
 
 
 def parameter_set(robot: Robot, name: str) -> ParameterSet:
-    """The set of that name; an error lists those there are."""
+    """The set of that name; an error lists the known ones."""
     kind, _, frame = a_name(name, "the name of a set of parameters").partition(":")
     if kind not in SETS and kind not in FRAME_SETS:
         raise unknown("set of parameters", name, [*SETS, *(f"{x}:frame" for x in FRAME_SETS)])
@@ -70,12 +70,15 @@ def with_parameters(robot: Robot, name: str, values: Array) -> Robot:
     numbers = chosen.numbers(values)
     if namespace(values) is not np or not robot.has_plain_numbers:
         return robot.like(values).with_numbers(**numbers)
-    return _remade(robot, {key: np.asarray(x, dtype=np.float64) for key, x in numbers.items()})
+    return consolidate(robot, {key: np.asarray(x, dtype=np.float64) for key, x in numbers.items()})
 
 
-def _remade(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
+def consolidate(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
     """The robot with other numbers in its links, joints and frames, checked like those of any robot."""
-    get = lambda key: numbers.get(key, getattr(robot, key))
+
+    def get(key: str) -> Any:
+        return numbers.get(key, getattr(robot, key))
+
     links = []
     for i, link in enumerate(robot.links):
         dofs = robot.tree_v_slices[i]
@@ -143,7 +146,7 @@ def _lengths(robot: Robot) -> ParameterSet:
 
 
 def _displaced(key: str, of: Callable[[Robot], Sequence[str]]) -> Callable[[Robot], ParameterSet]:
-    """Poses that are moved in their own frames."""
+    """The set of displacements of poses, in their own frames."""
 
     def make(robot: Robot) -> ParameterSet:
         poses = getattr(robot, key)
@@ -159,7 +162,7 @@ def _axes(robot: Robot) -> ParameterSet:
     pitches: dict[int, int] = {}
     for i, link in enumerate(robot.links):
         joint, dofs = link.joint, robot.tree_v_slices[i]
-        parts = [(joint.name, dofs)] if len(joint.screws) < 2 or joint.kind in SUBGROUPS else []
+        parts = [(joint.name, dofs)] if len(joint.screws) < 2 or not KINDS[joint.kind].serial else []
         parts = parts or [(f"{joint.name}[{k}]", slice(dofs.start + k, dofs.start + k + 1)) for k in range(len(joint.screws))]
         for name, part in parts if len(joint.screws) else ():
             twists, labels = _moves(joint.kind, robot.screws[part])
@@ -185,10 +188,10 @@ def _axes(robot: Robot) -> ParameterSet:
 
 
 def _moves(kind: str, screws: Array) -> tuple[np.ndarray, Sequence[str]]:
-    """The twists that move screws among those of their kind, without those that leave them as they are, and their names."""
+    """The twists that change screws within their kind, without those that leave them invariant, and their names."""
     if kind == "planar":  # a shift along the normal changes nothing
         return np.concatenate([np.eye(6)[:3], np.asarray(screws[1:], dtype=float)]), (*TWIST[:3], "x", "y")
-    if kind in SUBGROUPS:
+    if KINDS[kind].group is not None:
         return np.eye(6), TWIST
     w, v = np.asarray(screws[0, :3], dtype=float), np.asarray(screws[0, 3:], dtype=float)
     axis = v if kind == "prismatic" else w
@@ -219,15 +222,11 @@ def _dh(robot: Robot, frame: str) -> ParameterSet:
     from ..kinematics.exponentials import space_screws
 
     chain = to_dh(*space_screws(robot, frame), "modified")
-    path: list[int] = []
-    link = robot.frame(frame)[0]
-    while link >= 0:
-        path, link = [link, *path], robot.parents[link]
     before: dict[int, np.ndarray] = {}  # what stands before a joint's row, and after it, in its link's placement
     after: dict[int, np.ndarray] = {}
     home, between, row_frame = np.eye(4), np.eye(4), chain.base
     start = chain.base
-    for i in path:
+    for i in robot.path(robot.frame(frame)[0]):
         home = home @ robot.placements[i]
         if not robot.kind(i).nv:
             between = between @ robot.placements[i]

@@ -19,16 +19,17 @@ from typing import Any
 import numpy as np
 
 from ..arguments import names, sequence
-from ..arrays import Array, like
+from ..arrays import Array, ArrayLike, like
 from ..errors import CoadjointError, ModelError, unknown
 from ..lie import se3
+from ..memo import Memo, Recent, per_robot, results
 from ..words import short
 from . import edit, text
 from .coordinates import Coordinates
-from .doubts import impossible_inertias, massless_joints
 from .joints import JointKind
 from .layout import layout
 from .link import Frame, Link, as_pose
+from .plausibility import impossible_inertias, massless_joints
 from .screws import links_of_screws
 
 NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping", "friction", "frame_poses")
@@ -43,7 +44,7 @@ class Robot(Coordinates):
     links: tuple[Link, ...]
     frames: tuple[Frame, ...]
     notes: tuple[str, ...]
-    """What a reader had to say of the description."""
+    """Remarks of the reader on the description."""
     parents: tuple[int, ...]
     order: tuple[int, ...]
     placements: Array
@@ -55,16 +56,21 @@ class Robot(Coordinates):
     friction: Array
     frame_poses: Array
     _link_index: dict[str, int]
-    _cache: dict[Any, Any]
+    _memo: Memo
+    _structure_memo: Memo
+    """Cached results that depend on the structure only: shared by `with_numbers`."""
+    _overconstrained: Recent
+    """The constraints that are known to be overconstrained: `constraints/rank.py`."""
     _fast: dict[Any, Any]
     _replaced: bool
+    _original: Robot | None
 
     def __init__(
         self,
         name: str,
         links: Sequence[Link],
         frames: Iterable[Frame] = (),
-        gravity: Any = (0.0, 0.0, -9.81),
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
         base: str = "base",
         notes: Iterable[str] = (),
     ) -> None:
@@ -76,9 +82,9 @@ class Robot(Coordinates):
             links=links,
             frames=frames,
             notes=notes,
-            _cache={},
-            _fast={},
+            _structure_memo={},
             _replaced=False,
+            **_nothing_kept(),
         )
         self.__dict__.update(layout(name, base, links, frames))
         self._gather_numbers(gravity)
@@ -94,7 +100,10 @@ class Robot(Coordinates):
                 f"gravity is {short(given)}; expected three numbers, the acceleration of free fall in the space frame."
             )
         joint = [link.joint for link in self.links]
-        rows = lambda parts, *shape: np.concatenate([np.zeros((0, *shape)), *parts])
+
+        def rows(parts: list[np.ndarray], *shape: int) -> np.ndarray:
+            return np.concatenate([np.zeros((0, *shape)), *parts])
+
         numbers = {
             "placements": rows([x.placement[None] for x in self.links], 4, 4),
             "screws": rows([x.screws for x in joint], 6),
@@ -121,13 +130,13 @@ class Robot(Coordinates):
 
     @staticmethod
     def from_screws(
-        screws: Any,
-        com_frames: Any,
-        masses: Any,
-        inertias: Any,
+        screws: ArrayLike,
+        com_frames: ArrayLike,
+        masses: ArrayLike,
+        inertias: ArrayLike,
         parents: Sequence[int] | None = None,
-        tip: Any = None,
-        gravity: Any = (0.0, 0.0, -9.81),
+        tip: ArrayLike | None = None,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
         name: str = "robot",
     ) -> Robot:
         """A robot of revolute, prismatic and helical joints from the data of Park, Bobrow & Ploen (1995), section 4.
@@ -140,67 +149,69 @@ class Robot(Coordinates):
         robot = Robot(name, links, gravity=gravity)
         if tip is None:
             return robot
-        last = se3.inverse(np.asarray(com_frames[-1], dtype=float)) if links else np.eye(4)
+        last = se3.inverse(np.asarray(com_frames, dtype=float)[-1]) if links else np.eye(4)
         return robot.with_frame("tip", links[-1].name if links else "base", last @ as_pose(tip, "tip"))
 
     def with_link(self, link: Link) -> Robot:
         """This robot with one more link, for building link by link from `Robot("name", [])`."""
-        return self._remade(links=(*self.settled().links, link))
+        return self._remade(links=(*self.consolidated().links, link))
 
     def _remade(self, **changes: Any) -> Robot:
-        whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.settled()
-        parts = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
+        whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.consolidated()
+        parts: dict[str, Any] = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
         return Robot(**(parts | {"base": self.base, "notes": self.notes} | changes))
 
     # --- a changed copy
 
-    def with_frame(self, name: str, link: str, pose: Any) -> Robot:
+    def with_frame(self, name: str, link: str, pose: ArrayLike) -> Robot:
         """This robot with a frame `name` that stands at `pose` (4, 4) in the frame of a link, another frame or the base."""
         on, placement = self.frame(link)
         frame = Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose"))
-        return self._remade(frames=(*self.settled().frames, frame))
+        return self._remade(frames=(*self.consolidated().frames, frame))
 
-    def with_gravity(self, gravity: Any) -> Robot:
-        """This robot where free fall has that acceleration (3,) in the space frame."""
+    def with_gravity(self, gravity: ArrayLike) -> Robot:
+        """This robot with the gravitational acceleration (3,), in the space frame."""
         return self._remade(gravity=gravity)
 
-    def with_inertia(self, link: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
+    def with_inertia(self, link: str, *, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike = 0.0) -> Robot:
         """This robot with another mass, centre of mass and inertia about it, in the frame of the link."""
-        return edit.with_inertia(self.settled(), link, mass=mass, com=com, inertia=inertia)
+        return edit.with_inertia(self.consolidated(), link, mass=mass, com=com, inertia=inertia)
 
-    def with_inertial_parameters(self, parameters: Any) -> Robot:
+    def with_inertial_parameters(self, parameters: ArrayLike) -> Robot:
         """This robot with the ten parameters of every link replaced by the vector (10 n_links,); as `with_parameters("inertial", …)`."""
         return edit.with_inertial_parameters(self, parameters)
 
-    def with_payload(self, frame: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
+    def with_payload(self, frame: str, *, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike = 0.0) -> Robot:
         """This robot with a body carried by the link of a frame: its centre of mass, and inertia about that, in the frame.
 
         The link's own inertia grows by that of the body; `attach` adds a body as a link of its own.
         """
-        return edit.with_payload(self.settled(), frame, mass=mass, com=com, inertia=inertia)
+        return edit.with_payload(self.consolidated(), frame, mass=mass, com=com, inertia=inertia)
 
     def with_joint(self, joint: str, **options: Any) -> Robot:
         """This robot with other armature, damping, friction, lower, upper, velocity, effort or mimic of a joint."""
-        return edit.with_joint(self.settled(), joint, **options)
+        return edit.with_joint(self.consolidated(), joint, **options)
 
-    def with_placement(self, link: str, placement: Any) -> Robot:
-        """This robot with a link's frame elsewhere in its parent's at home; what the link carries goes along."""
-        return edit.with_placement(self.settled(), link, placement)
+    def with_placement(self, link: str, placement: ArrayLike) -> Robot:
+        """This robot with another pose (4, 4) of a link's frame in its parent's, at home; all that the link carries moves with
+        it.
+        """
+        return edit.with_placement(self.consolidated(), link, placement)
 
     def lock(self, values: Mapping[str, Any]) -> Robot:
         """This robot with joints held at given coordinates; their links become part of what carries them, and frames of it."""
-        return edit.lock(self.settled(), values)
+        return edit.lock(self.consolidated(), values)
 
-    def attach(self, other: Robot, frame: str, pose: Any = None, prefix: str = "") -> Robot:
+    def attach(self, other: Robot, frame: str, pose: ArrayLike | None = None, prefix: str = "") -> Robot:
         """This robot carrying another (a tool, a hand): the other's base stands at `pose` in `frame`.
 
         `prefix` goes before the other's names where they would clash.
         """
-        return edit.attach(self.settled(), other, frame, pose, prefix)
+        return edit.attach(self.consolidated(), other, frame, pose, prefix)
 
     def merge_fixed(self) -> Robot:
         """This robot with the links of fixed joints made part of what carries them, and frames of it."""
-        return edit.merge_fixed(self.settled())
+        return edit.merge_fixed(self.consolidated())
 
     # --- named sets of parameters: see `parameters.py`
 
@@ -211,13 +222,13 @@ class Robot(Coordinates):
         return parameter_set(self, name).values
 
     def parameter_names(self, name: str) -> tuple[str, ...]:
-        """What each number of a set is: its link or joint, and which of its numbers."""
+        """The meaning of each number of a set: its link or joint, and which of its numbers."""
         from .parameters import parameter_set
 
         return parameter_set(self, name).names
 
     def with_parameters(self, name: str, values: Array) -> Robot:
-        """This robot with a named set of parameters replaced by a vector; traced arrays and symbols will do as well."""
+        """This robot with a named set of parameters replaced by a vector; also by traced arrays and symbols."""
         from .parameters import with_parameters
 
         return with_parameters(self, name, values)
@@ -249,7 +260,7 @@ class Robot(Coordinates):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The reader's notes, and what is odd about the robot as it stands: impossible inertias, joints that move no mass."""
+        """The reader's remarks, and doubtful properties of the robot: impossible inertias, joints that move no mass."""
         if not self.has_plain_numbers:
             return self.notes
         return (*self.notes, *impossible_inertias(self), *massless_joints(self))
@@ -264,7 +275,7 @@ class Robot(Coordinates):
         return self.links[i].name if i >= 0 else self.base
 
     def frame(self, name: str) -> tuple[int, Array]:
-        """Link number (-1: the base) and pose in that link of a frame, a link or the base."""
+        """(index of the link, -1 for the base; pose in that link) of a frame, a link or the base."""
         if isinstance(name, str) and name in self._link_index:
             return self._link_index[name], np.eye(4)
         for k, frame in enumerate(self.frames if isinstance(name, str) else ()):
@@ -273,6 +284,14 @@ class Robot(Coordinates):
         raise unknown("frame", name, self.frame_names)
 
     # --- for the algorithms
+
+    def path(self, link: int) -> tuple[int, ...]:
+        """The indices of the links from the base to a link, inclusive; () for the base, -1."""
+        found: list[int] = []
+        while link >= 0:
+            found.append(link)
+            link = self.parents[link]
+        return tuple(reversed(found))
 
     def kind(self, i: int) -> JointKind:
         return self.kinds[i]
@@ -284,10 +303,16 @@ class Robot(Coordinates):
     def with_numbers(self, **numbers: Array) -> Robot:
         """This robot with some of `NUMBERS` replaced by arrays of any kind, symbols and traced arrays included, unchecked."""
         other = object.__new__(Robot)
-        other.__dict__.update(self.__dict__, **numbers, _cache={}, _fast={}, _replaced=True)
+        other.__dict__.update(self.__dict__, **numbers, _replaced=True, **_nothing_kept())
         return other
 
-    def settled(self) -> Robot:
+    def derived(self, **numbers: Array) -> Robot:
+        """`with_numbers`, for the same mechanism written otherwise: this is its `original`."""
+        other = self.with_numbers(**numbers)
+        other.__dict__["_original"] = self.original
+        return other
+
+    def consolidated(self) -> Robot:
         """This robot with its numbers in its links, checked, where `with_numbers` has put others in their place."""
         if not self._replaced:
             return self
@@ -295,23 +320,26 @@ class Robot(Coordinates):
             raise CoadjointError(
                 f"the numbers of robot {self.name!r} are variables; give them values before it is changed or saved."
             )
-        from .parameters import _remade
+        from .parameters import consolidate
 
-        return _remade(self, {})
+        return consolidate(self, {})
 
     @property
     def has_plain_numbers(self) -> bool:
-        """Whether all its numbers are constants of double precision, so that code can be made for them."""
+        """Whether all its numbers are constants of double precision, so that code can be compiled for them."""
         return all(type(x := getattr(self, key)) is np.ndarray and x.dtype == np.float64 for key in NUMBERS)
+
+    @property
+    def original(self) -> Robot:
+        """The robot of which this is the canonical form, or a copy in another array library or precision; else itself."""
+        return self if self._original is None else self._original
 
     @property
     def canonical(self) -> Any:
         """The same mechanism in frames in which most constants vanish: see `robot/canonical.py`."""
-        if "canonical" not in self._cache:
-            from .canonical import canonical
+        from .canonical import canonical
 
-            self._cache["canonical"] = canonical(self)
-        return self._cache["canonical"]
+        return canonical(self)
 
     def canonical_arguments(self, arrays: dict[str, Array]) -> tuple[Robot, dict[str, Array]]:
         """The robot in its canonical form, and arrays of arguments by name, wrenches as seen in its frames."""
@@ -324,20 +352,14 @@ class Robot(Coordinates):
         """This robot with its numbers as arrays of the namespace, precision and device of x."""
         if isinstance(x, np.ndarray) and x.dtype != np.float32:
             return self
+
+        def make() -> Robot:
+            return self.derived(**{key: like(getattr(self, key), x) for key in NUMBERS})
+
         if not self.has_plain_numbers:
-            other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
-            other._cache.update({key: self._cache[key] for key in ("original", "overconstrained") if key in self._cache})
-            return other
-        kept = (
-            type(x).__module__.partition(".")[0],
-            x.dtype,
-            str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else "",
-        )
-        if kept not in self._cache:
-            other = self.with_numbers(**{key: like(getattr(self, key), x) for key in NUMBERS})
-            other._cache["original"] = self
-            self._cache[kept] = other
-        return self._cache[kept]
+            return make()
+        device = str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else ""
+        return results(self._memo, Robot.like).get((type(x).__module__.partition(".")[0], x.dtype, device), make)
 
     # --- saving, comparing, showing
 
@@ -345,19 +367,12 @@ class Robot(Coordinates):
         """The robot as JSON text, without loss."""
         from . import storage
 
-        return json.dumps(storage.to_dict(self.settled()), indent=1)
+        return json.dumps(storage.to_dict(self.consolidated()), indent=1)
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that the robot is; of one whose numbers are variables, its own."""
-        if not self.has_plain_numbers:
-            return f"variable {id(self)}"
-        if "fingerprint" not in self._cache:
-            digest = hashlib.sha256(text.structure(self).encode())
-            for array in (*(getattr(self, key) for key in NUMBERS), *(self._q_map or ())):
-                digest.update(np.ascontiguousarray(array).tobytes())
-            self._cache["fingerprint"] = digest.hexdigest()
-        return self._cache["fingerprint"]
+        """A hash of the robot's content; for a robot whose numbers are variables, a hash of its identity."""
+        return _fingerprint(self) if self.has_plain_numbers else f"variable {id(self)}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Robot) and (self is other or self.fingerprint == other.fingerprint)
@@ -375,7 +390,7 @@ class Robot(Coordinates):
         return self
 
     def __reduce__(self) -> Any:
-        whole = self.settled()
+        whole = self.consolidated()
         return Robot, (whole.name, whole.links, whole.frames, whole.gravity, whole.base, whole.notes)
 
     def __repr__(self) -> str:
@@ -386,3 +401,16 @@ class Robot(Coordinates):
 
     def _repr_html_(self) -> str:
         return text.html(self)
+
+
+def _nothing_kept() -> dict[str, Any]:
+    """Attributes of a robot about which nothing is known yet."""
+    return {"_memo": {}, "_overconstrained": Recent(), "_fast": {}, "_original": None}
+
+
+@per_robot
+def _fingerprint(robot: Robot) -> str:
+    digest = hashlib.sha256(text.structure(robot).encode())
+    for array in (*(getattr(robot, key) for key in NUMBERS), *(robot._q_map or ())):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -20,7 +20,7 @@ from ..lie import inertia as _inertia
 from ..lie import se3
 from ..words import short
 from . import xml
-from .joints import _axes_and_centre
+from .joints import axes_and_centre
 from .link import Joint
 from .robot import Robot
 from .urdf import GRAVITY, fresh
@@ -33,14 +33,15 @@ TYPES = {
     "free": "floating",
     "planar": "planar",
 }
-"""URDF's word for each kind of joint that it has."""
+"""URDF's name of each kind of joint that it supports."""
 
 ROUNDING = 1e-15
 """An axis that passes the origin closer than this, in metres, passes through it."""
 
 
 def unsaid(robot: Robot) -> list[str]:
-    """What URDF has no word for. Gravity and armature are written so that this library reads them; limits of q are not written
+    """The properties of the robot that URDF cannot represent. Gravity and armature are written so that this library reads them;
+    limits of q are not written
     for continuous, planar and free joints."""
     notes = []
     if not np.array_equal(robot.gravity, GRAVITY):
@@ -59,7 +60,7 @@ def to_urdf(robot: Robot) -> str:
 
     A joint that URDF does not have (helical, universal, spherical) is an error that names it.
     """
-    robot = robot.settled()
+    robot = robot.consolidated()
     xml.check_names(robot.name, (robot.name or "-", *robot.frame_names, *robot.joint_names), "URDF")
     for name in (robot.name, *robot.frame_names, *robot.joint_names):
         if "${" in name or "$(" in name:
@@ -89,14 +90,16 @@ def to_urdf(robot: Robot) -> str:
 
 
 def _axis_frame(joint: Joint) -> np.ndarray | None:
-    """The pose X in the link's frame of a frame through whose origin the joint's axis passes; None if the link's own will do."""
+    """The pose X in the link's frame of a frame through whose origin the joint's axis passes; None if that is the link's own
+    frame.
+    """
     if joint.kind not in TYPES:
         raise ModelError(f"joint {joint.name!r} is {joint.kind}, which URDF does not have; write the robot as JSON instead.")
     X = np.eye(4)
     if joint.kind in ("revolute", "continuous"):
         X[:3, 3] = np.cross(joint.screws[0, :3], joint.screws[0, 3:])
     elif joint.kind == "free":
-        X[:3, :3], X[:3, 3] = _axes_and_centre(joint.screws)
+        X[:3, :3], X[:3, 3] = axes_and_centre(joint.screws)
     elif joint.kind == "planar" and not np.allclose(joint.screws, Joint.planar(joint.screws[0, :3]).screws, 0.0, ROUNDING):
         X[:3, :3] = np.stack([joint.screws[1, 3:], joint.screws[2, 3:], joint.screws[0, :3]], axis=-1)
         X[:3, 3] = np.cross(joint.screws[0, :3], joint.screws[0, 3:])

@@ -31,7 +31,7 @@ _SMALL = 1e-12
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a robot that is kept as a symbol: its name, its value, and what it is."""
+    """A number of a robot that becomes a symbol: its name, its value, and its description."""
 
     symbol: Symbol
     value: float
@@ -73,9 +73,9 @@ class Parameters:
                 alone = len(axes) == 1 and len(carries) == 1
                 name = f"l_{parent + 1}" if alone else f"p_{j + 1}{_AXES[k]}"
                 self._add(("placement", j, k), name, "length", p[k], f"{joint} from {before}, along {_AXES[k]} [m]")
-            if robot.links[j].joint.kind == "helical":
-                s = robot.joint_screws(j)[0]
-                self._add(("pitch", j, 0), f"h_{j + 1}", "length", s[:3] @ s[3:], f"pitch of {joint} [m/rad]")
+            pitch = robot.kind(j).pitch(robot.joint_screws(j))
+            if pitch is not None:
+                self._add(("pitch", j, 0), f"h_{j + 1}", "length", pitch, f"pitch of {joint} [m/rad]")
 
     def _name_inertias(self) -> None:
         scale = np.max(np.abs(self.coms), initial=0.0)
@@ -150,17 +150,13 @@ def _symbols(x: Any) -> Any:
 def _joint_frames(robot: Robot) -> np.ndarray:
     """For every link the pose, in its frame, of the frame with the same axes whose origin is on its joint's axis."""
     frames = np.tile(np.eye(4), (robot.n_links, 1, 1))
-    for i, link in enumerate(robot.links):
-        S = robot.joint_screws(i)
-        if link.joint.kind in ("revolute", "continuous", "helical", "planar", "universal"):
-            frames[i, :3, 3] = np.cross(S[0, :3], S[0, 3:])
-        elif link.joint.kind in ("spherical", "free"):
-            frames[i, :3, 3] = 0.5 * np.cross(S[:3, :3], S[:3, 3:]).sum(0)
+    for i, kind in enumerate(robot.kinds):
+        frames[i, :3, 3] = kind.centre(robot.joint_screws(i))
     return frames
 
 
 def _moved(robot: Robot, frames: np.ndarray) -> Robot:
-    """The same robot seen in these frames of its links, what rounding leaves of zeros taken away."""
+    """The robot with its links described in these frames; entries that are zero up to rounding become zero."""
     back = se3.inverse(frames)
     placements = np.array(robot.placements @ frames)
     for i, parent in enumerate(robot.parents):
@@ -172,7 +168,10 @@ def _moved(robot: Robot, frames: np.ndarray) -> Robot:
         if screws[dofs].size:
             screws[dofs] = se3.Ad_inv_act(frames[i], screws[dofs])
     inertias = inertia.transform(back, robot.inertias)
-    clean = lambda x, scale: np.where(np.abs(x) < 1e-14 * scale, 0.0, x)
+
+    def clean(x: np.ndarray, scale: float) -> np.ndarray:
+        return np.where(np.abs(x) < 1e-14 * scale, 0.0, x)
+
     length = max(1e-300, float(np.max(np.abs(robot.placements[:, :3, 3]), initial=0.0)))
     placements[:, :3, :3] = clean(placements[:, :3, :3], 1.0)
     placements[:, :3, 3] = clean(placements[:, :3, 3], length)

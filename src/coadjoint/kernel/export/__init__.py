@@ -1,8 +1,9 @@
-"""A graph as something else to read or run: C source, LaTeX, SymPy and CasADi expressions."""
+"""Exports of a graph: C and JavaScript source, LaTeX, SymPy and CasADi expressions."""
 
 from .c import c
 from .casadi import casadi
+from .js import js
 from .latex import latex
 from .sympy import sympy
 
-__all__ = ["c", "casadi", "latex", "sympy"]
+__all__ = ["c", "casadi", "js", "latex", "sympy"]

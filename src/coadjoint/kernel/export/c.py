@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from ..graph import Graph
-from ..ops import OPS, TRUTH
-from .names import identifier
+from ..ops import OPS
+from .names import argument_names
+from .statements import Language, statements
 
 _SPD_SOLVE = """\
 /* x := A^-1 x for symmetric positive definite A (n by n), its lower triangle in a row by row, overwritten; x is n by m.
@@ -53,42 +54,15 @@ def c(graph: Graph) -> str:
 
     Outputs may share memory with inputs: all is read before anything is written.
     """
-    name = identifier(graph.name, _RESERVED)
-    inputs: list[str] = []
-    for given in graph.input_names:
-        inputs.append(identifier(given, {*_RESERVED, *inputs, name}))
-    outputs: list[str] = []
-    for k in range(len(graph.outputs)):
-        outputs.append(identifier(f"out{k}", {*_RESERVED, *inputs, *outputs, name}))
-    parameters = ", ".join([*(f"const double *{x}" for x in inputs), *(f"double *{x}" for x in outputs)]) or "void"
-    prefix = "t"
-    while any(x.startswith(prefix) and x[len(prefix) :].isdigit() for x in (*inputs, *outputs)):
-        prefix += "_"
-
-    lines = [f"/* {_listing(inputs, graph.input_shapes)} -> {_listing(outputs, graph.output_shapes)} */"]
-    lines += [f"void {name}({parameters})", "{"]
-    named: list[str] = []
-    for k, (op, args, value) in enumerate(zip(graph.op, graph.args, graph.value, strict=True)):
-        terms = [named[j] for j in args]
-        variable = f"{prefix}{k}"
-        named.append(variable)
-        if op == "const":
-            named[k] = _number(value)
-        elif op == "input":
-            lines.append(f"    const double {variable} = {inputs[value[0]]}[{value[1]}];")
-        elif op == "block":
-            _, n, m = value
-            size = n * (n + 1) // 2
-            lines.append(f"    double a{variable}[] = {{{', '.join(terms[:size])}}};")
-            lines.append(f"    double {variable}[] = {{{', '.join(terms[size:])}}};")
-            lines.append(f"    spd_solve({n}, {m}, a{variable}, {variable});")
-        elif op == "part":
-            named[k] = f"{terms[0]}[{value}]"
-        else:
-            kind = "int" if op in TRUTH else "double"
-            lines.append(f"    const {kind} {variable} = {OPS[op].c.format(*terms)};")
-    for x, nodes in zip(outputs, graph.outputs, strict=True):
-        lines += [f"    {x}[{place}] = {named[k]};" for place, k in enumerate(nodes)]
+    names = argument_names(graph, _RESERVED)
+    inputs = [f"const double *{x}" for x in names.inputs]
+    outputs = [f"double *{x}" for x in names.outputs]
+    lines = [f"/* {_listing(names.inputs, graph.input_shapes)} -> {_listing(names.outputs, graph.output_shapes)} */"]
+    lines += [f"void {names.function}({', '.join([*inputs, *outputs]) or 'void'})", "{"]
+    body, results = statements(graph, names, _C99)
+    lines += body
+    for x, terms in zip(names.outputs, results, strict=True):
+        lines += [f"    {x}[{place}] = {term};" for place, term in enumerate(terms)]
     lines.append("}")
     solve = _SPD_SOLVE if "block" in graph.op else ""
     return "#include <math.h>\n\n" + solve + "\n".join(lines) + "\n"
@@ -104,3 +78,19 @@ def _number(x: float) -> str:
     if math.isinf(x):
         return "INFINITY" if x > 0 else "(-INFINITY)"
     return repr(float(x)) if x >= 0 else f"({float(x)!r})"
+
+
+def _solve(variable: str, n: int, m: int, triangle: list[str], right: list[str]) -> list[str]:
+    return [
+        f"    double a{variable}[] = {{{', '.join(triangle)}}};",
+        f"    double {variable}[] = {{{', '.join(right)}}};",
+        f"    spd_solve({n}, {m}, a{variable}, {variable});",
+    ]
+
+
+_C99 = Language(
+    number=_number,
+    form=lambda op: OPS[op].c,
+    constant=lambda variable, value, truth: f"    const {'int' if truth else 'double'} {variable} = {value};",
+    solve=_solve,
+)

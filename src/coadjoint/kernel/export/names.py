@@ -1,15 +1,16 @@
-"""Names of inputs and outputs that other languages accept, and elements of arrays by their place."""
+"""Valid names for inputs and outputs in other languages, and the indices of array elements."""
 
 from __future__ import annotations
 
 import importlib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import CoadjointError
+from ..graph import Graph
 
 
 def identifier(name: str, taken: Iterable[str] = ()) -> str:
@@ -21,6 +22,30 @@ def identifier(name: str, taken: Iterable[str] = ()) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+class ArgumentNames(NamedTuple):
+    """Names of a graph's function and arguments in another language."""
+
+    function: str
+    inputs: list[str]
+    outputs: list[str]
+    prefix: str
+    """No argument is named by this prefix and a number."""
+
+
+def argument_names(graph: Graph, reserved: Iterable[str]) -> ArgumentNames:
+    """Identifiers for the function, its inputs and its outputs, all different and none reserved."""
+    function = identifier(graph.name, reserved)
+    taken = {*reserved, function}
+    found: list[str] = []
+    for given in (*graph.input_names, *(f"out{k}" for k in range(len(graph.outputs)))):
+        found.append(identifier(given, {*taken, *found}))
+    prefix = "t"
+    while any(x.startswith(prefix) and x[len(prefix) :].isdigit() for x in found):
+        prefix += "_"
+    count = len(graph.input_names)
+    return ArgumentNames(function, found[:count], found[count:], prefix)
 
 
 def places(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import Shape, check_inputs, check_outs, check_threads, real_array
 from ...arrays import any_lazy
 from ...scale.deferred import call_compiled_lazily
 from . import builtin, pool
-from .arguments import Shape, as_rows, check_inputs, check_outs, check_threads, real_array, rows
+from .arguments import as_rows, rows
 from .threads import cores, most_threads, share, split
 
 SHARE = 3e6
@@ -43,7 +44,10 @@ class Signature:
 
     def shapes(self) -> str:
         """The core shapes of arguments and results, for people."""
-        one = lambda shape: f"(..., {', '.join(map(str, shape))})" if shape else "(...)"
+
+        def one(shape: tuple[int, ...]) -> str:
+            return f"(..., {', '.join(map(str, shape))})" if shape else "(...)"
+
         inputs = ", ".join(f"{name} {one(shape)}" for name, shape in zip(self.input_names, self.input_shapes, strict=True))
         return f"{inputs or 'nothing'} -> {', '.join(map(one, self.output_shapes))}"
 
@@ -139,7 +143,8 @@ class CompiledFunction:
             return self
         s = self.signature
         doc = f"{s.text()}\n--\n\n{s.name}, compiled for this processor ({s.dtype}): {s.shapes()}."
-        return builtin.builtin(self.kernel.code.call_address, self, s.name, doc)
+        result: Callable[..., Any] = builtin.builtin(self.kernel.code.call_address, self, s.name, doc)
+        return result
 
     def __reduce__(self) -> Any:
         if self.recipe is None:

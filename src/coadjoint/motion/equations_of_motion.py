@@ -9,29 +9,26 @@ from typing import Any
 import numpy as np
 
 from ..constraints import constrained_dynamics
-from ..constraints.complementarity import box_complementarity, row_lengths
+from ..constraints.complementarity import box_complementarity
 from ..constraints.constraint import Constraint
 from ..constraints.impacts import Impact, impact_account
 from ..constraints.manifold import check_state
+from ..constraints.metric_rows import least_squares
 from ..constraints.rank import ConstraintError, is_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix_inverse
 from ..errors import CoadjointError
 from ..geometry.flow import configuration_rate
 from ..robot.robot import Robot
+from .constraint_projection import project_state
 from .control import Control
 from .events import Contacts, Event
 from .friction import friction_coefficients
-from .holding import settled
 from .sampled import Sampled
 
 TOUCHING = 1e-9
 """Gaps, in metres, that count as closed at an impact of another row."""
 SLOW = 1e-9
 """Relative velocity of a row that counts as rest."""
-DEPENDENT, OVERCONSTRAINED = 1e-11, 1e-6
-"""Eigenvalues of A M⁻¹ Aᵀ, beside the largest, that are nothing: in general, and where they vanish on the constraint only."""
-SHORT = 0.1
-"""Rows shorter than this part of all together are not made longer where they depend on each other on the constraint only."""
 AMPLIFIED, ROUNDING = 1e5, 1e-10
 """A way back to the constraint that is this many times longer than what is violated, and more than rounding, is not taken."""
 FREE = 1e-9
@@ -54,16 +51,6 @@ class _Rows:
 
     def jacobian(self, robot: Robot, q: np.ndarray) -> np.ndarray:
         return self.A
-
-
-def _solve(G: np.ndarray, b: np.ndarray, overconstrained: bool) -> np.ndarray:
-    """G⁻¹ b, rows scaled to about the same length, by powers of two; the shortest where they are redundant."""
-    length = row_lengths(G)
-    if overconstrained:  # a row that vanishes on the constraint has no direction beside it
-        length = np.sqrt(np.diag(G) + SHORT**2 * np.trace(G))
-    scale = np.exp2(np.round(np.log2(length)))
-    dependent = OVERCONSTRAINED if overconstrained else DEPENDENT
-    return np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=dependent)[0] / scale
 
 
 def _shared(forces: np.ndarray, free: np.ndarray, limit: np.ndarray) -> np.ndarray:
@@ -95,7 +82,7 @@ class Mode:
         return bool(self.closed.any() or self.sticking.any())
 
 
-class Mechanics:
+class EquationsOfMotion:
     """A robot with its control, constraints, contacts and friction; `mode` says which contacts and joints are held at the moment."""
 
     def __init__(
@@ -105,7 +92,7 @@ class Mechanics:
         self.control = control
         self.sampled: Sampled | None = None
         self.overconstrained = constraint is not None and is_overconstrained(robot, constraint)
-        self.plain = robot.nq == robot.nv and all(x.joint.kind != "planar" for x in robot.links)
+        self.plain = all(kind.group is None for kind in robot.kinds)
         """Whether dq/dt is v."""
         none = np.zeros(robot.nv)
         self.damping: np.ndarray
@@ -116,9 +103,9 @@ class Mechanics:
 
     def force(self, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
         """τ (nv,) in effect."""
-        return self.asked(q, v, t) if self.sampled is None else self.sampled.force
+        return self.control_force(q, v, t) if self.sampled is None else self.sampled.force
 
-    def asked(self, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
+    def control_force(self, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
         """τ (nv,) that the control asks for at this state."""
         if self.control is None:
             return np.zeros(self.robot.nv)
@@ -135,7 +122,7 @@ class Mechanics:
 
     def sample(self, start: float, period: float, delay: float) -> None:
         """Have the control evaluated once a period from now on."""
-        self.sampled = Sampled(self.asked, start, period, delay)
+        self.sampled = Sampled(self.control_force, start, period, delay)
 
     def forces(self, q: np.ndarray, v: np.ndarray, times: np.ndarray) -> np.ndarray:
         """τ (N, nv) along a motion."""
@@ -165,7 +152,7 @@ class Mechanics:
             hold[mode.sticking] = held = np.linalg.solve(rows[:, mode.sticking], -a[mode.sticking])
             return np.where(mode.sticking, 0.0, a + held @ rows), force, hold
         A, bias = self._rows(q, v, mode.closed, mode.sticking)
-        lam = _solve(A @ W @ A.T, -(A @ a + bias), self.overconstrained)
+        lam = least_squares(A @ W @ A.T, -(A @ a + bias), self.overconstrained)
         m, n = int(mode.sticking.sum()), int(mode.closed.sum())
         hold[mode.sticking] = lam[len(lam) - m :]
         force[mode.closed] = lam[len(lam) - m - n : len(lam) - m]
@@ -173,7 +160,7 @@ class Mechanics:
         a[mode.sticking] = 0.0
         return a, force, hold
 
-    def held(self, q: np.ndarray, v: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+    def holding_forces(self, q: np.ndarray, v: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
         """The force of every contact row and that which holds sticking joints (nv,).
 
         Constraints and closed contacts may leave open how joints share it, as two that a loop moves together do. It is then shared so
@@ -207,7 +194,7 @@ class Mechanics:
             rate[n:] = self.motion(q, v, t)[0]
         return rate
 
-    def settle(self, q: np.ndarray, v: np.ndarray, mode: Mode | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def project(self, q: np.ndarray, v: np.ndarray, mode: Mode | None = None) -> tuple[np.ndarray, np.ndarray]:
         """States (..., nq), (..., nv) brought back to the constraints and what the mode holds, quaternions to length one.
 
         Not where the way back is long beside what is violated, as near a singular configuration, where it leads anywhere.
@@ -216,10 +203,10 @@ class Mechanics:
         if not mode.closed.any() and self.constraint is None:
             return q if self.plain else self.robot.normalize(q), np.where(mode.sticking, 0.0, v)
         if q.ndim > 1 and (mode.holds or self.overconstrained):
-            parts = [self.settle(a, b, mode) for a, b in zip(q, v, strict=True)]
+            parts = [self.project(a, b, mode) for a, b in zip(q, v, strict=True)]
             return np.array([a for a, _ in parts]), np.array([b for _, b in parts])
         q = self.robot.normalize(q)
-        there = self._project(q, v, mode)
+        there = self._along_metric(q, v, mode)
         if self.constraint is None:
             return there
         values = self.constraint.residual(self.robot, q)
@@ -231,16 +218,16 @@ class Mechanics:
         back = (far | wild | ~np.isfinite(there[0]).all(-1) | ~np.isfinite(there[1]).all(-1))[..., None]
         return np.where(back, q, there[0]), np.where(back, np.where(mode.sticking, 0.0, v), there[1])
 
-    def _project(self, q: np.ndarray, v: np.ndarray, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
+    def _along_metric(self, q: np.ndarray, v: np.ndarray, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
         """q, v along the metric to the constraints and what the mode holds."""
         if self.constraint is not None and not mode.holds and not self.overconstrained:
-            return settled(self.robot, self.constraint, q, v)
+            return project_state(self.robot, self.constraint, q, v)
         for _ in range(3):
             A, W = self._rows(q, v, mode.closed, mode.sticking)[0], mass_matrix_inverse(self.robot, q)
-            q = self.robot.integrate(q, W @ (A.T @ _solve(A @ W @ A.T, -self._values(q, mode), self.overconstrained)))
+            q = self.robot.integrate(q, W @ (A.T @ least_squares(A @ W @ A.T, -self._values(q, mode), self.overconstrained)))
         A, W = self._rows(q, v, mode.closed, mode.sticking)[0], mass_matrix_inverse(self.robot, q)
         for _ in range(2):
-            v = v + W @ (A.T @ _solve(A @ W @ A.T, -A @ v, self.overconstrained))
+            v = v + W @ (A.T @ least_squares(A @ W @ A.T, -A @ v, self.overconstrained))
         return q, np.where(mode.sticking, 0.0, v)
 
     def changed(self, event: Event, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

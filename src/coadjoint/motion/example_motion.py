@@ -6,16 +6,10 @@ import numpy as np
 
 from ..arrays import Array
 from ..lie import quaternion, se3
+from ..robot.joints import JointKind
 from ..robot.link import Joint
 from ..robot.robot import Robot
 from .states import States
-
-_TWISTS = {"spherical": (0, 1, 2), "planar": (3, 4, 2), "free": (3, 4, 5, 0, 1, 2)}
-"""For joints whose coordinates form a group: the unit twists whose exponentials are multiplied. Translations come first, so
-that their amounts are the first coordinates of q."""
-
-_VELOCITY = {"spherical": (0, 1, 2), "planar": (2, 3, 4), "free": (0, 1, 2, 3, 4, 5)}
-"""Where v of such a joint stands among the coordinates of its body twist."""
 
 Swing = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A coordinate over time with its first and second derivative, each (N,)."""
@@ -29,31 +23,35 @@ def smooth_motion(robot: Robot, duration: float = 5.0, rate: float = 200.0) -> S
     """
     time = np.linspace(0.0, duration, round(duration * rate) + 1)
     q, v, a = np.zeros((len(time), robot.nq)), np.zeros((len(time), robot.nv)), np.zeros((len(time), robot.nv))
-    for i, link in enumerate(robot.links):
-        joint = link.joint
-        if i in robot.mimics or joint.kind == "fixed":
+    for i, (link, kind) in enumerate(zip(robot.links, robot.kinds, strict=True)):
+        if i in robot.mimics or not kind.nv:
             continue
-        at_q, at_v = robot.q_slice(joint.name), robot.v_slice(joint.name)
-        swings = [_swing(joint, k, time, at_v.start + k) for k in range(robot.kinds[i].nv)]
-        if joint.kind in _TWISTS:
-            q[:, at_q], v[:, at_v], a[:, at_v] = _group_motion(joint.kind, swings)
+        at_q, at_v = robot._q_slices[i], robot._v_slices[i]
+        swings = [_swing(kind, link.joint, k, time, at_v.start + k) for k in range(kind.nv)]
+        if kind.group is not None:
+            q[:, at_q], v[:, at_v], a[:, at_v] = _group_motion(kind, swings)
         else:
             q[:, at_q], v[:, at_v], a[:, at_v] = (np.stack(x, axis=-1) for x in zip(*swings, strict=True))
     return States(q, v, a, None, time)
 
 
-def _swing(joint: Joint, k: int, time: np.ndarray, number: int) -> Swing:
+def _factors(kind: JointKind) -> list[int]:
+    """The unit twists of a group whose exponentials are multiplied: translations first, so that their amounts are coordinates of q."""
+    return sorted(kind.group or (), key=lambda row: row < 3)
+
+
+def _swing(kind: JointKind, joint: Joint, k: int, time: np.ndarray, number: int) -> Swing:
     """The swing of coordinate k of a joint, at most over six tenths of the way it may go; its number among all makes it differ."""
-    axes = _TWISTS.get(joint.kind)
-    is_length = joint.kind == "prismatic" if axes is None else axes[k] >= 3
-    reach = 0.3 if is_length else 1.0 if axes is None else 0.5
-    in_q = joint.kind != "spherical" and (joint.kind != "free" or is_length)
+    factors = _factors(kind)
+    is_length = factors[k] >= 3 if factors else not kind.turns[k]
+    reach = 0.3 if is_length else 0.5 if factors else 1.0
+    in_q = kind.quaternion is None or is_length
     lower, upper = (float(joint.lower[k]), float(joint.upper[k])) if in_q else (-np.inf, np.inf)
     low = lower if np.isfinite(lower) else min(0.0, upper - reach) - reach
     high = upper if np.isfinite(upper) else max(0.0, lower + reach) + reach
     w = (1 + number % 3) * np.pi / time[-1]
     # |d sin³/dx| is at most 2/√3. The velocities of a group's swings add up.
-    fastest = float(joint.velocity[k]) if axes is None else float(np.min(joint.velocity)) / len(axes)
+    fastest = float(np.min(joint.velocity)) / len(factors) if factors else float(joint.velocity[k])
     amplitude = min(reach, 0.3 * (high - low), 0.8 * fastest / (w * 2 / np.sqrt(3)))
     amplitude *= (1.0, -0.9, 0.8, -0.7)[number % 4]
     s, c = np.sin(w * time), np.cos(w * time)
@@ -61,17 +59,16 @@ def _swing(joint: Joint, k: int, time: np.ndarray, number: int) -> Swing:
     return position, amplitude * w * 3 * s**2 * c, amplitude * w**2 * (6 * s * c**2 - 3 * s**3)
 
 
-def _group_motion(kind: str, swings: list[Swing]) -> tuple[Array, Array, Array]:
+def _group_motion(kind: JointKind, swings: list[Swing]) -> tuple[Array, Array, Array]:
     """q, v, a of g = exp(E₁ φ₁) exp(E₂ φ₂) ⋯, with V the body velocity of g, by the recursion of a chain of joints."""
     g, V, dV = np.eye(4), np.zeros(6), np.zeros(6)
-    for axis, (angle, rate, second) in zip(_TWISTS[kind], swings, strict=True):
+    for axis, (angle, rate, second) in zip(_factors(kind), swings, strict=True):
         E = np.eye(6)[axis]
         step, own = se3.exp_screw(E, angle), E * rate[:, None]
         g = g @ step
         V = se3.Ad_inv_act(step, V) + own
         dV = se3.Ad_inv_act(step, dV) + se3.ad_act(V, own) + E * second[:, None]
-    if kind == "planar":
-        q = np.stack([swing[0] for swing in swings], axis=-1)
-    else:  # turns of half a radian about three axes stay below π together, so the quaternion has w > 0 throughout
-        q = np.concatenate([g[:, :3, 3], quaternion.from_matrix(g[:, :3, :3])], axis=-1)[:, 0 if kind == "free" else 3 :]
-    return q, V[:, _VELOCITY[kind]], dV[:, _VELOCITY[kind]]
+    rows, coordinates = list(kind.group or ()), np.stack([swing[0] for swing in swings], axis=-1)
+    if kind.quaternion is not None:  # turns of half a radian about three axes stay below π together, so that w > 0 throughout
+        coordinates = np.concatenate([coordinates[:, :-3], quaternion.from_matrix(g[:, :3, :3])], axis=-1)
+    return coordinates, V[:, rows], dV[:, rows]

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mv, transpose
+from ..arrays import Array, concat, like
 from ..dynamics.newton_euler import joint_forces, subspaces, velocities
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
 from ..robot.robot import Robot
-
-_GROUPS: dict[str, tuple[int, ...]] = {"spherical": (0, 1, 2), "planar": (2, 3, 4), "free": (0, 1, 2, 3, 4, 5)}
-"""Where the velocities of a joint that moves as a subgroup of SE(3) stand among those of a free body."""
 
 
 @kernel("nv", "nv", q="nq", v="nv", joint_space=True)
@@ -50,29 +47,12 @@ def momentum_and_force(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
         carrier = V[i] if n < 2 else V[i] - share  # the bracket of one screw with itself is zero
         F.append(se3.ad_dual_act(carrier, P[i]) + W[i])
     p, f = joint_forces(robot, S, P) + robot.armature * w, joint_forces(robot, S, F)
-    for i, link in enumerate(robot.links):
-        if link.joint.kind == "universal":  # the second angle turns the first screw
+    for i, kind in enumerate(robot.kinds):
+        if kind.serial:  # the second angle turns the first screw
             at = robot.tree_v_slices[i].start
             turned = se3.ad_act(S[i][..., 0, :], S[i][..., 1, :]) * w[..., at : at + 1]
             f = f + (turned * P[i]).sum(-1)[..., None] * like(np.eye(robot.tree_nv)[at + 1], f)
     return robot.from_tree(p), robot.from_tree(f)
-
-
-def _moved(robot: Robot, x: Array, covectors: Array, operator: str) -> Array:
-    """Covectors (..., nv) under the dual of an operator of the joints' groups at x (..., nv); of angles and lengths, themselves."""
-    parts = []
-    for i, link in enumerate(robot.links):
-        if i in robot.mimics or not robot.kind(i).nv:
-            continue
-        place = robot._v_slices[i]
-        part = covectors[..., place]
-        if (rows := _GROUPS.get(link.joint.kind)) is not None:
-            embedding = like(np.eye(6)[:, list(rows)], x)
-            xi = mv(embedding, x[..., place])
-            matrix = se3.Ad(se3.exp(xi)) if operator == "Ad" else se3.dexp(xi)
-            part = mv(transpose(embedding), mv(transpose(matrix), mv(embedding, part)))
-        parts.append(part)
-    return concat(parts) if parts else covectors
 
 
 def armature_force(robot: Robot, v: Array) -> Array | None:
@@ -81,25 +61,19 @@ def armature_force(robot: Robot, v: Array) -> Array | None:
     As a force it takes the gyroscopic part of armature away, which the momentum armature · v along axes that turn would have: the
     equations of motion of this library have armature · a alone, as `docs/joints.md` says.
     """
-    parts, found = [], False
-    for i, link in enumerate(robot.links):
-        if i in robot.mimics or not robot.kind(i).nv:
-            continue
-        part = v[..., robot._v_slices[i]]
-        rows, own = _GROUPS.get(link.joint.kind), robot.armature[..., robot.tree_v_slices[i]]
-        if rows is None or (robot.has_plain_numbers and not np.any(own)):
-            parts.append(0.0 * part)
-            continue
-        found, embedding = True, like(np.eye(6)[:, list(rows)], v)
-        parts.append(-mv(transpose(embedding), se3.ad_dual_act(mv(embedding, part), mv(embedding, own * part))))
-    return concat(parts) if found else None
+    groups = [robot._v_slices[i] for i, kind in enumerate(robot.kinds) if kind.group is not None]
+    own = [k for i in range(robot.n_links) if i not in robot.mimics for k in range(robot.tree_nv)[robot.tree_v_slices[i]]]
+    armature = robot.armature[..., own]
+    if not groups or (robot.has_plain_numbers and not any(np.any(armature[place]) for place in groups)):
+        return None
+    return -robot.velocitywise(lambda kind, x, p: kind.ad_dual(x, p), v, armature * v)
 
 
 def coadjoint(robot: Robot, x: Array, p: Array) -> Array:
-    """Ad*_{exp x} p: a momentum of the configuration q, seen from q exp(x)."""
-    return _moved(robot, x, p, "Ad")
+    """Ad*_{exp x} p (..., nv): a momentum of the configuration q, seen from q exp(x)."""
+    return robot.velocitywise(lambda kind, x, p: kind.coadjoint(x, p), x, p)
 
 
 def dexp_dual(robot: Robot, x: Array, p: Array) -> Array:
-    """dexp(x)ᵀ p."""
-    return _moved(robot, x, p, "dexp")
+    """dexp(x)ᵀ p (..., nv)."""
+    return robot.velocitywise(lambda kind, x, p: kind.dexp_dual(x, p), x, p)
