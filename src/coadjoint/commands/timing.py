@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
         raise CoadjointError(f"--samples is {args.samples}; expected 2 or more.")
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
-    limits = {name: _limit(robot, name, getattr(args, name)) for name in ("velocity", "acceleration", "effort")}
+    limits: dict[str, Any] = {name: _limit(robot, name, getattr(args, name)) for name in ("velocity", "acceleration", "effort")}
     waypoints = read_states(args.path, robot, needs=("q",)).q
     with Progress("timing") as report:
         speeds = {"start_speed": args.start_speed, "end_speed": args.end_speed}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Arcs:
     def values(self, cells: Cells) -> np.ndarray:
         """x (C, p) at the points; where cells are mixed, the least of the arcs."""
         mixed = np.minimum(np.minimum(self.ahead, self.behind), cells.cap)
-        return np.where((self.state == MIXED)[:, None], mixed, self.x[:, None] + self.y)
+        return np.asarray(np.where((self.state == MIXED)[:, None], mixed, self.x[:, None] + self.y))
 
 
 def find_arcs(cells: Cells, x0: np.ndarray, x1: np.ndarray, near: float = SAME) -> Arcs:
@@ -67,7 +68,7 @@ def find_arcs(cells: Cells, x0: np.ndarray, x1: np.ndarray, near: float = SAME) 
         y = cells.P[n, side, row] * x[:, None] + cells.Q[n, side, row]
         sides.append((ends[n, row], row, x[:, None] + y @ SPREAD[direction].T))
     (f, row_ahead, ahead), (g, row_behind, behind) = sides
-    same = lambda x, y, part=EXACT: x >= y - part * np.maximum(np.abs(y), 1e-30)
+    same: Any = lambda x, y, part=EXACT: x >= y - part * np.maximum(np.abs(y), 1e-30)
     at_0, at_1 = same(x0, cells.cap[:, START], near), same(x1, cells.cap[:, END], near)
     forward = same(x1, f) | (at_1 & ~at_0 & same(x1, f, near))  # an arc may touch the limit of speed
     backward = same(x0, g) | (at_0 & ~at_1 & same(x0, g, near))
@@ -94,7 +95,7 @@ def _smooth_caps(cells: Cells) -> np.ndarray:
     """Increments from the start of the limit of speed that is the least on average."""
     n = np.arange(len(cells))
     x = 1.0 / np.maximum(cells.inverse[n, :, cells.inverse.sum(axis=1).argmax(axis=1)], 1e-30)
-    return x - x[:, :1]
+    return np.asarray(x - x[:, :1])
 
 
 def _rates(cells: Cells, y: np.ndarray) -> np.ndarray:
@@ -105,7 +106,7 @@ def _rates(cells: Cells, y: np.ndarray) -> np.ndarray:
     u[rest, START] = u[rest, 1:] @ AT_START
     rest = cells.kind == TO_REST
     u[rest, END] = u[rest, :-1] @ AT_START[::-1]
-    return u
+    return np.asarray(u)
 
 
 def slacks(cells: Cells, x: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -161,8 +162,8 @@ def _crossings(cells: Cells, arcs: Arcs) -> np.ndarray:
     curves = np.stack([dense(ahead), dense(behind), 1.0 / np.maximum(inverse.max(axis=1), 1e-30)], axis=1)
     k, one, other = first_change(curves)
     first, second = (cells.inverse[n, :, inverse.argmax(axis=1)[n, place]] for place in (k, k + 1))
-    x = np.stack([ahead, behind], axis=1)
-    x = [x[n, np.minimum(label, 1)] for label in (one, other)]
+    both = np.stack([ahead, behind], axis=1)
+    x = [both[n, np.minimum(label, 1)] for label in (one, other)]
     gap = np.where((other == 2)[:, None], x[0] * second - 1.0, np.where((one == 2)[:, None], 1.0 - x[1] * first, x[0] - x[1]))
     found = root_between(np.where(np.isfinite(gap), gap, 0.0), PLACES[k], PLACES[k + 1])
     ends = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class Cells:
 
     @property
     def h(self) -> np.ndarray:
-        return self.s1 - self.s0
+        return np.asarray(self.s1 - self.s0)
 
     def take(self, index: np.ndarray) -> Cells:
         return replace(self, **{f.name: getattr(self, f.name)[index] for f in fields(self)})
@@ -146,7 +147,7 @@ def with_maps(cells: Cells) -> Cells:
         (FORWARD, np.where(up, b, -b), np.where(up, hi, -lo)),
         (BACKWARD, np.where(up, -b, b), np.where(up, -lo, hi)),
     ):
-        at = lambda x, order=order: np.ascontiguousarray(np.swapaxes(x[:, list(order)], 1, 2))
+        at: Any = lambda x, order=order: np.ascontiguousarray(np.swapaxes(x[:, list(order)], 1, 2))
         weight = np.broadcast_to(WEIGHTS[cells.kind][:, None, list(order)], (len(cells), rows, STAGES))
         h = np.broadcast_to(cells.h[:, None, None], (len(cells), rows, 1))
         with np.errstate(all="ignore"):
@@ -164,7 +165,7 @@ def with_maps(cells: Cells) -> Cells:
 def follow(cells: Cells, row: np.ndarray, backward: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Increments of x, and u (C, p) at the points where x follows a row, forward from s0 or backward from s1."""
     n = np.arange(len(cells))
-    pick = lambda y: y[n, :, row]
+    pick: Any = lambda y: y[n, :, row]
     b, lo, hi = (pick(y) for y in bounds(cells))
     a = pick(cells.a)
     up = a.sum(axis=1, keepdims=True) >= 0
@@ -172,7 +173,7 @@ def follow(cells: Cells, row: np.ndarray, backward: np.ndarray, x: np.ndarray) -
     turned = backward[:, None]
     high = up != turned
     beta, gamma = np.where(high, b, -b), np.where(high, hi, -lo)
-    flip = lambda y: np.ascontiguousarray(np.where(turned, y[:, ::-1], y))
+    flip: Any = lambda y: np.ascontiguousarray(np.where(turned, y[:, ::-1], y))
     with np.errstate(all="ignore"):
         w = arc()(*map(flip, (alpha, beta, gamma, WEIGHTS[cells.kind])), cells.h[:, None], x[:, None])
     y = flip(w[:, 1:] @ INTEGRAL.T)

@@ -104,7 +104,7 @@ def step_map() -> Any:
         out = grows > 0.5
         flat = sum(half) <= 0.0
         bad = xp.where(flat, 1.0 + 0.0 * grows, xp.where(out, 1.0 + 0.0 * grows, 0.0 * grows)) > 0.5
-        keep = lambda y, z: xp.where(bad, z + 0.0 * grows, y)
+        keep: Any = lambda y, z: xp.where(bad, z + 0.0 * grows, y)
         return stack([keep(y, -1.0) for y in P]), stack([keep(y, LARGE) for y in Q])
 
     shapes = dict.fromkeys(("alpha", "beta", "gamma", "weight"), (STAGES,)) | {"h": (1,)}

@@ -108,7 +108,7 @@ def rows_of(limits: Limits, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> R
             e.append(0 * g)
     fast = np.flatnonzero(np.isfinite(limits.velocity))
     inverse = (dq[..., fast] / limits.velocity[fast]) ** 2
-    join = lambda parts: np.concatenate(parts, axis=-1)
+    join: Any = lambda parts: np.concatenate(parts, axis=-1)
     curved = limits.curved
     A = join(a)
     return Rows(

@@ -61,15 +61,18 @@ def _speeds(cells: Cells, table: np.ndarray, start: np.ndarray, end: np.ndarray)
     Q = np.where(pad[..., None, None], 0.0, cells.Q[index, :, :, -1])
     from_end = np.empty((n, m + 1, 1))
     from_end[:, 0, 0] = np.minimum(cap[:, -1], end[own])
-    back = lambda x: np.ascontiguousarray(x[:, ::-1])
-    _run(rows, from_end, back(P[:, :, 1]), back(Q[:, :, 1]), back(cap[:, :-1])[..., None])
-    bound = back(from_end[..., 0])
+    _run(rows, from_end, _reversed(P[:, :, 1]), _reversed(Q[:, :, 1]), _reversed(cap[:, :-1])[..., None])
+    bound = _reversed(from_end[..., 0])
     speed = np.empty((n, m + 1, 1))
     first = np.where(start[own] >= LARGE, bound[:, 0], start[own])
     speed[:, 0, 0] = first
     _run(rows, speed, np.ascontiguousarray(P[:, :, 0]), np.ascontiguousarray(Q[:, :, 0]), np.ascontiguousarray(bound[:, 1:, None]))
     found = speed[..., 0]
     return found, _failures(cells, table, pad, own, cap, bound, found, end)
+
+
+def _reversed(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x[:, ::-1])
 
 
 def _run(rows: int, states: np.ndarray, P: np.ndarray, Q: np.ndarray, cap: np.ndarray) -> None:

@@ -40,7 +40,7 @@ def joint_path(robot: Robot, path: Any, frame: str, q: Any = None) -> Any:
 
     def rate(s: float, q: np.ndarray) -> np.ndarray:
         twist = path.curve(np.array(s))[1]
-        return np.linalg.lstsq(np.asarray(jacobian(robot, q, frame)), twist, rcond=1e-8)[0]
+        return np.asarray(np.linalg.lstsq(np.asarray(jacobian(robot, q, frame)), twist, rcond=1e-8)[0])
 
     s = np.linspace(0.0, 1.0, STEPS + 1)
     found = solve_ivp(rate, (0.0, 1.0), np.asarray(first.q), method="DOP853", t_eval=s, rtol=1e-11, atol=1e-12, max_step=0.05)

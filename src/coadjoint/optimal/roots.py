@@ -46,7 +46,7 @@ def root_between(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nd
         x = np.where(value == 0, x, np.where(newton, step, (low + high) / 2))
         if turn % 3 == 1 and np.all(np.abs(value / np.where(slope == 0, 1.0, slope)) < 1e-13):
             break
-    return x
+    return np.asarray(x)
 
 
 def violated(slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -75,14 +75,14 @@ def deepest(slack: np.ndarray, near: float) -> np.ndarray:
     if len(cell):
         inside = (slack[cell, :, row] @ MONOMIALS.T @ _INSIDE.T).min(axis=1)
         np.minimum.at(found, cell, inside)
-    return found
+    return np.asarray(found)
 
 
 def dense(values: np.ndarray) -> np.ndarray:
     """Values (..., places) of functions (..., p) at both ends and at places inside."""
     found = values @ MONOMIALS.T @ _WHOLE.T
     found[..., 0], found[..., -1] = values[..., START], values[..., END]
-    return found
+    return np.asarray(found)
 
 
 def first_change(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -137,7 +137,7 @@ def _speeds(given: Any, name: str, count: int) -> np.ndarray:
         raise CoadjointError(f"{name} is {short(given)}; expected ds/dt, a number of 0 or more.") from None
     if found.shape not in ((), (count,)) or not np.all(found >= 0):
         raise CoadjointError(f"{name} is {short(given)}; expected ds/dt, a number of 0 or more, or one for each of {count} paths.")
-    return np.minimum(np.broadcast_to(found, (count,)) ** 2, LARGE)
+    return np.asarray(np.minimum(np.broadcast_to(found, (count,)) ** 2, LARGE))
 
 
 def _check_motion(robot: Robot, paths: Splines | Curves, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

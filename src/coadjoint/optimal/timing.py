@@ -87,7 +87,8 @@ class Timing:
     @property
     def switches(self) -> tuple[Switch, ...]:
         """The arcs of the motion: where each begins and which limit it follows."""
-        p, found = self._profile, []
+        p = self._profile
+        found: list[Switch] = []
         for k in range(len(p.s0)):
             quantity, joint = ("velocity", self._fastest(k)) if p.state[k] == SLIDE else self.limits.names[p.row[k]]
             accelerating = None if p.state[k] == SLIDE else bool(p.state[k] == 1)
@@ -110,7 +111,7 @@ class Timing:
         if self.limits.curved:
             guess = np.repeat(self._clock.speed(left)[:, None] ** 2, len(MONOMIALS), axis=1)
         cells = make_cells(self.limits, self._paths, which, left, left + 1e-7, kind, guess)
-        return np.sqrt(np.maximum(cells.largest[:, 0], 0.0)).reshape(s.shape)
+        return np.asarray(np.sqrt(np.maximum(cells.largest[:, 0], 0.0)).reshape(s.shape))
 
     def use(self, t: Any) -> dict[str, np.ndarray]:
         """How much of each limit is used at times t (...): |value| / limit, arrays (*t.shape, n) by quantity; more than 1 is too much."""
@@ -172,19 +173,19 @@ class Clock:
     def _square(self, k: np.ndarray, sigma: np.ndarray) -> np.ndarray:
         """ṡ²."""
         far = np.where(self.back[k], 1 - sigma, sigma)
-        return self.profile.x[k] + far * np.einsum("...p,...p->...", self.x[k], powers(sigma))
+        return np.asarray(self.profile.x[k] + far * np.einsum("...p,...p->...", self.x[k], powers(sigma)))
 
     def _ratio(self, k: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """(y₀ + ρ (y₁ - y₀)) / ṡ."""
         _, sigma = self._place(k, rho)
         even = self.y0[k] + rho * (self.y1[k] - self.y0[k])
         x = self._square(k, sigma)
-        return even / np.sqrt(np.maximum(x, 1e-4 * even**2 + 1e-300))
+        return np.asarray(even / np.sqrt(np.maximum(x, 1e-4 * even**2 + 1e-300)))
 
     def _until(self, k: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """Time from the start of cell k to ρ."""
         inside = self._ratio(k[:, None], rho[:, None] * _GAUSS)
-        return 2 * self.h[k] / np.maximum(self.y0[k] + self.y1[k], 1e-300) * rho * (inside @ _WEIGHTS)
+        return np.asarray(2 * self.h[k] / np.maximum(self.y0[k] + self.y1[k], 1e-300) * rho * (inside @ _WEIGHTS))
 
     def __call__(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """s, ṡ, s̈ at times, and the middle of the cell."""
@@ -209,7 +210,7 @@ class Clock:
         phi = np.clip((s - p.s0[k]) / self.h[k], 0.0, 1.0)
         kind = p.kind[k]
         sigma = np.where(kind == LINEAR, phi, np.where(kind == FROM_REST, np.sqrt(phi), 1 - np.sqrt(1 - phi)))
-        return np.sqrt(np.maximum(self._square(k, sigma), 0.0))
+        return np.asarray(np.sqrt(np.maximum(self._square(k, sigma), 0.0)))
 
 
 class Timings:
