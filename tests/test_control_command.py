@@ -25,7 +25,7 @@ def test_a_motion_is_tracked_written_and_drawn(tmp_path, monkeypatch, capsys):
         (["--plot", "m.txt"], "m.txt: figures end in"),
     ],
 )
-def test_wrong_arguments_are_told_before_any_work(tmp_path, monkeypatch, capsys, words, message):
+def test_wrong_arguments_are_reported_before_any_work(tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.chdir(tmp_path)
     assert main(["control", "planar2r", *words]) == 1
     assert message in capsys.readouterr().err

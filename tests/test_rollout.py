@@ -66,8 +66,8 @@ def test_all_steps_run_in_one_kernel(monkeypatch):
     from coadjoint.kernel.runtime.function import CompiledFunction
 
     calls = []
-    repeat = CompiledFunction.repeat
-    monkeypatch.setattr(CompiledFunction, "repeat", lambda self, *args: calls.append(args[2]) or repeat(self, *args))
+    steps = CompiledFunction.steps
+    monkeypatch.setattr(CompiledFunction, "steps", lambda self, *args: calls.append(args[1][0].shape[1]) or steps(self, *args))
     robot = cj.load("planar2r")
     qs, _ = cj.rollout(robot, np.zeros((5, 2)), np.zeros(2), steps=30, dt=1e-3, threads=1)
     assert calls == [30]

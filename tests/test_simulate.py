@@ -328,7 +328,7 @@ def test_bad_input_is_refused():
 
 
 @native
-def test_motions_that_cannot_go_on_are_told():
+def test_motions_that_cannot_go_on_are_reported():
     robot, _ = ball()
     with pytest.raises(cj.CoadjointError, match=r"cannot be continued beyond t = (0\.99|1)"):
         cj.simulate(robot, [1.0], [1.0], 2.0, lambda robot, q, v, t: 2.0 * (v * v + G), tolerance=1e-3)  # v = 1 / (1 - t)
@@ -346,7 +346,7 @@ def test_saved_states_are_read_back(extension, tmp_path):
         np.testing.assert_array_equal(getattr(states, name), getattr(found, name))
 
 
-def test_figures_and_films(tmp_path):
+def test_figures_and_animations(tmp_path):
     pytest.importorskip("matplotlib")
     robot, floor = ball()
     found = cj.simulate(robot, [0.3], [0.0], 0.4, events=Contact(floor, 0.5))

@@ -88,7 +88,7 @@ def told(function, robot, *state) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("size", [0.5, 20.0])
 @pytest.mark.parametrize("part", PARTS)
-def test_singular_mass_matrices_are_told_at_every_state(part, size, dtype):
+def test_singular_mass_matrices_are_reported_at_every_state(part, size, dtype):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         n = seed % 3
@@ -100,7 +100,7 @@ def test_singular_mass_matrices_are_told_at_every_state(part, size, dtype):
         told(cj.forward_dynamics_derivatives, robot, q, v, tau)
 
 
-def test_dependent_slides_are_told_for_every_robot():
+def test_dependent_slides_are_reported_for_every_robot():
     """Rounding grows as two of the axes become parallel: no pivot by itself tells, and one robot in fifteen was silent."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -171,3 +171,13 @@ def test_single_precision_says_that_it_is_the_reason():
     single = [x.astype(np.float32) for x in (q, v, v)]
     with pytest.raises(SingularMassMatrixError, match="no mass that single precision can tell from rounding"):
         cj.forward_dynamics(robot, *single)
+
+
+def test_the_message_says_whether_one_joint_is_enough():
+    rng = np.random.default_rng(0)
+    robot = Robot("spinning", [*arm(rng, 1, 0.5), *axis_through_a_point(rng, "arm0", 0.5)])
+    with pytest.raises(SingularMassMatrixError, match="joint 'x_joint' moves no mass, q ="):
+        cj.forward_dynamics(robot, *np.zeros((3, 2)))
+    robot = Robot("coaxial", coaxial(rng, "base", 0.5))
+    with pytest.raises(SingularMassMatrixError, match="joint '[xy]_joint' and others, moving together, move no mass, q ="):
+        cj.forward_dynamics(robot, *np.zeros((3, 2)))

@@ -419,3 +419,9 @@ def test_every_function_of_numpy_on_symbols(ufunc):
             finite = np.array([np.isfinite(fn(x)) for x in inputs])
             agrees(fn, inputs[finite])
     assert finite.sum() > 3
+
+
+@pytest.mark.parametrize("exponent", [0.3, -0.4, 0.5, 1.7, 2, -3, 2.5, -2.5, 64.5, 65.0, 70.3])
+def test_powers(exponent):
+    x = np.array([[0.3], [1.1], [2.0]])
+    agrees(lambda x: x[0] ** exponent, x, tolerance=1e-12)

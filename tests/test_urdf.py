@@ -220,7 +220,7 @@ def test_warnings() -> None:
         assert cj.load(follower).nv == 2
 
 
-def test_impossible_inertias_are_told() -> None:
+def test_impossible_inertias_are_reported() -> None:
     """Once, as a Python warning, whether the link stays one or becomes part of another; and no longer when they are repaired."""
     thin = BODY.replace('izz="5"', 'izz="9"')
     for kind, place in (("continuous", "link 'b'"), ("fixed", "line 3: link 'b'")):

@@ -92,6 +92,8 @@ from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
+from .optimal.optimal_motion import OptimalMotion as OptimalMotion
+from .optimal.optimal_motion import optimal_motion as optimal_motion
 from .optimal.time_optimal import time_optimal as time_optimal
 from .optimal.timing import Timing as Timing
 from .optimal.timing import Timings as Timings
@@ -882,6 +884,7 @@ __all__ = [
     "Link",
     "Log",
     "Mimic",
+    "OptimalMotion",
     "Robot",
     "SimulationError",
     "Target",
@@ -959,6 +962,7 @@ __all__ = [
     "mass_matrix_inverse",
     "momentum",
     "momentum_regressor",
+    "optimal_motion",
     "path_coordinates",
     "pose",
     "potential_energy",

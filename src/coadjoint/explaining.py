@@ -24,10 +24,12 @@ class Explanation:
 
     `traced` and `graph` are the expression graphs before and after simplification, `plan` the steps in their chunks, `llvm` the text
     that LLVM compiles, `code` the object file, `target` the processor; `assembly` is its code as text. `graph_text()` and
-    `plan_text()` show graph and plan line by line.
+    `plan_text()` show graph and plan line by line. `plain_calls` says which kernel plain calls of the function on this robot use: one of
+    its own, which is the one explained, or that of its structure (docs/execution.md).
     """
 
     made: Compilation
+    plain_calls: str = ""
 
     @property
     def traced(self) -> Graph:
@@ -107,6 +109,7 @@ class Explanation:
             f"           about {scheme.weight} instructions for {lanes.count} states at once",
             f"LLVM       {len(self.llvm.splitlines())} lines, {len(self.code)} bytes of object code",
             f"processor  {target.cpu}, {target.vector_bits} bits: {lanes.count} x {lanes.dtype}{', fma' if target.fma else ''}",
+            *([f"in use     plain calls on this robot have {self.plain_calls}"] if self.plain_calls else []),
         ]
         return "\n".join(lines)
 
@@ -127,4 +130,6 @@ def explain(
     Print it for a summary: operations before and after simplification, the plan, sizes, the processor.
     """
     graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
-    return Explanation(compile_graph(graph, np.dtype(dtype).name))
+    kernel = getattr(fn, "kernel", None)
+    in_use = "" if kernel is None else kernel.in_use(robot) or "no kernel yet"
+    return Explanation(compile_graph(graph, np.dtype(dtype).name), in_use)

@@ -1,6 +1,18 @@
-"""Models from recordings: which parameters of a robot its motion shows, and motions that show them."""
+"""Models from recordings: which parameters of a robot its motion shows, motions that show them, and estimates of them."""
 
+from .adaptive import Estimator, natural_gradient, recursive_least_squares
 from .base_parameters import BaseParameters, base_parameters
 from .excitation import Excitation, excitation
+from .output_error import OutputError, output_error
 
-__all__ = ["BaseParameters", "Excitation", "base_parameters", "excitation"]
+__all__ = [
+    "BaseParameters",
+    "Estimator",
+    "Excitation",
+    "OutputError",
+    "base_parameters",
+    "excitation",
+    "natural_gradient",
+    "output_error",
+    "recursive_least_squares",
+]

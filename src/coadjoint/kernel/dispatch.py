@@ -164,10 +164,14 @@ class Kernel:
             found: Any = robot._fast.get(key, key)
         except TypeError:
             return None  # a static argument that cannot be a key
-        if found is key:
+        before = None if found is key else found  # it may serve other robots as well
+        if found is key or (before is not None and before.spent):
             from .pipeline import compiled
 
-            found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
+            found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64, own=before is not None)
+            if found is None and before is not None:  # it cannot be made now
+                before.renew()
+                found = before
             robot._fast[key] = found
             if len(robot._fast) > KEPT:  # users' functions make new ones without end
                 robot._fast.pop(next(iter(list(robot._fast))), None)
@@ -187,6 +191,11 @@ class Kernel:
 
         compiled.otherwise = otherwise
         robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = compiled.call
+
+    def in_use(self, robot: Mechanism) -> str:
+        """Which kernels calls on a robot use, in words; empty if there are none yet."""
+        made = [found for key, found in list(robot._fast.items()) if type(key) is tuple and key[0] is self.source]
+        return " and ".join(dict.fromkeys(x.kind for x in made if hasattr(x, "kind")))
 
     def as_written(self, robot: Mechanism, arrays: dict[str, Array], statics: dict[str, Any], batch: Shape) -> Any:
         """The source itself on these arrays."""

@@ -42,6 +42,8 @@ class Graph:
     output_shapes: tuple[tuple[int, ...], ...]
     traced: Graph | None = field(default=None, compare=False, repr=False)
     """The graph before rewriting, if this one was rewritten: the reference for its values."""
+    example: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
+    """The first input of a kernel for a structure: the numbers of a robot, at and near which the kernel proves itself."""
 
     def __len__(self) -> int:
         return len(self.op)

@@ -17,6 +17,7 @@ from ..arguments import a_number, a_robot, takes
 from ..arrays import Array, ArrayLike, stack, to_numpy
 from ..errors import CoadjointError
 from ..families import Family, built, number_axes
+from ..kernel.runtime.function import run_steps
 from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
@@ -261,15 +262,9 @@ def _kernel(family: Family, targets: list[Target], fn: Callable[..., Any], names
 
 def _run(take: Callable[..., Any], inputs: list[np.ndarray], outputs: list[np.ndarray], threads: int | None) -> None:
     """All steps: inputs (N, steps, …) but the last, the targets (N, …), whose results (N, steps, …) are inputs of the next step."""
-    steps = outputs[0].shape[1]
     *moving, goal = inputs
-    repeat = getattr(getattr(take, "__self__", None), "repeat", None)  # of a compiled step
-    if repeat is not None:
-        repeat([*moving, np.broadcast_to(goal[:, None], (len(goal), steps, goal.shape[-1]))], outputs, steps, threads)
-        return
-    for k in range(steps):
-        for x, y in zip(outputs, take(*(x[:, k] for x in moving), goal), strict=True):
-            x[:, k] = y
+    targets = np.broadcast_to(goal[:, None], (len(goal), outputs[0].shape[1], goal.shape[-1]))
+    run_steps(take, [*moving, targets], outputs, threads)
 
 
 def _moving(robot: Robot, targets: list[Target]) -> np.ndarray:

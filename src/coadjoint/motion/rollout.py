@@ -23,6 +23,7 @@ from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
 from ..families import Family, number_axes
+from ..kernel.runtime.function import run_steps
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from ..traced import Traced
@@ -335,10 +336,4 @@ def _run(
     steps = states[0].shape[-2] - 1
     flat = [x.reshape(-1, steps + 1, x.shape[-1]) for x in states]
     given = [x[:, :-1] for x in flat[:inputs]] + further
-    found = [x[:, 1:] for x in flat]
-    repeat = getattr(getattr(take, "__self__", None), "repeat", None)  # of a compiled step
-    if repeat is not None:
-        repeat(given, found, steps, threads)
-        return
-    for k in range(steps):
-        take(*(x[:, k] for x in given), out=tuple(x[:, k] for x in found))
+    run_steps(take, given, [x[:, 1:] for x in flat], threads)

@@ -21,7 +21,7 @@ from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
 from .rollout import _is_hard, check_rows
 from .symplectic import Symplectic
-from .together import Run
+from .together import Run, not_reached
 from .trajectories import Trajectories
 from .trajectory import Trajectory
 from .variational import COMPOSITIONS
@@ -152,7 +152,7 @@ def _batch(
     constraint = constraint_at(member(0), constraints, q[0]) if len(q) else None
     if constraint is not None:
         check_rows(family, constraint, [q, v], own, batch)
-    qs, vs = np.full((len(q), len(times), robot.nq), np.nan), np.full((len(q), len(times), robot.nv), np.nan)
+    qs, vs = not_reached((len(q), len(times), robot.nq)), not_reached((len(q), len(times), robot.nv))
     qs[:, 0], vs[:, 0] = q, v
     run = Run(family, own, times, qs, vs, control, constraint, friction, options["tolerance"], report)
 

@@ -22,7 +22,7 @@ from .constraint_projection import constrained_acceleration, project_state
 from .control import Control, traced_control
 from .dormand_prince import At, DormandPrince
 from .equations_of_motion import SimulationError
-from .rollout import check_kept
+from .rollout import TOUCHED, check_kept
 from .trajectories import Trajectories
 from .trajectory import Trajectory
 
@@ -233,6 +233,15 @@ class Run:
         elif self.control is not None:
             tau = tau + self.control[:, None]  # type: ignore[index]
         return tau
+
+
+def not_reached(shape: tuple[int, int, int]) -> np.ndarray:
+    """An array of NaN, filled bit by bit, so that an interrupt is answered between two bits."""
+    x = np.empty(shape)
+    some = max(1, TOUCHED // max(1, x[:1].nbytes))
+    for k in range(0, len(x), some):
+        x[k : k + some] = np.nan
+    return x
 
 
 def _turns(robot: Robot) -> bool:

@@ -23,7 +23,7 @@ class Trajectories(Trajectory):
     """States q (..., N, nq), v (..., N, nv) and forces tau (..., N, nv) at times (N,), with batch axes in front.
 
     `motions[k]` is the `Trajectory` of one member with the robot that moved, `motions[2:5]` some of them. States that a member did not
-    reach, as behind the event that stopped it, are nan, and `stopped` (...,) says why: "" for members that went to the end.
+    reach, as behind the event that stopped it, are NaN, and `stopped` (...,) says why: "" for members that went to the end.
     """
 
     stopped: np.ndarray = field(default_factory=lambda: np.zeros((), dtype=object))

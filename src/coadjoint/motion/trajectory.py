@@ -1,4 +1,4 @@
-"""A simulated motion: its states, what happened on the way, and what can be asked of it."""
+"""A simulated motion: its states, events and energies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .tables import read_states, write_states
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EventRecord:
-    """Something that happened at a time: an event, an impact, contact that sets in or ends, a joint that sticks or breaks loose."""
+    """The record of an event: a user's event, an impact, a contact that closes or opens, a joint that sticks or slips."""
 
     time: float
     kind: str
@@ -44,7 +44,7 @@ FOR_ALL = {"for_all": True}
 """Marks fields without batch axes."""
 
 Piece = tuple[float, float, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]]
-"""From when to when, and the states q, v at times between."""
+"""(start, end, function that returns q, v at times between)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +127,7 @@ class Trajectory:
 
     @property
     def impacts(self) -> tuple[EventRecord, ...]:
-        """The impacts on the way."""
+        """The records of impacts."""
         return tuple(x for x in self.happenings if x.kind == "impact")
 
     def drift(self) -> tuple[float, float]:
@@ -150,21 +150,25 @@ class Trajectory:
         return self.states.to_dataframe(self.robot)
 
     def save(self, path: str | Path) -> None:
-        """Write time, q, v and tau: .npz, .parquet or .csv; `Trajectory.load` reads them again. For all of it there is `pickle`."""
+        """Write time, q, v and tau: .npz, .parquet or .csv; `Trajectory.load` reads them again. To keep everything, use
+        `pickle`.
+        """
         write_states(path, self.robot, self.states)
 
     @staticmethod
     def load(path: str | Path, robot: Robot) -> Trajectory:
         """The motion of a robot in a table with time, q and v, and tau if it has that, as `save` writes it.
 
-        Between its states the motion is interpolated. What happened on the way, the constraints and why it ended are not in a table.
+        Between its states the motion is interpolated. Events, constraints and the reason of the end are not in a table.
         """
         states = read_states(path, robot, ("q", "v"))
         if states.time is None or states.v is None:
             raise CoadjointError(f"{path}: the column 'time' is missing, without which states are no motion.")
         if np.any(stuck := np.diff(states.time) <= 0):
             k = int(np.argmax(stuck))
-            raise CoadjointError(f"{path}: times must grow; row {k + 2} has {states.time[k + 1]:.9g} after {states.time[k]:.9g}.")
+            raise CoadjointError(
+                f"{path}: times must increase; row {k + 2} has {states.time[k + 1]:.9g} after {states.time[k]:.9g}."
+            )
         tau = np.zeros_like(states.v) if states.tau is None else states.tau
         return Trajectory(robot, states.time, robot.normalize(states.q), states.v, tau)
 

@@ -1,4 +1,4 @@
-"""What holds of Altafini's theorem for a robot: is its task a Riemannian submersion, is the lift integrable, is it the pseudoinverse?
+"""Tests of Altafini's theorem for a robot: is its task a Riemannian submersion, is the lift integrable, is it the pseudoinverse?
 
 Each is a condition on M and J at every configuration, tested at random ones and measured free of units:
 
@@ -28,7 +28,9 @@ from .tracking import Method, method
 
 TOLERANCE = 1e-9
 REGULAR = 1e-2
-"""Random configurations whose dexterity is below this part of the largest are left out: close to singularities digits are lost."""
+"""Random configurations whose dexterity is below this fraction of the largest are left out: digits are lost close to
+singularities.
+"""
 
 
 def regular_configurations(robot: Robot, task: AnyTask, count: int, rng: Any = 0) -> np.ndarray:
@@ -110,7 +112,7 @@ def _vertical(robot: Robot, q: np.ndarray, task: AnyTask, how: Method) -> tuple[
 
 @dataclass(frozen=True)
 class Submersion:
-    """What holds of a robot and its task, over random configurations; every figure is 0 where the property holds."""
+    """Properties of a robot and its task, over random configurations; every figure is 0 if the property holds."""
 
     robot: Robot
     task: AnyTask

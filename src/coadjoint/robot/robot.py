@@ -348,6 +348,25 @@ class Robot(Coordinates):
             arrays = arrays | {"wrenches": se3.Ad_dual_act(form.frames, arrays["wrenches"])}
         return form.robot, arrays
 
+    @property
+    def skeleton(self) -> str:
+        """Its structure: what it is beside its numbers, see `robot/structure.py`."""
+        from .structure import skeleton
+
+        return skeleton(self)
+
+    def numbers(self, joint_space: bool) -> tuple[np.ndarray, np.ndarray]:
+        """All its numbers in one vector, for `joint_space` those of the canonical form; and which of them are always inputs of kernels."""
+        from .structure import numbers
+
+        return numbers(self, joint_space)
+
+    def member(self, joint_space: bool, values: np.ndarray, arrays: dict[str, Array]) -> tuple[Robot, dict[str, Array]]:
+        """The robot of this structure with other numbers, symbols among them, and arguments as seen in its frames."""
+        from .structure import member
+
+        return member(self, joint_space, values, arrays)
+
     def like(self, x: Array) -> Robot:
         """This robot with its numbers as arrays of the namespace, precision and device of x."""
         if isinstance(x, np.ndarray) and x.dtype != np.float32:
