@@ -179,5 +179,5 @@ def test_the_message_says_whether_one_joint_is_enough():
     with pytest.raises(SingularMassMatrixError, match="joint 'x_joint' moves no mass, q ="):
         cj.forward_dynamics(robot, *np.zeros((3, 2)))
     robot = Robot("coaxial", coaxial(rng, "base", 0.5))
-    with pytest.raises(SingularMassMatrixError, match="joint '[xy]_joint' and others, moving together, move no mass, q ="):
+    with pytest.raises(SingularMassMatrixError, match=r"joint '[xy]_joint' and others, moving together, move no mass, q ="):
         cj.forward_dynamics(robot, *np.zeros((3, 2)))

@@ -425,3 +425,8 @@ def test_every_function_of_numpy_on_symbols(ufunc):
 def test_powers(exponent):
     x = np.array([[0.3], [1.1], [2.0]])
     agrees(lambda x: x[0] ** exponent, x, tolerance=1e-12)
+
+
+def test_truth_values_are_numbers_in_arithmetic():
+    x = np.array([[0.3, 0.3], [1.1, -0.4], [-2.0, 0.7]])
+    agrees(lambda x: tuple(f(x[0] > x[1]) for f in (lambda t: t - 2.0, lambda t: 2.0 - t, lambda t: t + 2.0, lambda t: t * 3.0)), x)

@@ -94,8 +94,8 @@ class Rows:
         """(A M⁻¹ Aᵀ)⁻¹ b (..., m', k) for b (..., m', k); NaN where rows depend on each other."""
         return self.metric.solve(b, self.regular)
 
-    def nothing(self, x: Array) -> Array:
-        """x (..., k) where rows that are to be nothing are nothing, else nan."""
+    def where_regular(self, x: Array) -> Array:
+        """x (..., k), NaN in states where a row that vanishes elsewhere does not."""
         return x if self.regular is None else namespace(x).where(self.regular[..., None], x, np.nan)
 
     def spread(self, x: Array) -> Array:
@@ -123,7 +123,7 @@ def constrained_dynamics(
     rows = Rows(robot, checked(constraint), q, v, force)
     if not rows.kept:
         a = forward_dynamics(robot, q, v, tau, wrenches, friction)
-        return a, rows.nothing(0.0 * a[..., :1] + like(np.zeros(rows.size), q))
+        return a, rows.where_regular(0.0 * a[..., :1] + like(np.zeros(rows.size), q))
     a = rows.free[..., 0]
     multipliers = -rows.solve((mv(rows.A, a) + rows.bias)[..., None])
     return a + (rows.metric.inverse_A @ multipliers)[..., 0], rows.spread(multipliers)[..., 0]

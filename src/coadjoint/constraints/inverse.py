@@ -15,7 +15,7 @@ from ..dynamics.newton_euler import inverse_dynamics
 from ..errors import CoadjointError
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
-from .manifold import _check_rows
+from .manifold import check_vanishing
 from .metric_rows import DEPENDENT, pseudo_inverse
 from .rank import ConstraintError
 
@@ -48,7 +48,7 @@ def constrained_inverse_dynamics(
     A, names = constraint.jacobian(robot, q), np.array(constraint.names(robot))
     rate = np.einsum("...ij,...j->...i", A, a) + constraint.bias(robot, q, v)
     size = 1.0 + np.abs(a).max(-1, keepdims=True) + np.abs(v).max(-1, keepdims=True) ** 2
-    _check_rows(
+    check_vanishing(
         rate, names, 1e-6 * size, "a violates the constraint", "`a - constraint_inverse(robot, constraint, q) @ (A a + Ȧ v)`"
     )
     force = inverse_dynamics(robot, q, v, a, wrenches, friction)

@@ -28,7 +28,7 @@ from ..errors import CoadjointError, ShapeError
 from ..families import built
 from ..lie import inertia
 from ..memo import recent
-from ..motion.rollout import _run
+from ..motion.rollout import roll_states
 from ..robot.robot import Robot
 from .base_parameters import base_parameters
 from .excitation_limits import sizes
@@ -80,7 +80,7 @@ class Estimator:
         states = np.empty((1, count + 1, len(self.initial)))
         states[0, 0] = self.initial if state is None else state
         if count:
-            _run(self.native, [states], [x[None] for x in given], 1)
+            roll_states(self.native, [states], [x[None] for x in given], 1)
         result: np.ndarray = states[0]
         return result
 

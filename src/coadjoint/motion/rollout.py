@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import Array, ArrayLike, mv, to_numpy
 from ..constraints.constraint import Constraint
-from ..constraints.manifold import _check_rows, check_state
+from ..constraints.manifold import check_state, check_vanishing
 from ..constraints.rank import ConstraintError, is_overconstrained, note_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
@@ -167,7 +167,7 @@ class _Run:
             self._variational(tau, force)
         else:
             take = _step(family, self.dt, force, self.method, self.friction, constraint, tau is not None)
-            _run(take, [self.qs, self.vs], [self._third(tau), *self._constant()], self.threads)
+            roll_states(take, [self.qs, self.vs], [self._third(tau), *self._constant()], self.threads)
         if constraint is not None:
             check_kept(family, constraint, self._states(-1), self.numbers, self.qs.shape[:-2])
 
@@ -196,7 +196,7 @@ class _Run:
         third = self._third(tau) + (0.0 if tau is not None else self.dt / 2)  # forces act in the middle of a step
         length = np.broadcast_to(self.dt, (*third.shape[:-1], 1))
         take = variational_step(family, force, self.friction, self.constraint, tau is not None)
-        _run(take, [self.qs, ps, ws, left], [third, length, *self._constant()], self.threads, inputs=3)
+        roll_states(take, [self.qs, ps, ws, left], [third, length, *self._constant()], self.threads, inputs=3)
         check_converged(left[..., 1:, 0], self.dt)
         q, p = (x[..., 1:, :].reshape(-1, self.steps, x.shape[-1]) for x in (self.qs, ps))
         if family:
@@ -230,7 +230,7 @@ def _step(
         return (q, v) if constraint is None else project_state(robot, constraint, q, v)
 
     robot = family.robot
-    key = ("step", dt, control, method, friction, constraint, _is_hard(robot, constraint), with_tau)
+    key = ("step", dt, control, method, friction, constraint, is_hard(robot, constraint), with_tau)
     name, size = ("tau", robot.nv) if with_tau else ("t", 1)
     return family.compiled(key, step, "step", q=(robot.nq,), v=(robot.nv,), **{name: (size,)})
 
@@ -249,13 +249,13 @@ def variational_step(
         return variational.step(robot, q, p, w, h, _with_friction(robot, friction, force), constraint)
 
     robot = family.robot
-    key = ("variational step", control, friction, constraint, _is_hard(robot, constraint), with_tau)
+    key = ("variational step", control, friction, constraint, is_hard(robot, constraint), with_tau)
     name, size = ("tau", robot.nv) if with_tau else ("t", 1)
     shapes = {"q": (robot.nq,), "p": (robot.nv,), "w": (robot.nv,), name: (size,), "h": (1,)}
     return family.compiled(key, step, "variational_step", **shapes)
 
 
-def _is_hard(robot: Robot, constraint: Constraint | None) -> bool:
+def is_hard(robot: Robot, constraint: Constraint | None) -> bool:
     return constraint is not None and is_overconstrained(robot, constraint)
 
 
@@ -301,10 +301,10 @@ def check_rows(
     phi, slip = (x.reshape(*batch, x.shape[-1]) for x in found)
     if len(holonomic):
         remedy = "`constraints.project(robot, constraint, q)`"
-        _check_rows(phi, names[holonomic], TOLERANCE, "q is off the constraint", remedy)
+        check_vanishing(phi, names[holonomic], TOLERANCE, "q is off the constraint", remedy)
     speed = np.abs(states[1]).max(-1, initial=0.0).reshape(*batch, 1)
     remedy = "`constraints.project_velocity(robot, constraint, q, v)`"
-    _check_rows(slip, names, TOLERANCE * (1.0 + speed), "v violates the constraint", remedy)
+    check_vanishing(slip, names, TOLERANCE * (1.0 + speed), "v violates the constraint", remedy)
 
 
 TOLERANCE = 1e-6
@@ -329,7 +329,7 @@ CONVERGED = 1e-8
 """Largest relative change in the last turn of a step that passes: what is left is smaller by another factor O(h)."""
 
 
-def _run(
+def roll_states(
     take: Callable[..., Any], states: list[np.ndarray], further: list[np.ndarray], threads: int | None, inputs: int | None = None
 ) -> None:
     """All steps from states[...][..., 0, :] on, written behind them; the first `inputs` of the states go into a step."""

@@ -19,7 +19,7 @@ from .constraint_projection import check_start, constraint_at, project_state
 from .control import Control, as_function
 from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
-from .rollout import _is_hard, check_rows
+from .rollout import check_rows, is_hard
 from .symplectic import Symplectic
 from .together import Run, not_reached
 from .trajectories import Trajectories
@@ -168,7 +168,7 @@ def _batch(
         steps = Symplectic(family, own, times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, report)
         qs, vs, stopped = steps(q, v)
         run.q[:, : qs.shape[1]], run.v[:, : qs.shape[1]], run.stopped[:] = qs, vs, stopped
-    elif happening or dry or options["period"] is not None or method == "implicit" or _is_hard(robot, constraint):
+    elif happening or dry or options["period"] is not None or method == "implicit" or is_hard(robot, constraint):
         run.one_by_one(alone)
     else:
         run.together(alone)

@@ -103,7 +103,7 @@ class Track:
         if np.any((t < 0) | (t > self.duration * (1 + 1e-12))):
             raise CoadjointError(f"t is {t}; the path goes from 0 to {self.duration:g} s.")
         q = self.integrated(t)
-        return q if self.method.damping else _onto(self.robot, self.task, self.method, q, self.path(t)[0])
+        return q if self.method.damping else onto_task(self.robot, self.task, self.method, q, self.path(t)[0])
 
     def integrated(self, t: np.ndarray) -> np.ndarray:
         """What the integration gave at times t, before it is brought onto the path."""
@@ -177,7 +177,7 @@ def _spread(target: np.ndarray, rate: np.ndarray, q: np.ndarray, task: AnyTask) 
     return np.broadcast_to(target, (*q.shape[:-1], *shapes[0])), np.broadcast_to(rate, (*q.shape[:-1], *shapes[1]))
 
 
-def _onto(robot: Robot, task: AnyTask, how: Method, q: np.ndarray, target: np.ndarray) -> np.ndarray:
+def onto_task(robot: Robot, task: AnyTask, how: Method, q: np.ndarray, target: np.ndarray) -> np.ndarray:
     """q brought onto the target by Newton's steps along the inverse, as long as they help."""
     step = _step(robot, task, how)
     target = np.broadcast_to(target, (*q.shape[:-1], *task.target_shapes[0]))

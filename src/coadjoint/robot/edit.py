@@ -122,14 +122,14 @@ def lock(robot: Robot, values: Mapping[str, Any]) -> Robot:
         link = links[i]
         motion = robot.kinds[i].pose(link.joint.screws, q)
         links[i] = replace(link, joint=Joint.fixed(name=link.joint.name), placement=link.placement @ motion)
-    return _merge(robot._remade(links=links), held.keys())
+    return merge_links(robot._remade(links=links), held.keys())
 
 
 def merge_fixed(robot: Robot) -> Robot:
-    return _merge(robot, [i for i, link in enumerate(robot.links) if link.joint.kind == "fixed"])
+    return merge_links(robot, [i for i, link in enumerate(robot.links) if link.joint.kind == "fixed"])
 
 
-def _merge(robot: Robot, fixed: Any) -> Robot:
+def merge_links(robot: Robot, fixed: Any) -> Robot:
     """The robot with the links of these fixed joints merged into their parents (or the base)."""
     fixed = set(fixed)
     carrier: dict[int, tuple[int, np.ndarray]] = {-1: (-1, np.eye(4))}  # link -> the link it ends up in, and its pose there
