@@ -92,7 +92,7 @@ def described(cal: Any) -> str:
         lines.append(f"{len(cal.outliers)} configurations are far off and count little: rows {rows}")
     lines += [
         "",
-        f"terms: geometry, {', '.join(cal.terms.groups)}",
+        f"terms: geometry, {', '.join(cal.terms.groups)}; tried, with the weighted error held back in thousandths:",
         *(f"  {name}: held back {1e3 * x:.4g}" for name, x in cal.tried),
     ]
     lines += ["", f"{'joint':<20}{'tilts [mrad]':>24}{'shifts [mm]':>24}{'offset [mrad]':>24}"]
