@@ -94,6 +94,9 @@ from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
 from .optimal.optimal_motion import OptimalMotion as OptimalMotion
 from .optimal.optimal_motion import optimal_motion as optimal_motion
+from .optimal.time_optimal import time_optimal as time_optimal
+from .optimal.timing import Timing as Timing
+from .optimal.timing import Timings as Timings
 from .redundancy.lift import effective_inertia as effective_inertia
 from .redundancy.lift import horizontal_lift as horizontal_lift
 from .robot.dh import robot_from_dh as robot_from_dh
@@ -885,6 +888,8 @@ __all__ = [
     "Robot",
     "SimulationError",
     "Target",
+    "Timing",
+    "Timings",
     "Trajectories",
     "Trajectory",
     "base_parameters",
@@ -977,6 +982,7 @@ __all__ = [
     "simulate",
     "space_screws",
     "spline_path",
+    "time_optimal",
     "to_dh",
     "total_mass",
     "trace",
