@@ -1,10 +1,15 @@
 """Optimal motions meet closed forms, geodesics and the conditions of first order."""
 
+import pickle
+
 import numpy as np
 import pytest
+from scipy.integrate import simpson
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
+from coadjoint.motion.tables import read_states
+from coadjoint.optimal.optimal_motion import _guess
 from coadjoint.optimal.splines import Spline
 from coadjoint.optimal.stages import Coordinates, Effort, Energy, MotorPower, Power, Torques, action
 from coadjoint.optimal.transcription import Equality, Transcription
@@ -42,6 +47,8 @@ def test_a_geodesic_beyond_its_conjugate_point_is_no_minimum():
     here = cj.optimal_motion(ball, [0.0, 0.0], goal, 1.0, "action", limits=False, guess=long)
     action_of_the_arc = float(cj.kinetic_energy(ball, [0.3, 0.0], [goal[0], 0.0]))
     np.testing.assert_allclose(here.cost, action_of_the_arc, rtol=1e-8)  # by symmetry the search stays on the circle
+    assert not here.converged
+    assert here.message.startswith("a saddle")
     aside = cj.optimal_motion(
         ball, [0.0, 0.0], goal, 1.0, "action", limits=False, guess=long + [0.0, 1e-2] * np.sin(np.pi * s)[:, None]
     )
@@ -163,8 +170,110 @@ def test_a_pose_as_goal_is_met_and_is_better_than_a_given_configuration():
     np.testing.assert_allclose(cj.pose(robot, motion.q[-1], "tip"), X, atol=1e-7)
 
 
+@pytest.mark.native
+@pytest.mark.parametrize("spans", [1, 3, 8])
+def test_the_cost_is_that_of_the_motion_however_few_spans_it_has(spans):
+    """No motion is cheap at the nodes and dear between them; and what fewer spans can do, more of them can."""
+    motion = cj.optimal_motion(ARM, [-1.5, 0.2], [0.3, 0.4], 1.0, spans=spans)
+    t = np.linspace(0.0, 1.0, 4001)
+    q, v, a, _ = Spline(spans).curve(motion.control_points, 1.0, t)
+    effort = (cj.inverse_dynamics(ARM, q, v, a) ** 2).sum(-1)
+    assert motion.converged
+    np.testing.assert_allclose(simpson(effort, x=t), motion.cost, rtol=1e-6)
+    assert motion.cost > cj.optimal_motion(ARM, [-1.5, 0.2], [0.3, 0.4], 1.0, spans=16).cost
+
+
+@pytest.mark.native
+def test_a_pose_of_an_arm_with_fewer_than_six_joints_is_met():
+    X = cj.pose(ARM, [0.5, 0.6], "tip")
+    motion = cj.optimal_motion(ARM, [0.3, 0.4], X, 1.0, frame="tip", spans=4)
+    given = cj.optimal_motion(ARM, [0.3, 0.4], motion.q[-1], 1.0, spans=4)
+    assert motion.converged
+    np.testing.assert_allclose(cj.pose(ARM, motion.q[-1], "tip"), X, atol=1e-8)
+    np.testing.assert_allclose(motion.cost, given.cost, rtol=1e-8)
+
+
+def test_points_on_the_way_that_depend_on_each_other():
+    robot = slider(count=2)
+    once = cj.optimal_motion(robot, [0.0, 0.0], [1.0, 1.0], 1.0, via={0.5: [0.1, 0.7]}, spans=6)
+    twice = cj.optimal_motion(robot, [0.0, 0.0], [1.0, 1.0], 1.0, via={0.5: [0.1, 0.7], 0.5 + 1e-13: [0.1, 0.7]}, spans=6)
+    np.testing.assert_allclose(twice.cost, once.cost, rtol=1e-8)
+    never = cj.optimal_motion(
+        robot, [0.0, 0.0], [1.0, 1.0], 1.0, via={0.5: [0.1, 0.7], 0.5 + 1e-13: [0.1, 0.9]}, spans=6, iterations=20
+    )
+    assert not never.converged
+    assert "perhaps they contradict each other" in never.message
+
+
+def test_an_interrupt_gives_the_best_so_far():
+    """Also while limits still close in on the motion."""
+    for last in (0, 3):
+        seen = []
+
+        def report(k, error, last=last, seen=seen):
+            seen.append(k)
+            if len(seen) > last:
+                raise KeyboardInterrupt
+
+        motion = cj.optimal_motion(slider(), [0.0], [1.0], 1.0, effort=20.0, velocity=1.2, spans=6, report=report)
+        assert len(seen) == last + 1
+        assert not motion.converged
+        assert motion.message.startswith("interrupted")
+        assert "the velocity of m0_joint exceeds" in motion.message
+        np.testing.assert_allclose([motion.q[0, 0], motion.q[-1, 0]], [0.0, 1.0], atol=1e-12)
+
+
+def test_limits_that_no_motion_keeps_are_named():
+    motion = cj.optimal_motion(slider(), [0.0], [1.0], 0.1, velocity=2.0, spans=4, iterations=40)
+    assert not motion.converged
+    assert "the velocity of m0" in motion.message
+    assert "give more time" in motion.message
+
+
+def test_a_guess_is_taken_by_its_times():
+    uneven = np.linspace(0.0, 1.0, 30) ** 3
+    q = np.stack([np.sin(2 * uneven), uneven], axis=-1)
+    motion = cj.Trajectory(ARM, 2.0 + 3.0 * uneven, q, 0 * q, 0 * q)
+    s = np.linspace(0.1, 0.9, 9)
+    spline = Spline(16)
+    fit = spline.curve(_guess(ARM, spline, motion, q[0], q[-1], 3.0), 3.0, s)[0]
+    np.testing.assert_allclose(fit, np.stack([np.sin(2 * s), s], axis=-1), atol=0.02)
+
+
+@pytest.mark.native
+def test_a_motion_pickles_and_is_written_with_its_accelerations(tmp_path):
+    motion = cj.optimal_motion(ARM, [-1.5, 0.2], [0.3, 0.4], 1.0, spans=4)
+    again = pickle.loads(pickle.dumps(motion))
+    np.testing.assert_array_equal(again(0.31)[0], motion(0.31)[0])
+    assert again.message == motion.message
+    motion.save(tmp_path / "motion.npz")
+    np.testing.assert_array_equal(read_states(tmp_path / "motion.npz", ARM).a, motion.a)
+
+
+@pytest.mark.native
+@pytest.mark.slow
+def test_the_fastest_motions_of_the_panda_are_found():
+    robot, rng = cj.load("panda"), np.random.default_rng(0)
+    for _ in range(4):
+        start, goal = (robot.lower + (robot.upper - robot.lower) * rng.uniform(0.2, 0.8, 7) for _ in range(2))
+        motion = cj.optimal_motion(robot, start, goal, cost="time", spans=8)
+        assert motion.converged, motion.message
+        assert (np.abs(motion.tau) <= robot.effort_limit * (1 + 1e-6)).all()
+        assert (np.abs(motion.v) <= robot.velocity_limit * (1 + 1e-6)).all()
+
+
 def test_wrong_arguments_are_named():
     for call, words in [
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], start_velocity="free"), "start_velocity is 'free'"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], start_velocity=2.0, velocity=1.0), "start_velocity has 2 for joint1"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], cost=["effort"]), "cost is ..effort"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], cost={}), "cost is {}"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], position=(np.nan, 9.0)), "position is .nan"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], guess=[[np.nan, 0.0], [0.0, 0.0]]), "guess has entries"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], via=[[0.0, 0.0]]), "via is"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], via={0.5: [9.0, 0.0]}, position=(-2.0, 2.0)), "the point via.0.5. is"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], spans=0), "spans is 0"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], tolerance=-1.0), "tolerance is -1"),
         (lambda: cj.optimal_motion(ARM, [0.0], [0.0, 1.0]), "start has shape"),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], np.eye(4)), "A pose goes with frame="),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], -1.0), "duration is -1"),

@@ -18,11 +18,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh, qr
+from scipy.linalg import cho_factor, cho_solve, eigh, svd
 
 PATIENCE = 12
 """Steps with a convex model where the Hessian is indefinite: they lead to the nearest valley, but slowly out of a saddle. After so many of
 them the Hessian itself is taken, its negative eigenvalues made positive."""
+
+DEPENDENT = 1e-9
+"""Singular values of the equalities' Jacobian, beside the largest, that count as zero."""
+SADDLE = -1e-6
+"""An eigenvalue of the Hessian with unit diagonal that counts as negative."""
 
 
 class Local(Protocol):
@@ -89,6 +94,7 @@ def solve(
     local = at(x)
     s = np.maximum(local.c, 1e-2 * np.maximum(1.0, np.abs(local.c)))
     mu = 0.1 * max(abs(local.f), 1e-3) / max(1, s.size) if s.size else 0.0
+    largest = mu
     z, y = mu / s, np.zeros(local.e.size)
     penalty, rows, message = 1.0, [], f"stopped after {iterations} iterations"
     converged, error, saddles = False, np.inf, 0
@@ -99,10 +105,12 @@ def solve(
             if report is not None:
                 report(k, error)
             if error < tolerance:
-                converged, message = True, f"optimal: the conditions of first order hold to {error:.1e}"
+                converged = not _saddle(local, s, z, y)
+                what = "optimal: " if converged else "a saddle, from where the cost falls; begin with another guess: "
+                message = f"{what}the conditions of first order hold to {error:.1e}"
                 break
             while s.size and _error(local, s, z, y, mu, scale) < 10 * mu / scale and mu > 0.1 * tolerance * scale / max(1, s.size):
-                mu = max(0.09 * tolerance * scale / max(1, s.size), min(0.2 * mu, mu**1.5))
+                mu = max(0.09 * tolerance * scale / max(1, s.size), min(0.2 * mu, largest * (mu / largest) ** 1.5))
             dx, dy, ds, dz, indefinite = _direction(local, s, z, y, mu, convex=saddles < PATIENCE)
             saddles += indefinite
             longest, longest_dual = _within(s, ds), _within(z, dz)
@@ -149,25 +157,36 @@ def _direction(
     gap = local.c - s
     E = local.equality_jacobian()
     right = -(local.gradient() - local.pull(z) - E.T @ y) + local.pull(mu / s - z - sigma * gap)
-    across, along = _bases(E, right.size)
-    onto = across @ np.linalg.solve(E @ across, -local.e) if len(E) else np.zeros_like(right)
+    along, inverse_of_E = _bases(E) if len(E) else (np.zeros((right.size, 0)), np.zeros((right.size, 0)))
+    onto = -inverse_of_E @ local.e
     H = local.hessian(z, y, sigma)
     inverse, indefinite = _inverse(along.T @ H @ along if len(E) else H), False
     if inverse is None:
         H = local.hessian(z, y, sigma, convex=True) if convex else H
         inverse, indefinite = _absolute_inverse(along.T @ H @ along if len(E) else H), True
     dx = onto + along @ inverse(along.T @ (right - H @ onto)) if len(E) else inverse(right)
-    dy = np.linalg.solve((E @ across).T, across.T @ (H @ dx - right)) if len(E) else np.zeros(0)
+    dy = inverse_of_E.T @ (H @ dx - right)
     ds = local.push(dx) + gap
     return dx, dy, ds, mu / s - z - sigma * ds, indefinite
 
 
-def _bases(E: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Orthonormal bases of the row space (n, k) and of the null space (n, n - k) of E (k, n)."""
-    if not len(E):
-        return np.zeros((n, 0)), np.zeros((n, 0))
-    whole = qr(E.T)[0]
-    return whole[:, : len(E)], whole[:, len(E) :]
+def _bases(E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An orthonormal basis of the null space (n, n - r) of E (k, n) of rank r, and its pseudo-inverse (n, k).
+
+    The rank may be less than k, as for the pose of an arm that has fewer joints: then equations are met in the sense of least squares.
+    """
+    left, sizes, right = svd(E)
+    r = int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())
+    return right[r:].T, (right[:r].T / sizes[:r]) @ left[:, :r].T
+
+
+def _saddle(local: Local, s: np.ndarray, z: np.ndarray, y: np.ndarray) -> bool:
+    """Whether the Hessian of the Lagrangian has a negative eigenvalue along the constraints that hold."""
+    H, E = local.hessian(z, y, z / s), local.equality_jacobian()
+    if len(E):
+        along = _bases(E)[0]
+        H = along.T @ H @ along
+    return _inverse(H) is None and bool(eigh(_scaled(H)[0], eigvals_only=True).min(initial=0.0) < SADDLE)
 
 
 def _scaled(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arguments import a_robot, positive, takes, whole
 from ..errors import CoadjointError, ShapeError
+from ..motion.states import States
 from ..motion.trajectory import Trajectory
 from ..robot.link import as_pose
 from ..robot.robot import Robot
@@ -21,11 +22,17 @@ from ..words import short
 from . import interior_point
 from .splines import Spline
 from .stages import Coordinates, Cost, Effort, Energy, MotorPower, Of, Power, Rows, Torques, action
-from .transcription import Equality, Transcription
+from .transcription import Equality, Here, Transcription
 
 COSTS = ("effort", "action", "energy", "time", "velocity", "acceleration", "jerk")
 DENSE = 40
 """Points between two knots at which the limits are checked."""
+DRAWN = 8
+"""How often limits are drawn in at most."""
+EXCEEDED = 1e-6
+"""The part by which a limit may be exceeded between the nodes."""
+INEXACT = 1e-4
+"""The part by which the cost may differ from that of a finer quadrature."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +43,9 @@ class OptimalMotion(Trajectory):
     """(N, nv)"""
     cost: float = np.nan
     converged: bool = False
-    """Whether the conditions of first order hold: the motion is a local optimum among splines of its kind."""
+    """Whether the conditions of first order hold to the tolerance (to 100 times that where rounding allows no further step) and the
+    Hessian has no negative eigenvalue: the motion is a local optimum among splines of its kind. Limits that would be exceeded between
+    the nodes are drawn in there, by some thousandths of themselves, less with more spans."""
     message: str = ""
     error: float = np.nan
     """The largest violation of the conditions of first order."""
@@ -52,6 +61,11 @@ class OptimalMotion(Trajectory):
     def duration(self) -> float:
         """Seconds."""
         return float(self.time[-1] - self.time[0])
+
+    @property
+    def states(self) -> States:
+        """The states as a table, with the accelerations."""
+        return States(self.q, self.v, self.a, self.tau, self.time)
 
     def __str__(self) -> str:
         verdict = "optimal" if self.converged else "NOT optimal"
@@ -113,12 +127,17 @@ def optimal_motion(
         raise CoadjointError("the cost has time in it and the duration is given; leave duration out, or take another cost.")
     if free_time and not costs and not any(np.isfinite(x.upper).any() for x in rows if not _is_position(x)):
         raise CoadjointError("the cost is time and nothing limits the speed; give effort, acceleration or velocity limits.")
-    still = np.zeros(robot.nv)
-    resting = None if cost == "action" else still
-    v0 = resting if isinstance(start_velocity, str) else _velocity(robot, start_velocity, "start_velocity")
-    v1 = resting if isinstance(goal_velocity, str) else _velocity(robot, goal_velocity, "goal_velocity")
+    resting = None if isinstance(cost, str) and cost == "action" else np.zeros(robot.nv)
+    v0, v1 = (
+        resting if isinstance(x, str) and x == "default" else _velocity(robot, rows, x, name)
+        for x, name in ((start_velocity, "start_velocity"), (goal_velocity, "goal_velocity"))
+    )
     if free_time and any(v is not None and v.any() for v in (v0, v1)):
         raise CoadjointError("a free duration goes with velocities at the ends that are zero or free; give a duration.")
+
+    if whole(spans, "spans") < 1 or whole(iterations, "iterations") < 1:
+        raise CoadjointError(f"spans is {spans} and iterations {iterations}; expected at least 1 of each.")
+    tolerance = float(positive(tolerance, "tolerance"))
 
     spline = Spline(whole(spans, "spans"))
     control, free = _boundary(spline, _guess(robot, spline, guess, start, end, T), start, None if pose_goal else end, v0, v1, T)
@@ -131,53 +150,62 @@ def optimal_motion(
         control,
         free,
         None if free_time else T,
-        _equality(robot, spline, via, goal, frame, v1),
+        _equality(robot, spline, rows, via, goal, frame, v1),
     )
     x = problem.join(control, T)
     begin = problem.at(x)
+    if not np.isfinite(begin.f):
+        raise CoadjointError(f"the cost of the motion to begin with is {begin.f}; expected a finite number. Look at cost or guess.")
     scale = max(1e-9, float(np.abs(begin.gradient()).max()), abs(begin.f))
-    found, violation = _solved(problem, x, scale, tolerance, iterations, report)
-    return _motion(problem, found, violation)
+    found, beyond = _solved(problem, x, scale, tolerance, iterations, report)
+    return _motion(problem, found, beyond)
 
 
 def _solved(
     problem: Transcription, x: np.ndarray, scale: float, tolerance: float, iterations: int, report: Any
-) -> tuple[interior_point.Solution, float]:
-    """The solution whose limits hold between the nodes too: where they do not, they are drawn in and the problem is solved again."""
+) -> tuple[interior_point.Solution, list[np.ndarray]]:
+    """The solution whose limits hold between the nodes too, and by what parts they are exceeded.
+
+    Where they do not hold, they are drawn in at the nodes nearby, and the problem is solved again.
+    """
     originals = [(rows.lower.copy(), rows.upper.copy()) for rows in problem.limits]
     table: list[dict[str, float]] = []
-    beyond = _beyond(problem, x, originals)
+    beyond = [x.max(0) for x in _beyond(problem, x, originals)]
+    interrupted = False
     if any(one.any() for one in beyond):  # limits close in on the motion, so that all of it leaves them on the same side
         for part in (1.05, 0.8, 0.5, 0.25, 0.1):
             _move_limits(problem, beyond, originals, -part)
             found = interior_point.solve(problem.at, problem.values, x, tolerance=1e-3, iterations=30, scale=scale, report=report)
             table += found.table
             x = found.x
-            if found.message.startswith("interrupted"):
+            interrupted = found.message.startswith("interrupted")
+            if interrupted:
+                beyond = _beyond(problem, x, originals)
                 break
-        _move_limits(problem, beyond, originals, 0.0)
-    inside = [np.zeros_like(one) for one in beyond]
-    for _ in range(6):
+        else:
+            _move_limits(problem, beyond, originals, 0.0)
+    inside = [np.zeros((len(problem.spline.nodes), one.shape[-1])) for one in beyond]
+    for _ in range(0 if interrupted else DRAWN):
         found = interior_point.solve(
             problem.at, problem.values, x, tolerance=tolerance, iterations=iterations, scale=scale, report=report
         )
         table += found.table
         beyond = _beyond(problem, found.x, originals)
-        worst = max([0.0, *(float(x.max(initial=0.0)) for x in beyond)])
-        if worst <= 1e-6 or not found.converged:
+        if not found.converged or all(x.max(initial=0.0) <= EXCEEDED for x in beyond):
             break
         inside = [x + 1.2 * y for x, y in zip(inside, beyond, strict=True)]
         _move_limits(problem, inside, originals, 1.0)
         x = found.x
-    _move_limits(problem, beyond, originals, 0.0)
+    for rows, (lower, upper) in zip(problem.limits, originals, strict=True):
+        rows.lower, rows.upper = lower, upper
     found.table = table
-    return found, worst
+    return found, beyond
 
 
 def _move_limits(
     problem: Transcription, parts: Sequence[np.ndarray], originals: Sequence[tuple[np.ndarray, np.ndarray]], factor: float
 ) -> None:
-    """Draw every limit in by factor times a part (m,) of itself."""
+    """Draw every limit in by factor times a part of itself, (m,) or (K, m) for the nodes."""
     for rows, part, (lower, upper) in zip(problem.limits, parts, originals, strict=True):
         move = factor * part * _size(lower, upper)
         rows.lower, rows.upper = lower + move, upper - move
@@ -189,11 +217,13 @@ def _size(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _beyond(problem: Transcription, x: np.ndarray, limits: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
-    """How far every row (m,) exceeds its limits anywhere, as a part of them."""
+    """How far every row exceeds its limits between each node (K, m) and its neighbours, as a part of them."""
     from .stages import Forces
 
     c, T = problem.split(x)
     s = np.linspace(0.0, 1.0, DENSE * problem.spline.spans + 1)
+    nodes, after = problem.spline.nodes, np.searchsorted(problem.spline.nodes, s)
+    neighbours = [np.maximum(after - 1, 0), np.minimum(after, len(nodes) - 1)]
     forces = Forces(problem.robot, np.stack(problem.spline.curve(c, T, s), axis=1))
     found = []
     for rows, (lower, upper) in zip(problem.limits, limits, strict=True):
@@ -201,11 +231,52 @@ def _beyond(problem: Transcription, x: np.ndarray, limits: Sequence[tuple[np.nda
         size = _size(lower, upper)
         with np.errstate(invalid="ignore"):
             over = np.maximum(np.nan_to_num(lower - value, neginf=0.0), np.nan_to_num(value - upper, neginf=0.0))
-        found.append(np.maximum(over, 0.0).max(0) / np.maximum(size, 1e-300))
+        part, near = np.maximum(over, 0.0) / np.maximum(size, 1e-300), np.zeros((len(nodes), len(size)))
+        for node in neighbours:
+            np.maximum.at(near, node, part)
+        found.append(near)
     return found
 
 
-def _motion(problem: Transcription, found: interior_point.Solution, violation: float) -> OptimalMotion:
+@dataclass(frozen=True, eq=False)
+class _Between:
+    """The motion as a function of time."""
+
+    spline: Spline
+    control: np.ndarray
+    duration: float
+
+    def __call__(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        q, v, *_ = self.spline.curve(self.control, self.duration, np.clip(t / self.duration, 0.0, 1.0))
+        return q, v
+
+
+def _doubts(problem: Transcription, here: Here, solved: bool, beyond: Sequence[np.ndarray]) -> list[str]:
+    """What speaks against a motion: limits that do not hold, and a cost that is another between the nodes."""
+    from .stages import Forces
+
+    found, spline = [], problem.spline
+    parts = [x.max(initial=0.0) for x in beyond]
+    if parts and max(parts) > EXCEEDED:
+        k = int(np.argmax(parts))
+        rows, joint = problem.limits[k], int(beyond[k].max(0).argmax())
+        remedy = "take more spans" if solved else "give more time, wider limits or another guess"
+        found.append(f"the {_kind(rows)} of {rows.names[joint]} exceeds its limit by {max(parts):.1e} of it; {remedy}")
+    missed = float(np.abs(here.e).max(initial=0.0))
+    if missed > EXCEEDED:
+        found.append(f"points on the way, or the pose at the end, are missed by {missed:.1e}; perhaps they contradict each other")
+    x, w = np.polynomial.legendre.leggauss(4 * (len(spline.nodes) // spline.spans))
+    s = ((np.arange(spline.spans)[:, None] + 0.5 * (x + 1.0)) / spline.spans).reshape(-1)
+    forces = Forces(problem.robot, np.stack(spline.curve(here.control, here.T, s), axis=1))
+    running = np.sum([weight * cost.value(forces) for weight, cost in problem.costs], axis=0) if problem.costs else np.zeros(len(s))
+    exact = float(here.T * (np.tile(0.5 * w / spline.spans, spline.spans) @ running) + problem.time_weight * here.T)
+    off = abs(exact - here.f) / max(abs(exact), abs(here.f), 1e-300)
+    if off > INEXACT and abs(exact - here.f) > 1e-12:
+        found.append(f"the cost between the nodes differs by {off:.1e} of it; take more spans")
+    return found
+
+
+def _motion(problem: Transcription, found: interior_point.Solution, beyond: Sequence[np.ndarray]) -> OptimalMotion:
     robot, spline = problem.robot, problem.spline
     c, T = problem.split(found.x)
     s = np.linspace(0.0, 1.0, max(201, 8 * spline.spans + 1))
@@ -215,28 +286,20 @@ def _motion(problem: Transcription, found: interior_point.Solution, violation: f
 
     forces = Forces(robot, np.stack([q, v, a, a], axis=1))
 
-    def between(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        q, v, *_ = spline.curve(c, T, np.clip(t / T, 0.0, 1.0))
-        return q, v
-
     held = {_kind(rows): -x for rows, x in zip(problem.limits, here._by_row(found.z, -1.0), strict=True)}
-    good = found.converged and violation <= 1e-6
-    message = (
-        found.message
-        if good or not found.converged
-        else f"limits are exceeded by {violation:.1e} between the nodes; take more spans"
-    )
+    violation = max([0.0, *(float(x.max(initial=0.0)) for x in beyond)])
+    doubts = _doubts(problem, here, found.converged, beyond)
     return OptimalMotion(
         robot,
         s * T,
         q,
         v,
         forces.tau,
-        pieces=((0.0, T, between),),
+        pieces=((0.0, T, _Between(spline, c, T)),),
         a=a,
-        cost=found.f,
-        converged=good,
-        message=message,
+        cost=here.f,
+        converged=found.converged and not doubts,
+        message="; ".join(doubts if found.converged and doubts else [found.message, *doubts]),
         error=found.error,
         violation=violation,
         multipliers=held,
@@ -272,12 +335,20 @@ def _configuration(robot: Robot, x: Any, name: str) -> np.ndarray:
     return q
 
 
-def _velocity(robot: Robot, x: Any, name: str) -> np.ndarray | None:
+def _velocity(robot: Robot, limits: Sequence[Rows], x: Any, name: str) -> np.ndarray | None:
     if x is None:
         return None
-    v = np.broadcast_to(np.asarray(x, dtype=float), (robot.nv,)) if np.ndim(x) == 0 else np.asarray(x, dtype=float)
+    try:
+        v = np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        v = np.full(1, np.nan)
+    v = np.broadcast_to(v, (robot.nv,)) if not v.ndim else v
     if v.shape != (robot.nv,) or not np.isfinite(v).all():
         raise ShapeError(f"{name} is {short(x)}; expected a velocity ({robot.nv},), or None for a free one.")
+    for rows in limits:
+        if isinstance(rows, Coordinates) and rows.order == 1:
+            for k in np.flatnonzero(np.abs(v) > rows.upper * (1.0 + 1e-9))[:1]:
+                raise CoadjointError(f"{name} has {v[k]:.4g} for {rows.names[k]}, whose limit is {rows.upper[k]:.4g}.")
     return v
 
 
@@ -297,6 +368,9 @@ def _reach(robot: Robot, goal: Any, frame: Any, start: np.ndarray) -> np.ndarray
 
 def _costs(robot: Robot, cost: Any) -> tuple[list[tuple[float, Cost]], float]:
     """Running costs with their weights, and the weight of time."""
+    wanted = f"expected one of {', '.join(COSTS)}, a function fn(robot, q, v, a), or a mapping of these to weights."
+    if not (isinstance(cost, str | Mapping) or callable(cost)) or (isinstance(cost, Mapping) and not cost):
+        raise CoadjointError(f"cost is {short(cost)}; {wanted}")
     given = dict(cost) if isinstance(cost, Mapping) else {cost: 1.0}
     made: dict[str, Callable[[], Cost]] = {
         "effort": Effort,
@@ -318,9 +392,7 @@ def _costs(robot: Robot, cost: Any) -> tuple[list[tuple[float, Cost]], float]:
         elif one in made:
             found.append((float(weight), made[one]()))
         else:
-            raise CoadjointError(
-                f"cost is {short(one)}; expected one of {', '.join(COSTS)}, a function fn(robot, q, v, a), or a mapping."
-            )
+            raise CoadjointError(f"cost is {short(one)}; {wanted}")
     return found, time
 
 
@@ -342,7 +414,10 @@ def _limits(
     if position is not None:
         if not isinstance(position, tuple | list) or len(position) != 2:
             raise CoadjointError(f"position is {short(position)}; expected (lower, upper).")
-        lower, upper = (np.array(np.broadcast_to(np.asarray(x, dtype=float), (n,))) for x in position)
+        ends = [np.asarray(x, dtype=float) for x in position]
+        if any(x.shape not in ((), (n,)) or np.isnan(x).any() for x in ends):
+            raise CoadjointError(f"position is {short(position)}; expected (lower, upper), each a number or ({n},).")
+        lower, upper = (np.array(np.broadcast_to(x, (n,))) for x in ends)
     found: list[Rows] = []
     bounds = [(0, lower, upper)]
     for order, name, given, default in (
@@ -415,7 +490,10 @@ def _guess(robot: Robot, spline: Spline, guess: Any, start: np.ndarray, end: np.
         given = np.asarray(guess.q if hasattr(guess, "q") else guess, dtype=float)
         if given.ndim != 2 or given.shape[1] != robot.nq or len(given) < 2:
             raise ShapeError(f"guess has shape {given.shape}; expected configurations (K, {robot.nq}) along a motion.")
-        at = np.linspace(0.0, 1.0, len(given))
+        if not np.isfinite(given).all():
+            raise CoadjointError("guess has entries that are not finite numbers.")
+        times = np.asarray(getattr(guess, "time", np.arange(len(given))), dtype=float)
+        at = (times - times[0]) / (times[-1] - times[0])
         points = np.stack([np.interp(s, at, given[:, k]) for k in range(robot.nq)], axis=-1)
     return spline.fit(s, points)
 
@@ -442,16 +520,21 @@ def _boundary(
     return control, free
 
 
-def _equality(robot: Robot, spline: Spline, via: Any, goal: Any, frame: str | None, v1: np.ndarray | None) -> Equality:
+def _equality(
+    robot: Robot, spline: Spline, limits: Sequence[Rows], via: Any, goal: Any, frame: str | None, v1: np.ndarray | None
+) -> Equality:
     """Points on the way, and the pose at the end."""
     from scipy.interpolate import BSpline
 
     rows, right = [np.zeros((0, spline.size))], [np.zeros((0, robot.nv))]
+    if not isinstance(via, Mapping | None):
+        raise CoadjointError(f"via is {short(via)}; expected a mapping from parts of the duration to configurations.")
     for s, q in (via or {}).items():
         if not (isinstance(s, int | float | np.number) and 0 < s < 1):
             raise CoadjointError(f"via has the time {short(s)}; expected a part of the duration between 0 and 1.")
         rows.append(BSpline(spline.knots, np.eye(spline.size), spline.degree)(np.array([s])))
         right.append(_configuration(robot, q, f"via[{s:g}]")[None])
+        _check_within(robot, [x for x in limits if _is_position(x)], right[-1][0], f"point via[{s:g}]")
     if frame is None:
         return Equality(np.concatenate(rows), np.concatenate(right))
     if v1 is not None:

@@ -11,13 +11,18 @@ from scipy.interpolate import BSpline
 
 ORDERS = 4
 """Position, velocity, acceleration and jerk."""
+NODES = 8
+"""In a span, at least: one more than the degree, so that no oscillation of the spline is invisible."""
+LEAST = 48
+"""Nodes in all, at least: with fewer of them a motion of few spans can be cheap at the nodes and dear between them."""
 
 
 class Spline:
     """The basis of splines on [0, 1] of a degree, with so many spans, and Gauss nodes in each."""
 
-    def __init__(self, spans: int, degree: int = 7, nodes: int = 6) -> None:
+    def __init__(self, spans: int, degree: int = 7, nodes: int | None = None) -> None:
         self.spans, self.degree = spans, degree
+        nodes = nodes or max(NODES, -(-LEAST // spans))
         self.size = spans + degree
         """How many control points."""
         self.knots = np.concatenate([np.zeros(degree), np.linspace(0.0, 1.0, spans + 1), np.ones(degree)])

@@ -193,6 +193,7 @@ class Rows(Protocol):
 
     lower: np.ndarray
     upper: np.ndarray
+    """(m,), or (K, m) where they are drawn in by different amounts at different nodes; infinite at all nodes or at none."""
     names: tuple[str, ...]
 
     def value(self, forces: Forces) -> np.ndarray:

@@ -101,7 +101,7 @@ class Here:
         parts = []
         for rows in self.problem.limits:
             value = rows.value(self.forces)
-            below, above = np.isfinite(rows.lower), np.isfinite(rows.upper)
+            below, above = _finite(rows)
             parts += [(value - rows.lower)[:, below].reshape(-1), (rows.upper - value)[:, above].reshape(-1)]
         return np.concatenate([np.zeros(0), *parts])
 
@@ -163,8 +163,8 @@ class Here:
         """z (inequalities,) of lower limits plus `sign` times those of upper limits, (K, m) of every kind."""
         found, at, K = [], 0, len(self.stage)
         for rows in self.problem.limits:
-            whole = np.zeros((K, len(rows.lower)))
-            for finite, factor in ((np.isfinite(rows.lower), 1.0), (np.isfinite(rows.upper), sign)):
+            whole = np.zeros((K, len(rows.names)))
+            for finite, factor in zip(_finite(rows), (1.0, sign), strict=True):
                 count = K * int(finite.sum())
                 whole[:, finite] += factor * z[at : at + count].reshape(K, -1)
                 at += count
@@ -182,7 +182,8 @@ class Here:
         parts = []
         for rows, jacobian in zip(self.problem.limits, self.jacobians, strict=True):
             change = np.einsum("kmon,kon->km", jacobian, moved)
-            parts += [change[:, np.isfinite(rows.lower)].reshape(-1), -change[:, np.isfinite(rows.upper)].reshape(-1)]
+            below, above = _finite(rows)
+            parts += [change[:, below].reshape(-1), -change[:, above].reshape(-1)]
         return np.concatenate([np.zeros(0), *parts])
 
     def equality_jacobian(self) -> np.ndarray:
@@ -251,6 +252,12 @@ class Here:
         bordered = np.zeros((len(found) + 1,) * 2)
         bordered[:-1, :-1], bordered[:-1, -1], bordered[-1, :-1], bordered[-1, -1] = found, column[:-1], column[:-1], second
         return bordered
+
+
+def _finite(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows (m,) have a lower and an upper limit."""
+    below, above = (np.isfinite(np.atleast_2d(x)).all(0) for x in (rows.lower, rows.upper))
+    return below, above
 
 
 def _semidefinite(G: np.ndarray) -> np.ndarray:
