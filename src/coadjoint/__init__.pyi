@@ -56,6 +56,8 @@ from .geometry.flatness import is_flat as is_flat
 from .geometry.geodesics import geodesic as geodesic
 from .identification.base_parameters import BaseParameters as BaseParameters
 from .identification.base_parameters import base_parameters as base_parameters
+from .identification.fitting import identify as identify
+from .identification.result import Identification as Identification
 from .kinematics.dh import DH as DH
 from .kinematics.dh import from_dh as from_dh
 from .kinematics.dh import to_dh as to_dh
@@ -839,6 +841,7 @@ __all__ = [
     "Equations",
     "Event",
     "Frame",
+    "Identification",
     "InverseKinematics",
     "Joint",
     "Link",
@@ -889,6 +892,7 @@ __all__ = [
     "geometry",
     "gravity_force",
     "horizontal_lift",
+    "identify",
     "impact",
     "impact_account",
     "interop",

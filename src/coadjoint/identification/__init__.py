@@ -1,7 +1,7 @@
 """Models from recordings: which parameters of a robot its motion shows, and what they are."""
 
 from .base_parameters import BaseParameters, base_parameters
-from .identify import identify
+from .fitting import identify
 from .result import Identification
 
 __all__ = ["BaseParameters", "Identification", "base_parameters", "identify"]

@@ -4,8 +4,8 @@ The pseudo-inertia Σ = ∫ (x, 1)(x, 1)ᵀ dm of a possible body is positive de
 
     D(Σ ‖ Σ₀) = tr(Σ₀⁻¹ Σ) - log det(Σ₀⁻¹ Σ) - 4
 
-of Lee, Wensing & Park (2019) does not depend on frames or units, grows without bound at the boundary, and is convex in φ. So quadratic data plus
-γ D is minimised by Newton steps that never leave the possible bodies, and exp(-γ D) is a Wishart density, whose integral is known.
+of Lee, Wensing & Park (2019) does not depend on frames or units, grows without bound at the boundary, and is convex in φ. So a quadratic
+plus γ D is minimised by Newton steps that never leave the possible bodies, and exp(-γ D) is a Wishart density, whose integral is known.
 """
 
 from __future__ import annotations
@@ -135,7 +135,9 @@ class ConsistentFit:
             H[k, k] += mu / x[k] ** 2
         return g, H
 
-    def newton(self, x: np.ndarray, gamma: float, mu: float, centred: bool = True, tolerance: float = 1e-12, most: int = 100) -> np.ndarray:
+    def newton(
+        self, x: np.ndarray, gamma: float, mu: float, centred: bool = True, tolerance: float = 1e-12, most: int = 60
+    ) -> np.ndarray:
         """The minimum, by damped Newton steps from x, a possible point."""
         old = self.value(x, gamma, mu, centred)
         for _ in range(most):
@@ -145,13 +147,22 @@ class ConsistentFit:
             self.steps += 1
             if -slope < tolerance * (1.0 + abs(gamma)):
                 return x + step if np.isfinite(self.value(x + step, gamma, mu, centred)) else x
-            t = 1.0
-            while not (new := self.value(x + t * step, gamma, mu, centred)) <= old + 0.2 * t * slope + 1e-13 * abs(old):
+            t, slack = 1.0, 1e-13 * (abs(old) + abs(float(self.b @ x)))
+            while not (new := self.value(x + t * step, gamma, mu, centred)) <= old + 0.2 * t * slope + slack:
                 t *= 0.5
                 if t < 1e-10:
                     return x
             x, old = x + t * step, new
         return x
+
+    def followed(self, x: np.ndarray, gamma: float, mu: float, tolerance: float = 1e-8) -> np.ndarray:
+        """The minimum, the weight falling from one at which x is nearly the minimum: far from it single Newton steps would be short."""
+        g, H = self.derivatives(x, gamma, mu)
+        weight = float(g @ _solve(H, g)) / (4 * max(len(self.prior), 1))
+        while weight > gamma:
+            x = self.newton(x, weight, max(mu, 1e-2 * weight), tolerance=0.05, most=8)
+            weight *= 0.1
+        return self.newton(x, gamma, mu, tolerance=tolerance)
 
     def constrained(self, x: np.ndarray, gap: float = 1e-9) -> np.ndarray:
         """The minimum of the quadratic alone under Σ_l ⪰ 0: the barrier's weight falls until the objective is within `gap`, relatively.

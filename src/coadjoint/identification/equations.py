@@ -1,8 +1,8 @@
 """The equations of a fit as normal matrices: per joint and per held-back block, of all columns that a model may use.
 
-Every joint has the columns of the base parameters, their gravity under unit accelerations along two horizontal directions (for a base that is
-mounted askew), and its own terms of friction. A model is a choice of columns; fitting and judging it on held-back blocks then needs
-no rows again. Memory does not grow with the length of a log.
+Every joint has the columns of the base parameters, their forces under a gravity along two horizontal directions (for a base that is mounted
+askew), and its own terms of friction. A model is a choice of columns; fitting and judging it on held-back blocks then needs no rows again.
+Memory does not grow with the length of a log.
 """
 
 from __future__ import annotations
@@ -93,6 +93,15 @@ class Equations:
         """The sums over all blocks, or over all but one."""
         keep = [k for k in range(len(self.G)) if k != without]
         return self.G[keep].sum(0), self.c[keep].sum(0), self.yy[keep].sum(0), self.count[keep].sum(0)
+
+
+def level(eq: Equations, s: Structure) -> Equations:
+    """The equations in the base parameters of a structure without tilt, of which those with tilt know: Y = Y[pivots] @ matrix."""
+    old = eq.structure
+    wide = np.zeros((old.size, s.size))
+    wide[: old.rank, : s.rank] = old.base.matrix[:, list(s.base.pivots)]
+    wide[old.blocks * old.rank :, s.rank :] = np.eye(len(LOCAL))
+    return Equations(s, wide.T @ eq.G @ wide, eq.c @ wide, eq.yy, eq.count)
 
 
 def columns(s: Structure, q: np.ndarray, v: np.ndarray, a: np.ndarray, inertial: np.ndarray) -> np.ndarray:

@@ -1,13 +1,13 @@
 """Friction and drives: what a joint adds to the forces of the rigid bodies, as columns that are linear in their coefficients.
 
-    offset        1                            a sensor's zero, a spring's mean
-    viscous       v                            ≥ 0
-    coulomb       tanh(v / w)                  ≥ 0; dry friction, smooth within the speed w near standstill
-    root          v / √(|v| + w)               viscous friction that grows less than in proportion, as of grease
-    stribeck      tanh(v / w) exp(-|v| / s)    more (or less) friction at low speeds, s = 10 w
-    load          |load| tanh(v / w)           ≥ 0; dry friction in proportion to the force that the gear carries
-    asymmetry     |tanh(v / w)|                another dry friction in one direction than in the other
-    armature      a                            ≥ 0; the rotor's inertia as seen at the joint
+offset        1                            a sensor's zero, a spring's mean
+viscous       v                            ≥ 0
+coulomb       tanh(v / w)                  ≥ 0; dry friction, smooth within the speed w near standstill
+root          v / √(|v| + w)               viscous friction that grows less than in proportion, as of grease
+stribeck      tanh(v / w) exp(-|v| / s)    more (or less) friction at low speeds, s = 10 w
+load          |load| tanh(v / w)           ≥ 0; dry friction in proportion to the force that the gear carries
+asymmetry     |tanh(v / w)|                another dry friction in one direction than in the other
+armature      a                            ≥ 0; the rotor's inertia as seen at the joint
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def term(name: str, v: np.ndarray, a: np.ndarray, load: np.ndarray, width: np.nd
 
 @dataclass(frozen=True)
 class Friction:
-    """Friction, armature and offsets of joints: coefficients by term, (nv,) each, and the speeds (nv,) within which dry friction is smooth."""
+    """Friction, armature and offsets of joints: coefficients (nv,) by term; dry friction is smooth within the speeds `widths` (nv,)."""
 
     names: tuple[str, ...]
     widths: np.ndarray

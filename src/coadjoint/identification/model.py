@@ -1,10 +1,10 @@
 """Fits of a model to normal matrices: maximum posterior with weights per joint, and the choice of the model.
 
-Unknown are x = (β, η, f, δ): base parameters β, the other inertial parameters η, which no force shows, coefficients f of friction, and changes δ of
-the direction of gravity. The inertial parameters are φ = K x. Forces are bilinear in β and the direction of gravity: Gauss–Newton steps.
+Unknown are x = (β, η, f, δ): base parameters β, the other inertial parameters η, which no force shows, coefficients f of friction, and
+changes δ of the direction of gravity. The inertial parameters are φ = K x. Forces are bilinear in β and δ: Gauss–Newton steps.
 
-Residuals of real robots are correlated over many rows, so N rows say less than N independent ones: the likelihood of joint j is raised to the power
-1 / c_j, c_j being the sum of the autocorrelations. Priors are then as strong beside the data as they should be.
+Residuals of real robots are correlated over many rows, so N rows say less than N independent ones: the likelihood of joint j is raised to
+the power 1 / c_j, c_j being the sum of the autocorrelations. Priors are then as strong beside the data as they should be.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TILT = np.radians(1.0)
 """The standard deviation of a mounting's tilt that is expected."""
 GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Weights of the entropic prior among which the evidence chooses."""
-GAIN = 2.0
+GAIN = 3.0
 """The least gain of held-back log-likelihood for which a term is taken."""
 BARRIER = 1e-3
 """The weight of -log x for coefficients that are positive."""
@@ -51,6 +51,10 @@ class Fit:
     gamma: float
     variance: np.ndarray
     """(nv,): mean squares of residuals."""
+    inertial: np.ndarray
+    """(10 n_links,)."""
+    coefficients: dict[tuple[int, int], float]
+    """Of friction, by (joint, number of LOCAL)."""
 
 
 class Fitter:
@@ -67,7 +71,9 @@ class Fitter:
         self.K0[rest, range(len(piv), M.shape[1])] = 1.0
         self.start = np.concatenate([M @ self.prior.reshape(-1), self.prior.reshape(-1)[rest]])
 
-    def assemble(self, sums: tuple[np.ndarray, ...], choice: Choice, tilt: np.ndarray, beta: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+    def assemble(
+        self, sums: tuple[np.ndarray, ...], choice: Choice, tilt: np.ndarray, beta: np.ndarray
+    ) -> list[tuple[np.ndarray, ...]]:
         """For every joint (columns of x, G, c) of the linearised model, c being of τ, whose residual at x is τ - X x."""
         G, c = sums[0], sums[1]
         r, p = self.s.rank, self.s.rank + self.hidden
@@ -100,10 +106,21 @@ class Fitter:
             x[len(self.start) + k] = 1e-2 if LOCAL[number][0] in POSITIVE else 0.0
         return x
 
+    def continued(self, choice: Choice, fit: Fit) -> np.ndarray:
+        """Where to start from a fit of another model."""
+        x = self.first(choice)
+        x[: len(self.start)] = np.concatenate([self.s.base.matrix @ fit.inertial, fit.inertial[self.rest]])
+        for k, key in enumerate(choice.unknowns):
+            value = fit.coefficients.get(key, 0.0)
+            x[len(self.start) + k] = max(value, 1e-4) if LOCAL[key[1]][0] in POSITIVE else value
+        return x
+
     def positive(self, choice: Choice) -> np.ndarray:
         return np.array([len(self.start) + k for k, (_, i) in enumerate(choice.unknowns) if LOCAL[i][0] in POSITIVE], dtype=int)
 
-    def weighted(self, sums: tuple[np.ndarray, ...], choice: Choice, tilt: np.ndarray, beta: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def weighted(
+        self, sums: tuple[np.ndarray, ...], choice: Choice, tilt: np.ndarray, beta: np.ndarray, variance: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """A and b of the log-likelihood -½ xᵀAx + bᵀx."""
         n = self.size(choice)
         A, b = np.zeros((n, n)), np.zeros(n)
@@ -136,15 +153,16 @@ class Fitter:
 
     def solve(self, sums: tuple[np.ndarray, ...], choice: Choice, gamma: float, start: Fit | None, rounds: int = 8) -> Fit:
         """The maximum posterior, weights and the direction of gravity being iterated with it."""
-        x = self.first(choice) if start is None or len(start.x) != self.size(choice) else start.x.copy()
+        x = self.first(choice) if start is None else self.continued(choice, start)
         tilt = np.zeros(len(self.s.horizontal)) if start is None else start.tilt.copy()
-        variance = sums[2] / sums[3].clip(1) * 1e-2 if start is None else start.variance
+        size = sums[2] / sums[3].clip(1)
+        variance = 1e-2 * size if start is None else np.maximum(start.variance, 1e-6 * size)  # no smaller: steps start far away
         for _ in range(rounds):
             if choice.tilt:
                 x[-2:] = 0.0
             A, b = self.weighted(sums, choice, tilt, x[: self.s.rank], variance)
             problem = ConsistentFit(A, b, self.K(choice), self.prior, self.positive(choice))
-            x = problem.newton(x, gamma, BARRIER, tolerance=1e-8)
+            x = problem.followed(x, gamma, BARRIER)
             if choice.tilt:
                 tilt = tilt + x[-2:]
             new = self.mean_squares(sums, choice, tilt, x)
@@ -152,7 +170,8 @@ class Fitter:
             variance = new
             if done:
                 break
-        return Fit(x, tilt, gamma, variance)
+        own = x[len(self.start) : len(self.start) + len(choice.unknowns)]
+        return Fit(x, tilt, gamma, variance, self.K(choice) @ x, dict(zip(choice.unknowns, own.tolist(), strict=True)))
 
     def evidence(self, sums: tuple[np.ndarray, ...], choice: Choice, fit: Fit, variance: np.ndarray) -> float:
         """The log evidence of γ, weights being those of `variance`."""
@@ -173,7 +192,9 @@ class Fitter:
         x0[: len(self.start)] = self.start
         return H, H @ x0
 
-    def held_back(self, eq: Equations, choice: Choice, tilt: np.ndarray, beta: np.ndarray, variance: np.ndarray, gamma: float) -> np.ndarray:
+    def held_back(
+        self, eq: Equations, choice: Choice, tilt: np.ndarray, beta: np.ndarray, variance: np.ndarray, gamma: float
+    ) -> np.ndarray:
         """(nv,): log-likelihoods of blocks by models fitted to the others."""
         H, h = self.gaussian(choice, gamma)
         squares, rows = np.zeros(len(variance)), np.zeros(len(variance))
@@ -187,7 +208,9 @@ class Fitter:
         mean = np.maximum(squares / rows.clip(1), EXACT**2 * np.maximum(size, 1e-6 * size.max()))
         return -0.5 * rows / self.correlation * np.log(mean)
 
-    def signs(self, eq: Equations, choice: Choice, tilt: np.ndarray, beta: np.ndarray, variance: np.ndarray, gamma: float) -> np.ndarray:
+    def signs(
+        self, eq: Equations, choice: Choice, tilt: np.ndarray, beta: np.ndarray, variance: np.ndarray, gamma: float
+    ) -> np.ndarray:
         """(nv,): whether all coefficients that must be positive are so without being forced."""
         H, h = self.gaussian(choice, gamma)
         A, b = self.weighted(eq.total(), choice, tilt, beta, variance)
@@ -205,7 +228,9 @@ def _ridge(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     return scale * np.linalg.solve(S, scale * b)
 
 
-def choose_terms(fitter: Fitter, eq: Equations, start: Choice, fit: Fit, allowed: tuple[str, ...], table: list[dict[str, object]]) -> Choice:
+def choose_terms(
+    fitter: Fitter, eq: Equations, start: Choice, fit: Fit, allowed: tuple[str, ...], table: list[dict[str, object]]
+) -> Choice:
     """The terms of friction of each joint: forward, the term that gains most held-back likelihood, as long as one gains enough."""
     gamma, choice = 3.0, start
     beta = fit.x[: fitter.s.rank]
@@ -214,7 +239,7 @@ def choose_terms(fitter: Fitter, eq: Equations, start: Choice, fit: Fit, allowed
     names = fitter.s.robot.v_names
     for _ in range(6):
         found: list[tuple[float, int] | None] = [None] * len(best)
-        for number, (name, width) in enumerate(LOCAL):
+        for number, (name, _) in enumerate(LOCAL):
             if name not in allowed:
                 continue
             able = [_able(own, number) for own in choice.local]
@@ -222,7 +247,9 @@ def choose_terms(fitter: Fitter, eq: Equations, start: Choice, fit: Fit, allowed
                 continue
             trial = replace(choice, local=tuple((*own, number) if ok else own for own, ok in zip(choice.local, able, strict=True)))
             gain = judge(trial) - best
-            good = fitter.signs(eq, trial, fit.tilt, beta, fit.variance, gamma) if name in POSITIVE else np.ones(len(gain), dtype=bool)
+            good = (
+                fitter.signs(eq, trial, fit.tilt, beta, fit.variance, gamma) if name in POSITIVE else np.ones(len(gain), dtype=bool)
+            )
             for j in range(len(gain)):
                 if able[j] and good[j] and gain[j] > GAIN and (found[j] is None or gain[j] > found[j][0]):  # type: ignore[index]
                     found[j] = (float(gain[j]), number)

@@ -1,13 +1,14 @@
 """Logs made ready for a fit: even, smooth, without what would mislead; each thing done is a note.
 
-A log that has q, v and a, smooth as simulated or filtered ones are, is used as it is. Any other is resampled to even times, filtered forward and
-backward at `cutoff` Hz, differentiated, freed of its ends, where a filter knows only one side, and thinned to what the filter let pass.
+A log that has q, v and a, smooth as simulated or filtered ones are, is used as it is. Any other is resampled to even times, filtered
+forward and backward at `cutoff` Hz, differentiated, freed of its ends, where a filter knows only one side, and thinned to what passed it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def _stretches(robot: Robot, log: Log, cutoff: float | str | None) -> list[Prepa
     """The uninterrupted stretches of a log that are long enough."""
     notes = list(log.notes)
     cuts = [0, *(int(k) + 1 for k in log.gaps), len(log)]
-    parts = [log[slice(i, j)] for i, j in zip(cuts[:-1], cuts[1:], strict=True) if j - i >= LEAST]
+    parts = [log[slice(i, j)] for i, j in pairwise(cuts) if j - i >= LEAST]
     if not parts:
         raise CoadjointError(f"{log.source or 'the log'}: no stretch between gaps has {LEAST} rows.")
     if len(cuts) > 2:
@@ -98,7 +99,7 @@ def _stretches(robot: Robot, log: Log, cutoff: float | str | None) -> list[Prepa
     assert log.tau is not None
     usable = ~_saturated(robot, log.tau, notes)
     made = []
-    for i, j in zip(cuts[:-1], cuts[1:], strict=True):
+    for i, j in pairwise(cuts):
         if j - i >= LEAST:
             made.append(_smooth(robot, log[slice(i, j)], usable[i:j], cutoff, notes))
     first = replace(made[0], notes=tuple(dict.fromkeys(notes)))
@@ -134,7 +135,9 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
         notes.append(f"resampled to {even.rate:.5g} rows a second")
     if frequency is not None:
         if not frequency < 0.5 * rate:
-            raise CoadjointError(f"cutoff is {frequency:g} Hz; the log has {rate:.4g} rows a second, so at most {0.45 * rate:.4g} Hz.")
+            raise CoadjointError(
+                f"cutoff is {frequency:g} Hz; the log has {rate:.4g} rows a second, so at most {0.45 * rate:.4g} Hz."
+            )
         notes.append(f"zero-phase low-pass at {frequency:g} Hz")
     keep = (lambda x: x) if frequency is None else (lambda x: zero_phase(x, rate, frequency))
     slope = lambda x: _slope(x, even.rate)

@@ -110,7 +110,7 @@ class Identification:
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot with the identified inertias, armature, viscous and Coulomb friction and direction of gravity: every body is possible."""
+        """The robot with the identified inertias, armature, viscous and Coulomb friction and gravity; every body is possible."""
         found = self.friction.coefficients
         zero = np.zeros(self.prior.nv)
         own = self._tree(np.arange(self.prior.nv))
@@ -192,6 +192,33 @@ class Identification:
         upper[np.flatnonzero(seen)[finite]] = (middle + half)[finite]
         return Parameters(names, values, lower, upper, prior)
 
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to record next: joints that hardly move or whose forces are hardly explained, combinations that are badly known."""
+        speed = np.sqrt(np.mean(self.data.v**2, axis=0))
+        limit = np.where(np.isfinite(self.prior.velocity_limit), self.prior.velocity_limit, np.inf)
+        found = []
+        for k, name in enumerate(self.prior.v_names):
+            size = float(np.sqrt((self.data.tau[:, k] ** 2).mean()))
+            if speed[k] < 0.05 * min(speed.max() / 0.5, limit[k]):
+                found.append(f"{name} hardly moves (rms {speed[k]:.2g}): move it as fast as the others")
+            if size > 0 and self.rms[k] > 0.3 * size:
+                found.append(f"{name}: the model explains little of its force: is its sensor or its column right?")
+        wide = [
+            p
+            for p in self.base
+            if p.is_visible and p.upper - p.lower > 2.0 * abs(p.prior) + 1e-3 and p.upper - p.lower > 1.0 * abs(p.value)
+        ]
+        unseen = [p.name for p in self.base if not p.is_visible]
+        if unseen:
+            found.append(
+                f"the motion does not show {', '.join(unseen[:4])}{' …' if len(unseen) > 4 else ''}: move these joints together"
+            )
+        if wide:
+            worst = sorted(wide, key=lambda p: p.lower - p.upper)[:4]
+            found.append(f"badly known: {', '.join(p.name for p in worst)}; faster motion of these links would show them")
+        return tuple(found) or ("every base parameter is known; record another, unlike motion to verify the model",)
+
     # --- words
 
     def report(self, path: str | Path) -> None:
@@ -207,16 +234,24 @@ class Identification:
     def __str__(self) -> str:
         units = force_units(self.prior)
         names = self.prior.v_names
-        lines = [f"{printable(self.prior.name)}: identified from {len(self.data)} rows, relative error {100 * self.relative_error:.2f} %", ""]
+        lines = [
+            f"{printable(self.prior.name)}: identified from {len(self.data)} rows, relative error {100 * self.relative_error:.2f} %",
+            "",
+        ]
         lines.append(f"{'joint':<20}{'rms residual':>14}{'rms measured':>14}  friction")
         size = np.sqrt((self.data.tau**2 * self.data.used).sum(0) / self.data.used.sum(0).clip(1))
         for k, name in enumerate(names):
             own = [f"{term} {x[k]:.3g}" for term, x in self.friction.coefficients.items() if x[k]]
             lines.append(f"{printable(name)[:19]:<20}{self.rms[k]:>14.4g}{size[k]:>14.4g}  {', '.join(own)}  ({units[k]})")
         hidden = sum(not p.is_visible for p in self.parameters)
-        lines += ["", f"{self.base_matrix.rank} base parameters of {len(self.base_matrix.names)}; {hidden} numbers are not shown one by one"]
+        lines += [
+            "",
+            f"{self.base_matrix.rank} base parameters of {len(self.base_matrix.names)}; {hidden} numbers are not shown one by one",
+        ]
         lines.append(f"entropic prior of weight {self.gamma:g}")
         if np.any(self.tilt):
             angle = np.degrees(np.linalg.norm(self.tilt) / np.linalg.norm(np.asarray(self.prior.gravity)))
-            lines.append(f"the base is mounted askew by {angle:.2f}°: gravity is {np.array2string(np.asarray(self.rigid.gravity), precision=3)}")
+            lines.append(
+                f"the base is mounted askew by {angle:.2f}°: gravity is {np.array2string(np.asarray(self.rigid.gravity), precision=3)}"
+            )
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])

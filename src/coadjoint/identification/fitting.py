@@ -12,7 +12,7 @@ from ..arguments import a_robot, takes
 from ..errors import CoadjointError
 from ..robot.robot import Robot
 from .consistency import consistent
-from .equations import LOCAL, ROWS, Equations, Structure, columns, equations, structure
+from .equations import LOCAL, ROWS, SMOOTH, Equations, Structure, columns, equations, level, structure
 from .friction import TERMS, Friction
 from .model import GAMMAS, Choice, Fit, Fitter, choose_terms, offsets
 from .preparation import Prepared, prepare
@@ -21,6 +21,10 @@ from .statistics import correlation_sum, meat
 
 FOLDS = 5
 """Blocks of rows that are held back one after the other."""
+
+
+FREE = 0.1
+"""A weight of the prior that hardly counts."""
 
 
 @takes(robot=a_robot)
@@ -39,7 +43,7 @@ def identify(
 
     `log`: what `read_log` reads (a path, a mapping with time (N,), q, tau (N, nv) and perhaps v and a, a data frame), or a list of logs.
     `friction`: terms of `identification.friction.TERMS` for all joints, or "auto": those that held-back stretches ask for, joint by joint.
-    `prior`: the weight γ of the entropic prior, or "auto": by its evidence. `gravity`: "fixed", "tilted" (two angles are fitted), or "auto".
+    `prior`: the weight γ of the entropic prior, or "auto": by its evidence. `gravity`: "fixed", "tilted" (two angles), or "auto".
     `cutoff`: Hz of the zero-phase low-pass, None for no filter. `gains` (nv,): factors of the log's tau, which are then currents.
     """
     data = prepare(robot, _scaled(robot, log, gains, reading), cutoff, **reading)
@@ -52,7 +56,8 @@ def identify(
     s = structure(robot, data.v, tilted)
     folds = _folds(data)
     eq = equations(s, data, start.reshape(-1), folds)
-    choice, fit, fitter, table = _model(s, eq, data, start, folds, allowed, forced, gravity, prior)
+    choice, fit, fitter, eq, table = _model(s, eq, data, start, folds, allowed, forced, gravity, prior)
+    s = eq.structure
     notes += _doubts(robot, data, fitter, choice, fit)
     return _result(robot, data, s, eq, fitter, choice, fit, table, notes, start)
 
@@ -117,40 +122,50 @@ def _model(
     forced: bool,
     gravity: str,
     prior: str | float,
-) -> tuple[Choice, Fit, Fitter, list[dict[str, object]]]:
+) -> tuple[Choice, Fit, Fitter, Equations, list[dict[str, object]]]:
     """The chosen model and its fit."""
     n, table = len(s.widths[0]), []
     basic = tuple(x for x in ("offset", "viscous", "coulomb") if x in allowed)
-    rich = Choice(tuple(tuple(LOCAL.index((name, 0 if name in ("offset", "viscous", "armature") else 1)) for name in (allowed if forced else basic)) for _ in range(n)))
-    fitter = Fitter(s, start, np.full(n, 10.0))
-    fit = fitter.solve(eq.total(), rich, 3.0, None, rounds=3)
+    rich = Choice((tuple(LOCAL.index((name, int(name not in SMOOTH))) for name in (allowed if forced else basic)),) * n)
+    fitter = Fitter(s, start, np.full(n, 1.0))
+    fit = fitter.solve(
+        eq.total(), rich, FREE, None, rounds=5
+    )  # residuals of a model that is stiffer than the data are correlated by that
     fitter = Fitter(s, start, _correlations(s, data, fitter, rich, fit, start))
     choice = rich
     if not forced:
         choice = choose_terms(fitter, eq, offsets(n), fit, allowed, table)
-    fit = fitter.solve(eq.total(), choice, 3.0, None, rounds=4)
+    fit = fitter.solve(eq.total(), choice, 3.0, fit, rounds=4)
     if len(s.horizontal):
         turned = replace(choice, tilt=True)
-        other = fitter.solve(eq.total(), turned, 3.0, None, rounds=8)
-        gain = _likelihood(fitter, eq, other) - _likelihood(fitter, eq, fit) - 0.5 * float(other.tilt @ other.tilt) / np.radians(1.0) ** 2
-        if gravity == "tilted" or gain > 6.0:
+        other = fitter.solve(eq.total(), turned, 3.0, fit, rounds=8)
+        gain = (
+            _likelihood(fitter, eq, other)
+            - _likelihood(fitter, eq, fit)
+            - 0.5 * float(other.tilt @ other.tilt) / np.radians(1.0) ** 2
+        )
+        if gravity == "tilted" or gain > 10.0:
             if gravity != "tilted" and not forced:  # what the tilt explains, friction need not
                 table.clear()
                 choice = replace(choose_terms(fitter, eq, offsets(n), other, allowed, table), tilt=True)
-                other = fitter.solve(eq.total(), choice, 3.0, None, rounds=8)
+                other = fitter.solve(eq.total(), choice, 3.0, other, rounds=8)
             choice, fit = replace(choice, tilt=True), other
             table.append({"joint": "base", "term": "tilt", "width": float("nan"), "gain": float(gain)})
+    if len(s.horizontal) and not choice.tilt:
+        s = structure(s.robot, data.v, False)
+        eq, fitter = level(eq, s), Fitter(s, start, fitter.correlation)
+        fit = fitter.solve(eq.total(), choice, 3.0, replace(fit, tilt=np.zeros(0)))
     if any(LOCAL[k][0] == "load" for own in choice.local for k in own):
         inertial = fitter.K(choice) @ fit.x
-        fresh = equations(s, data, inertial, folds)
-        eq.G, eq.c = fresh.G, fresh.c
+        eq = equations(s, data, inertial, folds)
         fit = fitter.solve(eq.total(), choice, 3.0, fit)
-    fitter = Fitter(s, start, _correlations(s, data, fitter, choice, fit, start))
-    if isinstance(prior, str):
-        fit = _by_evidence(fitter, eq, choice, fit)
-    else:
-        fit = fitter.solve(eq.total(), choice, float(prior), fit)
-    return choice, fit, fitter, table
+    free = Fitter(s, start, np.full(n, 1.0))
+    loose = free.solve(eq.total(), choice, FREE, fit)
+    fitter = Fitter(s, start, _correlations(s, data, free, choice, loose, start))
+    best = (
+        _by_evidence(fitter, eq, choice, loose) if isinstance(prior, str) else fitter.solve(eq.total(), choice, float(prior), loose)
+    )
+    return choice, best, fitter, eq, table
 
 
 def _likelihood(fitter: Fitter, eq: Equations, fit: Fit) -> float:
@@ -160,7 +175,7 @@ def _likelihood(fitter: Fitter, eq: Equations, fit: Fit) -> float:
 def _by_evidence(fitter: Fitter, eq: Equations, choice: Choice, fit: Fit) -> Fit:
     """The fit with the weight of the prior that has most evidence."""
     sums, found = eq.total(), []
-    for gamma in reversed(GAMMAS):
+    for gamma in GAMMAS:
         fit = fitter.solve(sums, choice, gamma, fit, rounds=3)
         found.append((fitter.evidence(sums, choice, fit, fit.variance) + _normalisation(fitter, eq, fit), fit))
     best = max(found, key=lambda x: x[0])[1]
@@ -204,7 +219,7 @@ def _robot(s: Structure, fitter: Fitter, choice: Choice, fit: Fit) -> tuple[Robo
     for value, (j, number) in zip(fit.x[p:], choice.unknowns, strict=False):
         name, k = LOCAL[number]
         found[name][j] = value
-        if name not in ("offset", "viscous", "armature"):
+        if name not in SMOOTH:
             widths[j] = s.widths[k, j]
     friction = Friction(tuple(s.robot.v_names), widths, {name: x for name, x in found.items() if x.any()})
     return s.robot.with_numbers(inertias=phi, gravity=gravity), friction
@@ -216,18 +231,18 @@ def _doubts(robot: Robot, data: Prepared, fitter: Fitter, choice: Choice, fit: F
 
     expected = np.asarray(inverse_dynamics(robot, data.q, data.v, data.a))
     x, y = expected - expected.mean(0), data.tau - data.tau.mean(0)
-    size = lambda z: np.sqrt((z * z).sum(0)).clip(1e-300)
-    alike = (x / size(x)).T @ (y / size(y))
-    strong = size(expected) > 0.05 * size(expected).max()
-    notes = []
-    for j in np.flatnonzero(strong):
-        name = robot.v_names[j]
-        if alike[j, j] < -0.7:
-            notes.append(f"{name}: the measured force has the opposite sign of the expected one (correlation {alike[j, j]:.2f})")
-        elif alike[j, j] < 0.5:
-            k = int(np.argmax(np.abs(alike[j])))
-            if k != j and abs(alike[j, k]) > 0.9:
-                notes.append(f"{name}: the force of column {robot.v_names[k]} is like the expected one: are two joints swapped?")
+    norm = lambda z: np.sqrt((z * z).sum(0))
+    strong = norm(expected) > 0.05 * norm(expected).max()
+    names, notes = robot.v_names, []
+    error = np.array([[norm(a - b) for b in y.T] for a in x.T]) / norm(x).clip(1e-300)[:, None]
+    for j in np.flatnonzero(strong & (norm(x) > 0)):
+        if norm(x[:, j] + y[:, j]) < 0.5 * norm(x[:, j] - y[:, j]) and norm(x[:, j] - y[:, j]) > norm(x[:, j]):
+            notes.append(f"{names[j]}: the measured force has the opposite sign of the expected one: is its sign wrong?")
+        for k in range(j):
+            if error[j, k] + error[k, j] < 0.5 * (error[j, j] + error[k, k]) and max(error[j, k], error[k, j]) < 0.7:
+                notes.append(
+                    f"{names[k]} and {names[j]}: each one's force is like the one expected of the other: are they swapped?"
+                )
     return notes
 
 
@@ -264,10 +279,12 @@ def _result(
     )
 
 
-def _data_alone(s: Structure, data: Prepared, eq: Equations, fitter: Fitter, choice: Choice, fit: Fit) -> tuple[np.ndarray, np.ndarray]:
+def _data_alone(
+    s: Structure, data: Prepared, eq: Equations, fitter: Fitter, choice: Choice, fit: Fit
+) -> tuple[np.ndarray, np.ndarray]:
     """Estimate and covariance of base parameters and friction (and of the tilt, last) by the data without any prior.
 
-    Weighted least squares; the covariance knows the autocorrelation of the residuals. Directions that the motion does not show have infinite variance.
+    Weighted least squares; the covariance knows the autocorrelation of the residuals. What the motion does not show has infinite variance.
     """
     r, hidden = s.rank, fitter.hidden
     x = fit.x.copy()
@@ -297,7 +314,9 @@ def _data_alone(s: Structure, data: Prepared, eq: Equations, fitter: Fitter, cho
     return estimate, covariance
 
 
-def _meat(s: Structure, data: Prepared, fitter: Fitter, choice: Choice, fit: Fit, estimate: np.ndarray, keep: np.ndarray) -> np.ndarray:
+def _meat(
+    s: Structure, data: Prepared, fitter: Fitter, choice: Choice, fit: Fit, estimate: np.ndarray, keep: np.ndarray
+) -> np.ndarray:
     """The covariance of Xᵀ W e."""
     r, unknowns = s.rank, choice.unknowns
     inertial = fitter.K(choice) @ fit.x
