@@ -44,6 +44,23 @@ def rollouts(sample: int) -> tuple[float, float, float]:
     return first, again, ROBOTS * float(np.mean([seconds(lambda k=k: one(k)) for k in range(sample)]))
 
 
+def simulations(sample: int) -> tuple[float, float, float]:
+    """The same for half a second of adaptive simulation."""
+    robot, rng = cj.load("panda"), np.random.default_rng(0)
+    masses = robot.parameters("masses") * rng.uniform(0.9, 1.1, size=(ROBOTS, len(robot.parameters("masses"))))
+    q, v, t, found = robot.random(rng, ROBOTS), np.zeros(7), np.linspace(0.0, 0.5, 51), []
+
+    def together() -> None:
+        found.append(cj.simulate(robot, q, v, t, parameters={"masses": masses}))
+
+    def one(k: int) -> None:
+        own = cj.simulate(robot.with_parameters("masses", masses[k]), q[k], v, t)
+        assert np.abs(own.q - found[0].q[k]).max() < 1e-9
+
+    first, again = seconds(together), seconds(together)
+    return first, again, ROBOTS * float(np.mean([seconds(lambda k=k: one(k)) for k in range(sample)]))
+
+
 def inverse_kinematics(sample: int) -> tuple[float, float, float]:
     """The same for inverse kinematics of Pandas whose links are off by a few millimetres and milliradians."""
     robot, rng = cj.load("panda"), np.random.default_rng(0)
@@ -70,7 +87,8 @@ def main() -> None:
         print(
             f"| {ROBOTS} perturbed Pandas | at once, first | again | one by one ({sample} measured) | times |\n|---|---|---|---|---|"
         )
-        for name, run in ((f"{STEPS} steps of a rollout", rollouts), ("inverse kinematics", inverse_kinematics)):
+        runs = {f"{STEPS} steps of a rollout": rollouts, "0.5 s simulated": simulations, "inverse kinematics": inverse_kinematics}
+        for name, run in runs.items():
             first, again, each = run(sample)
             print(f"| {name} | {first:.2f} s | {again:.3f} s | {each:.0f} s | {each / first:.0f}, {each / again:.0f} |", flush=True)
 

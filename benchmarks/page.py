@@ -24,6 +24,7 @@ SECTIONS = {
     "constraints": ("Constraints", ["benchmarks.constraints"]),
     "inverse_kinematics": ("Inverse kinematics", ["benchmarks.inverse_kinematics"]),
     "frameworks": ("Gradients in frameworks", ["benchmarks.frameworks"]),
+    "changed_robots": ("Changed robots", ["benchmarks.changed_robots"]),
     "streaming": ("Streaming through Dask", ["benchmarks.streaming"]),
 }
 ROWS = (

@@ -190,10 +190,8 @@ def _places(x: Any) -> list[tuple[Any, Any]]:
     stack = [x]
     while stack:
         here = stack.pop()
-        items = here.items() if isinstance(here, dict) else enumerate(here) if isinstance(here, list) else ()
-        for key, value in items:
-            found.append((here, key))
-            stack.append(value)
+        found += [(here, key) for key in (here if isinstance(here, dict) else range(len(here)))]
+        stack += [value for value in (here.values() if isinstance(here, dict) else here) if isinstance(value, dict | list)]
     return found
 
 

@@ -141,7 +141,7 @@ def test_13_torques_belong_to_their_linearisation():
     )
 
 
-def test_27_kool():
+def test_case_27_kool():
     """Line vectors are the columns of the spatial Jacobian; p = M v; τ and gravity by Newton and Euler."""
     case = load(27)
     robot, x = case.robot, case.inputs

@@ -125,7 +125,7 @@ def test_info_names_inertias_that_no_body_has(here, capsys):
 
 
 @pytest.mark.parametrize("command", ["info odd.urdf", "dynamics odd.urdf", "convert odd.urdf out.json"])
-def test_what_is_odd_is_told_once(here, capsys, command):
+def test_doubts_about_a_robot_are_reported_once(here, capsys, command):
     """By every command, and an inertia that no body has among it."""
     text = to_urdf(two_links()).replace('izz="0.01"', 'izz="5.0"').replace('type="revolute"', 'type="prismatic"', 1)
     (here / "odd.urdf").write_text(re.sub("<limit[^>]*>", "", text, count=1))

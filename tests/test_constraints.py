@@ -105,9 +105,26 @@ def test_what_is_left_open_is_held_as_it_is():
         A, v = held.jacobian(robot, q), np.linspace(-1, 1, robot.nv)
         close(A @ v, laws.derivative(robot, lambda x, held=held: held.residual(robot, x), q, v), 1e-10)
         assert np.abs(held.residual(robot, robot.random(2))).max() > 1e-3
+        close(constraint.jacobian(robot, q), A, 1e-13)  # open, it has the rows that it has once it is held there
         assert held == constraint.at(robot, q)
         assert hash(held) == hash(constraint.at(robot, q))
         assert held != constraint
+
+
+@pytest.mark.parametrize("axes", ["rx ry z", "z", "rz x", "rx ry rz y", "x y z"])
+def test_some_directions_of_a_frame_left_open_are_those_of_its_twist(axes):
+    """Rows along the frame's own axes, A v and its rate those of the body twist; `at` has the same rows there, for a batch too."""
+    robot, rng = robot_of(5), np.random.default_rng(0)
+    q, v = robot.random(rng, 3), rng.normal(size=(3, robot.nv))
+    constraint, twist = Constraint.frame(robot, "tip", axes), Constraint.twist(robot, "tip", axes)
+    np.testing.assert_allclose(constraint.jacobian(robot, q), twist.jacobian(robot, q), atol=1e-14)
+    np.testing.assert_allclose(constraint.bias(robot, q, v), twist.bias(robot, q, v), atol=1e-12)
+    for x, u in zip(q, v, strict=True):
+        held = constraint.at(robot, x)
+        np.testing.assert_allclose(held.jacobian(robot, x), constraint.jacobian(robot, x), atol=1e-13)
+        h = 1e-5
+        rate = [constraint.jacobian(robot, robot.integrate(x, s * h * u)) @ u for s in (1, -1)]
+        np.testing.assert_allclose(constraint.bias(robot, x, u), (rate[0] - rate[1]) / (2 * h), rtol=1e-6, atol=1e-6)
 
 
 # --- dynamics
@@ -347,7 +364,7 @@ def test_frames_held_as_by_pinocchio(seed):
 @pytest.mark.usefixtures("_way")
 def test_redundant_rows_change_no_motion():
     robot = robot_of(1, ("revolute", "spherical"), 4, tree=False)
-    once = Constraint.frame(robot, "tip", "x y z") & Constraint.twist(robot, "l2", "rx")
+    once = Constraint.twist(robot, "tip", "x y z", "world") & Constraint.twist(robot, "l2", "rx")
     twice = once & Constraint.point(robot, "tip", "xyz")
     q, v, tau = robot.random(2, 3), random_velocity(robot, 3, (3,)), random_velocity(robot, 4, (3,))
     a, multipliers = cj.constrained_dynamics(robot, once, q, v, tau)
@@ -360,6 +377,24 @@ def test_redundant_rows_change_no_motion():
     rank = constraints.constraint_rank(robot, twice, q[0])
     assert (rank.rank, rank.freedoms, rank.redundant) == (4, robot.nv - 4, ("tip x", "tip y", "tip z"))
     assert str(rank) == f"rank 4, {robot.nv - 4} freedoms; implied by other rows: tip x, tip y, tip z"
+
+
+@pytest.mark.usefixtures("_way")
+def test_redundant_rows_along_other_axes_change_no_motion():
+    """A frame's origin held by its own axes and by those of space: for velocities that satisfy both, one motion and one force."""
+    robot = robot_of(1, ("revolute", "spherical"), 4, tree=False)
+    once = Constraint.frame(robot, "tip", "x y z") & Constraint.twist(robot, "l2", "rx")
+    twice = once & Constraint.point(robot, "tip", "xyz")
+    q, tau = robot.random(2, 3), random_velocity(robot, 4, (3,))
+    v = constraints.project_velocity(robot, once, q, random_velocity(robot, 3, (3,)))
+    a, multipliers = cj.constrained_dynamics(robot, once, q, v, tau)
+    b, shared = cj.constrained_dynamics(robot, twice, q, v, tau)
+    np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9 * np.abs(a).max())
+    turned = lambda x: np.einsum("kij,kj->ki", cj.pose(robot, q, "tip")[:, :3, :3], x)
+    np.testing.assert_allclose(
+        turned(shared[:, :3]) + shared[:, 4:], turned(multipliers[:, :3]), rtol=1e-8, atol=1e-8 * np.abs(shared).max()
+    )
+    assert constraints.constraint_rank(robot, twice, q[0]).redundant == ("tip x", "tip y", "tip z")
 
 
 @pytest.mark.usefixtures("_way")

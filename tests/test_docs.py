@@ -44,7 +44,9 @@ SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=LONG if re.search(r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale", text(page)) else ())
+        pytest.param(
+            page, marks=LONG if re.search(r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale|excitation\(", text(page)) else ()
+        )
         for page in SHOWN
     ],
 )

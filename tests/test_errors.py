@@ -126,20 +126,22 @@ def test_unknown_names_are_suggested(panda):
     frames = "base, link1, link2, link3, link4, link5, link6, link7, flange, tip"
     joints = "joint1, joint2, joint3, joint4, joint5, joint6, joint7"
     for fn in (lambda: cj.pose(panda, Z7, "tipp"), lambda: cj.jacobian(panda, Z7, "tipp"), lambda: panda.frame("tipp")):
-        raises(UnknownNameError, f"no frame is named 'tipp'. Did you mean 'tip'? There is: {frames}.", fn)
+        raises(UnknownNameError, f"no frame is named 'tipp'. Did you mean 'tip'? Expected one of: {frames}.", fn)
     for name in (3, [1, 2], None):
-        raises(UnknownNameError, f"no frame is named {name!r}. There is: {frames}.", lambda name=name: panda.frame(name))
-        raises(UnknownNameError, f"no frame is named {name!r}. There is: {frames}.", lambda name=name: cj.pose(panda, Z7, name))
-        raises(UnknownNameError, f"no joint is named {name!r}. There is: {joints}.", lambda name=name: panda.q_slice(name))
+        raises(UnknownNameError, f"no frame is named {name!r}. Expected one of: {frames}.", lambda name=name: panda.frame(name))
+        raises(
+            UnknownNameError, f"no frame is named {name!r}. Expected one of: {frames}.", lambda name=name: cj.pose(panda, Z7, name)
+        )
+        raises(UnknownNameError, f"no joint is named {name!r}. Expected one of: {joints}.", lambda name=name: panda.q_slice(name))
     for fn in (
         lambda: panda.q_slice("joint11"),
         lambda: panda.v_slice("joint11"),
         lambda: panda.lock({"joint11": 0.0}),
         lambda: panda.with_joint("joint11", armature=1.0),
     ):
-        raises(UnknownNameError, f"no joint is named 'joint11'. Did you mean 'joint1'? There is: {joints}.", fn)
+        raises(UnknownNameError, f"no joint is named 'joint11'. Did you mean 'joint1'? Expected one of: {joints}.", fn)
     links = "link1, link2, link3, link4, link5, link6, link7, base"
-    message = f"no link is named 'lnk1'. Did you mean 'link1'? There is: {links}."
+    message = f"no link is named 'lnk1'. Did you mean 'link1'? Expected one of: {links}."
     raises(UnknownNameError, message, lambda: panda.with_inertia("lnk1", mass=1.0))
     assert isinstance(UnknownNameError("x"), KeyError)
 
@@ -220,7 +222,7 @@ def test_wrong_joints(message):
 
 def test_unknown_kind_of_joint():
     kinds = "fixed, revolute, continuous, prismatic, helical, universal, spherical, planar, free"
-    message = f"no kind of joint is named 'revolut'. Did you mean 'revolute'? There is: {kinds}."
+    message = f"no kind of joint is named 'revolut'. Did you mean 'revolute'? Expected one of: {kinds}."
     raises(UnknownNameError, message, lambda: Joint("revolut", np.eye(6)[:1]))
 
 
@@ -287,9 +289,9 @@ def test_duplicate_and_empty_names(panda):
 
 
 def test_parts_that_are_nowhere(panda):
-    message = "no link for the parent of 'a' is named 'bse'. Did you mean 'base'? There is: a, base."
+    message = "no link for the parent of 'a' is named 'bse'. Did you mean 'base'? Expected one of: a, base."
     raises(UnknownNameError, message, lambda: robot(revolute("a", "bse")))
-    message = "no link for the frame 'f' is named 'b'. There is: a, base."
+    message = "no link for the frame 'f' is named 'b'. Expected one of: a, base."
     raises(UnknownNameError, message, lambda: robot(revolute("a"), frames=[Frame("f", "b", np.eye(4))]))
     with pytest.raises(UnknownNameError, match=r"no frame is named 'hand'\."):
         panda.with_frame("f", "hand", np.eye(4))
@@ -307,7 +309,7 @@ def test_mimic_circles():
     raises(ModelError, "joints a_joint → b_joint → a_joint mimic each other in a circle.", lambda: robot(a, b))
     message = "joints a_joint → a_joint mimic each other in a circle."
     raises(ModelError, message, lambda: robot(revolute("a", mimic=Mimic("a_joint"))))
-    message = "no joint for 'a_joint' to mimic is named 'c_joint'. Did you mean 'a_joint'? There is: a_joint."
+    message = "no joint for 'a_joint' to mimic is named 'c_joint'. Did you mean 'a_joint'? Expected one of: a_joint."
     raises(UnknownNameError, message, lambda: robot(revolute("a", mimic=Mimic("c_joint"))))
     ball = Link("ball", "base", Joint.spherical(name="ball_joint"))
     message = "joint 'a_joint' mimics 'ball_joint', a spherical joint; only a joint with one screw can be followed."
@@ -360,7 +362,7 @@ CHANGES = {
     "joint 'joint2' follows 'joint1' and cannot be locked by itself; lock 'joint1'.": lambda p: p.with_joint(
         "joint2", mimic=Mimic("joint1")
     ).lock({"joint2": 0}),
-    "joint 'free' is to be locked at (0, 0, 0, 0, 0, 0, 0); a quaternion must not be zero (none turns: 0 0 0 1).": lambda p: (
+    "joint 'free' is to be locked at (0, 0, 0, 0, 0, 0, 0); a quaternion must not be zero (0 0 0 1 is no rotation).": lambda p: (
         cj.load("floating_body").lock({"free": (0,) * 7})
     ),
     "'base' is the base of robot 'panda', which has neither inertia nor placement; name a link.": lambda p: p.with_inertia(
@@ -426,7 +428,7 @@ WRONG_JSON = {
     "links[0]: joint 'joint1': lower is [nan]; use ±inf where there is no limit.": ("links", 0, "joint", "lower", [NAN]),
     "links[1]: joint: 'mimic' is \"joint1\"; expected an object in braces.": ("links", 1, "joint", "mimic", "joint1"),
     "links[1]: joint: mimic: the key 'joint' is missing.": ("links", 1, "joint", "mimic", {}),
-    "robot: no link for the frame 'tip' is named 'zz'. There is: link1, link2, base.": ("frames", 0, "link", "zz"),
+    "robot: no link for the frame 'tip' is named 'zz'. Expected one of: link1, link2, base.": ("frames", 0, "link", "zz"),
 }
 
 

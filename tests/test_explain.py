@@ -55,7 +55,7 @@ def test_graphs_are_sound_between_passes(function, monkeypatch):
     assert len(seen) == 3
 
 
-def test_a_pass_that_fails_is_told(monkeypatch):
+def test_a_pass_that_fails_is_reported(monkeypatch):
     monkeypatch.setattr(passes, "share_sums", lambda work: 1 / 0)
     with pytest.warns(KernelWarning, match="could not be simplified .ZeroDivisionError"):
         graph = cj.trace(cj.gravity_force, cj.load("planar2r"))

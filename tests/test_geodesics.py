@@ -216,7 +216,7 @@ def test_curvature_tells_the_spread():
     for case, K in ((sphere, 1 / (1.3 * 0.49)), (flat, 0.0)):
         robot, q = case.robot, case.inputs.q
         M = cj.mass_matrix(robot, q)
-        v, aside = np.array([0.4, 0.3]), np.array([-0.3 / M[0, 0], 0.4 / M[1, 1]])  # across each other
+        v, aside = np.array([0.4, 0.3]), np.array([-0.3 / M[0, 0], 0.4 / M[1, 1]])  # orthogonal
         t = np.linspace(0, 1, 6)
         J, _ = jacobi_field(robot, q, v, np.zeros(2), aside, t)
         at, _ = cj.geodesic(robot, q, v, t)

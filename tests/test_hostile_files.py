@@ -346,7 +346,7 @@ def test_included_and_attached_bodies_count(tmp_path, monkeypatch):
         cj.load(tmp_path / "r.xml")
 
 
-def test_a_failure_inside_mujoco_is_told(tmp_path, monkeypatch):
+def test_a_failure_inside_mujoco_is_reported(tmp_path, monkeypatch):
     mujoco = pytest.importorskip("mujoco")
 
     class Broken:

@@ -235,7 +235,7 @@ def test_errors():
         cj.impact(cj.Robot("other", robot.links), floor, zero, zero)
 
 
-def test_accounts_are_told():
+def test_accounts_are_reported():
     robot = cj.load("planar2r")
     floor = Constraint.point(robot, "tip", "y")
     text = str(cj.impact_account(robot, floor, [0.3, -0.9], [-1.0, -0.5], 0.5, True))

@@ -121,8 +121,8 @@ def test_steps_run_in_the_kernel(monkeypatch):
     from coadjoint.kernel.runtime.function import CompiledFunction
 
     calls = []
-    repeat = CompiledFunction.repeat
-    monkeypatch.setattr(CompiledFunction, "repeat", lambda self, *args: calls.append(args[2]) or repeat(self, *args))
+    steps = CompiledFunction.steps
+    monkeypatch.setattr(CompiledFunction, "steps", lambda self, *args: calls.append(args[1][0].shape[1]) or steps(self, *args))
     robot = cj.load("ur5e")
     cj.inverse_kinematics(robot, cj.pose(robot, robot.random(6, 3000), "tip"), "tip", starts=1)
     assert calls[:3] == [8, 4, 4]

@@ -293,7 +293,7 @@ def test_other_joints_stay_at_home():
 # Bad input
 
 
-def test_an_arm_without_a_closed_form_is_told_why():
+def test_an_arm_without_a_closed_form_is_reported_why():
     rng = np.random.default_rng(0)
     general = wrist(rng, (rng.normal(size=(3, 3)), rng.normal(size=(3, 3))))
     for robot, message in (

@@ -17,7 +17,7 @@ from random_robots import ONE_SCREW, random_robot, random_velocity
 
 
 @pytest.mark.parametrize("way", ["as written", pytest.param("native", marks=pytest.mark.native)])
-def test_27(way):
+def test_case_27(way):
     case = load(27)
     robot, x = case.robot, case.inputs
     found = {

@@ -12,8 +12,10 @@ SOURCE = ROOT / "src" / "coadjoint"
 
 LAZY_UPWARD = {
     ("arrays", "kernel"),  # the namespace of symbols
+    ("identification.excitation", "show"),  # figures
     ("motion.trajectory", "show"),  # Trajectory.plot, .animate
     ("motion.compare", "show"),  # Comparison.plot
+    ("calibration.calibrate", "show"),  # Calibration.report
     ("scale.sources", "motion"),  # the names of columns in tables
     ("robot.mjcf", "interop"),  # read by MuJoCo's own compiler
     ("robot.parameters", "kinematics"),  # the sets "dh:…" and "homes"

@@ -140,7 +140,7 @@ def test_unknown_chunk_sizes_stay_unknown():
     np.testing.assert_allclose(found.compute(), cj.gravity_force(ROBOT, V[V[:, 0] > 0]), atol=1e-12)
 
 
-def test_wrong_arguments_are_told_when_the_graph_is_built():
+def test_wrong_arguments_are_reported_when_the_graph_is_built():
     q, v = da.from_array(Q, chunks=(2, 5, 2)), da.from_array(V, chunks=(5, 2))
     with pytest.raises(ShapeError, match=r"v has shape \(23, 1\); expected \(..., 2\) for robot 'planar2r'"):
         cj.coriolis_matrix(ROBOT, q, v[:, :1])

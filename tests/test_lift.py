@@ -50,7 +50,7 @@ def way(request):
     """Both executions."""
 
 
-def test_24():
+def test_case_24():
     case = case_24()
     robot, x = case.robot, case.inputs
     wanted = {key: np.array(value) for key, value in case.expected.items()}
@@ -73,14 +73,14 @@ def test_24():
 
 
 @pytest.mark.native
-def test_24_native():
+def test_case_24_native():
     case = case_24()
     np.testing.assert_allclose(cj.horizontal_lift(case.robot, case.inputs.q, "tool"), case.expected["lift"], **case.close)
     found = cj.effective_inertia(case.robot, case.inputs.q, "tool")
     np.testing.assert_allclose(found, case.expected["operational_inertia"], **case.close)
 
 
-def test_24_brackets():
+def test_case_24_brackets():
     case = case_24()
     robot, q = case.robot, case.inputs.q
     np.testing.assert_allclose(rd.lift_brackets(robot, q, "tool")[:, 0, 1], case.expected["bracket_L0_L1"], **case.close)
@@ -325,7 +325,7 @@ def test_joints_that_do_not_move_the_task_do_not_hide_that_it_is_singular(way):
         call(np.array([0.3, 0.5, 0.1, 0.0]))
 
 
-def test_a_robot_without_mass_is_told():
+def test_a_robot_without_mass_is_reported():
     links = [cj.Link("a", "base", cj.Joint.revolute(name="a")), cj.Link.solid("b", "a", cj.Joint.revolute(name="b"), mass=1.0)]
     robot = cj.Robot("massless", links)
     for function in (cj.horizontal_lift, rd.dexterity, rd.effective_inertia, rd.vertical_basis):

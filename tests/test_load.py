@@ -75,7 +75,9 @@ def test_a_floating_bundled_robot() -> None:
 
 
 def test_names_that_do_not_exist() -> None:
-    with pytest.raises(UnknownNameError, match=r"no bundled robot is named 'pandda'. Did you mean 'panda'\? There is: .*\.urdf"):
+    with pytest.raises(
+        UnknownNameError, match=r"no bundled robot is named 'pandda'. Did you mean 'panda'\? Expected one of: .*\.urdf"
+    ):
         cj.load("pandda")
 
 

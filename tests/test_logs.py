@@ -178,7 +178,7 @@ def test_times_gaps_and_empty_cells_each_have_their_message(tmp_path):
     log = lambda time, **options: cj.read_log({"time": time, "q": m["q"]}, ROBOT, **options)
     back, twice = m["time"].copy(), m["time"].copy()
     back[7], twice[9] = back[3] + 1e-3, twice[8]
-    with pytest.raises(ReadError, match=r"times must grow; row 8 has .* after .* \(1 rows go back\).* times='sort'"):
+    with pytest.raises(ReadError, match=r"times must increase; row 8 has .* after .* \(1 rows go back\).* times='sort'"):
         log(back)
     with pytest.raises(ReadError, match="row 10 repeats the time"):
         log(twice)

@@ -16,10 +16,11 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import coadjoint as cj
+from coadjoint.arguments import check_inputs
 from coadjoint.errors import CoadjointError, ShapeError
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.runtime import builtin, native, threads
-from coadjoint.kernel.runtime.arguments import as_rows, check_inputs
+from coadjoint.kernel.runtime.arguments import as_rows
 from coadjoint.kernel.runtime.native import NativeError, build
 from graph_helpers import SMOOTH, Maker, random_graph
 

@@ -130,7 +130,7 @@ def test_tables_that_are_no_motion_are_refused(tmp_path):
     for text, message in (
         ("q1,q2,v1,v2\n0,0,0,0\n", "the column 'time' is missing"),
         ("time,q1,q2\n0,0,0\n", "velocities of robot 'planar2r' are missing"),
-        ("time,q1,q2,v1,v2\n0,0,0,0,0\n0,1,1,1,1\n", "times must grow; row 2 has 0 after 0"),
+        ("time,q1,q2,v1,v2\n0,0,0,0,0\n0,1,1,1,1\n", "times must increase; row 2 has 0 after 0"),
     ):
         path = tmp_path / "table.csv"
         path.write_text(text)

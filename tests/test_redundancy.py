@@ -471,7 +471,7 @@ def test_rows_with_fibres_are_not_refused():
 
 
 @pytest.mark.native
-def test_rates_that_are_not_the_paths_own_are_told():
+def test_rates_that_are_not_the_paths_own_are_reported():
     """A path with the twist of space for that of the body, or none: brought onto its poses it would look followed, and not be a lift."""
     robot, q = cj.load("planar_nr"), np.array([0.2, 0.8, 0.9])
     T = cj.pose(robot, q, "tip")
@@ -482,7 +482,7 @@ def test_rates_that_are_not_the_paths_own_are_told():
 
 
 @pytest.mark.native
-def test_limits_that_are_left_are_told():
+def test_limits_that_are_left_are_reported():
     robot, q = cj.load("planar_nr").with_joint("joint2", upper=0.85), np.array([0.2, 0.8, 0.9])
     T = cj.pose(robot, q, "tip")
     track = rd.follow(robot, q, cj.circle_path(T, T[:3, 3] - [0.3, 0.3, 0], [0, 0, 1], duration=2.0), "tip", (3, 4))

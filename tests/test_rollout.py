@@ -66,8 +66,8 @@ def test_all_steps_run_in_one_kernel(monkeypatch):
     from coadjoint.kernel.runtime.function import CompiledFunction
 
     calls = []
-    repeat = CompiledFunction.repeat
-    monkeypatch.setattr(CompiledFunction, "repeat", lambda self, *args: calls.append(args[2]) or repeat(self, *args))
+    steps = CompiledFunction.steps
+    monkeypatch.setattr(CompiledFunction, "steps", lambda self, *args: calls.append(args[1][0].shape[1]) or steps(self, *args))
     robot = cj.load("planar2r")
     qs, _ = cj.rollout(robot, np.zeros((5, 2)), np.zeros(2), steps=30, dt=1e-3, threads=1)
     assert calls == [30]
@@ -114,3 +114,18 @@ def test_steps_are_those_of_mujoco():
             mujoco.mj_step(model, data)
             assert relative(qs[k + 1], data.qpos) < 1e-10
             assert relative(vs[k + 1], data.qvel) < 1e-10
+
+
+def test_fresh_memory_is_begun_bit_by_bit(monkeypatch):
+    """So that an interrupt is answered; the states are the same, also of forces that are one for all and not copied."""
+    robot, rng = cj.load("planar2r"), np.random.default_rng(0)
+    q, tau = rng.normal(size=(5, 3, 2)), rng.normal(size=(4, 2))
+    whole = {m: cj.rollout(robot, q, np.zeros(2), tau, dt=1e-2, method=m) for m in ("euler", "variational")}
+    monkeypatch.setattr("coadjoint.motion.rollout.TOUCHED", 300)
+    monkeypatch.setattr("coadjoint.motion.rollout.PAGE", 100)
+    for method, (qs, vs) in whole.items():
+        again = cj.rollout(robot, q, np.zeros(2), np.broadcast_to(tau, (5, 3, 4, 2)), dt=1e-2, method=method)
+        assert np.array_equal(again[0], qs)
+        assert np.array_equal(again[1], vs)
+    turned = cj.rollout(robot, q, np.zeros(2), np.asfortranarray(tau), dt=1e-2)
+    assert np.array_equal(turned[0], whole["euler"][0])

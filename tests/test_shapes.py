@@ -72,7 +72,7 @@ def test_there_are_all_kernels():
 
 
 @pytest.mark.parametrize("kind", ROBOTS)
-def test_the_sizes_can_be_told_apart(kind):
+def test_the_sizes_can_be_distinguished(kind):
     robot = ROBOTS[kind]
     named = [robot.nv, robot.tree_nv, robot.n_links, *(word(robot) for name, word in WORDS.items() if name != "lines")]
     assert len(set(named)) == len(named)

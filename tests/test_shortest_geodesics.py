@@ -133,7 +133,7 @@ def test_drawing_tight_lowers_the_energy_to_that_of_a_geodesic(kinds):
     assert np.min(np.sqrt(2 * relaxation.energy(robot, tight))) == pytest.approx(length, rel=5e-3)
 
 
-def test_a_shorter_way_without_a_geodesic_is_told():
+def test_a_shorter_path_without_a_geodesic_is_reported():
     """In a plane without a point, in polar coordinates: the way round the point can be drawn ever tighter."""
     far = Robot("polar", [Link("a", "base", Joint.revolute((0, 0, 1))), Link.solid("b", "a", Joint.prismatic((1, 0, 0)), mass=1.0)])
     report = geometry.geodesics_between(far, [0.0, 1.0], [3.3, 1.0])

@@ -118,7 +118,7 @@ def test_damaged_and_unmarked_chunks_are_computed_again(tmp_path):
     assert sorted(set(again.reads) - {0}) == [2 * 128, 5 * 128, 7 * 128]
 
 
-def test_wrong_inputs_are_told(tmp_path, files):
+def test_wrong_inputs_are_reported(tmp_path, files):
     (tmp_path / "x.csv").write_text("q1\n1\n")
     (tmp_path / "broken.npy").write_bytes(b"no")
     (tmp_path / "broken.zarr").mkdir()

@@ -399,3 +399,23 @@ for k in range(60):
     except KeyboardInterrupt:
         pass
 """
+
+
+BOOLEAN = (np.logical_and, np.logical_or, np.logical_not, np.bitwise_and, np.bitwise_or, np.invert)
+
+
+@pytest.mark.parametrize("ufunc", sorted(xs._UFUNCS, key=lambda f: f.__name__), ids=lambda f: f.__name__)
+def test_every_function_of_numpy_on_symbols(ufunc):
+    """On numbers of either sign, equal ones among them; on truth values where it takes these."""
+    signed = np.array([[0.3, 0.3], [-0.7, 0.4], [0.8, -0.2], [-0.5, -0.5], [0.0, 0.6], [0.9, 0.13]])
+
+    def fn(x):
+        given = [x[k] > 0.35 for k in range(ufunc.nin)] if ufunc in BOOLEAN else [x[k] for k in range(ufunc.nin)]
+        given = [x[0], 2.5] if ufunc is np.power else given
+        return np.where(ufunc(*given), 2.0, 1.0) if ufunc in BOOLEAN or "equal" in ufunc.__name__ else ufunc(*given) * 1.0
+
+    for inputs in (signed, np.abs(signed) + 0.05):
+        with np.errstate(all="ignore"):
+            finite = np.array([np.isfinite(fn(x)) for x in inputs])
+            agrees(fn, inputs[finite])
+    assert finite.sum() > 3

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -27,7 +30,8 @@ dq, dv, da = cj.inverse_dynamics_derivatives(robot, q, q, q)
 rows: int = dq.shape[0]
 T = cj.pose(robot, q, "tip", out=np.zeros((4, 4)))
 g = cj.geometry.gradient(robot, q, q, out=np.zeros(7))
-path = cj.simulate(robot, q, q, 2.0)
+path = cj.simulate(robot, q, [0.0] * 7, [0.0, 1.0, 2.0])
+moon = robot.with_gravity([0, 0, -1.62])
 states, velocities = cj.rollout(robot, q, q, dt=1e-3, steps=10)
 f = cj.compile(cj.gravity_force, robot)
 f(q, out=q)
@@ -52,6 +56,11 @@ cj.inverse_dynamics_derivatives(robot, q, q, q, out=q)  # bad
 cj.pose(robot, q, 3)  # bad
 cj.simulate(robot, q, q, 2.0, constriants=None)  # bad
 cj.rollout(robot, q, q, dt=1e-3, step=10)  # bad
+cj.simulate(robot, "q", q, 2.0)  # bad
+cj.rollout(robot, q, "v", dt=1e-3, steps=10)  # bad
+cj.geodesic(robot, q, "v", 1.0)  # bad
+cj.redundancy.dexterity(robot, "q", "tip")  # bad
+robot.with_gravity("down")  # bad
 cj.geometry.gradient(robot, q)  # bad
 cj.geometry.gradient(robot, q, q, out="x")  # bad
 cj.no_such_function(robot)  # bad
@@ -88,6 +97,42 @@ def test_a_type_checker_refuses_mistakes_and_nothing_else(tmp_path):
     bad = [number for number, line in enumerate(BAD.splitlines(), 1) if line.endswith("# bad")]
     assert checked(tmp_path, BAD) == bad
     assert checked(tmp_path, GOOD) == []
+
+
+def test_pyright_agrees(tmp_path):
+    """The packaged build of pyright, which needs no download; a line may have several reports."""
+    pytest.importorskip("basedpyright")
+    settings = {"extraPaths": [str(LIBRARY.parent)], "typeCheckingMode": "standard"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    (tmp_path / "good.py").write_text(GOOD)
+    (tmp_path / "bad.py").write_text(BAD)
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "--outputjson", "good.py", "bad.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    reports = json.loads(done.stdout)["generalDiagnostics"]
+    found = {(Path(x["file"]).name, x["range"]["start"]["line"] + 1) for x in reports if x["severity"] == "error"}
+    assert found == {("bad.py", number) for number, line in enumerate(BAD.splitlines(), 1) if line.endswith("# bad")}
+
+
+def test_mypy_follows_no_optional_package():
+    """What mypy says of the library is the same whichever packages are installed: of them it reads NumPy alone."""
+    imported = set()
+    for path in LIBRARY.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+                imported.add(node.module.partition(".")[0])
+    settings = LIBRARY.parents[1] / "pyproject.toml"
+    if not settings.exists():
+        pytest.skip("installed without its pyproject.toml")
+    (override,) = tomllib.loads(settings.read_text())["tool"]["mypy"]["overrides"]
+    assert override["follow_imports"] == "skip"
+    assert imported - sys.stdlib_module_names - {"numpy", "coadjoint"} == {x.removesuffix(".*") for x in override["module"]}
 
 
 def test_the_stub_is_true():

@@ -220,7 +220,7 @@ def test_warnings() -> None:
         assert cj.load(follower).nv == 2
 
 
-def test_impossible_inertias_are_told() -> None:
+def test_impossible_inertias_are_reported() -> None:
     """Once, as a Python warning, whether the link stays one or becomes part of another; and no longer when they are repaired."""
     thin = BODY.replace('izz="5"', 'izz="9"')
     for kind, place in (("continuous", "link 'b'"), ("fixed", "line 3: link 'b'")):
@@ -276,7 +276,7 @@ WRONG = {
     ),
     "its own parent": (abc(joint(), joint(parent="c", child="c")), 6, "the links form a cycle: c → c"),
     "unknown parent": (ab(joint(parent="elbow")), 4, "<parent>: <joint name=\"elbowb\">: no link is named 'elbow'"),
-    "unknown child": (ab(joint(child="B")), 4, "<child>: .*no link is named 'B'.*There is: a, b"),
+    "unknown child": (ab(joint(child="B")), 4, "<child>: .*no link is named 'B'.*Expected one of: a, b"),
     "no parent": (ab(joint().replace('<parent link="a"/>', "")), 4, '<joint name="ab">: <parent> is missing'),
     "no child link": (ab(joint().replace('child link="b"', "child")), 4, '<child>: the attribute "link" is missing'),
     "two children": (abc(joint(inside='<child link="c"/>')), 5, "<child>: .* has a second <child>"),

@@ -230,7 +230,7 @@ def test_units_of_rows_do_not_matter(method):
     np.testing.assert_allclose(moved[2], moved[0], atol=1e-12)
 
 
-def test_rollouts_that_leave_the_constraint_are_told():
+def test_rollouts_that_leave_the_constraint_are_reported():
     """Steps much too long for a fast mechanism."""
     robot = planar_nr(3)
     held = Constraint.point(robot, "tip", "xy")
@@ -268,7 +268,7 @@ def test_forces_friction_and_time_reach_the_step():
         np.testing.assert_allclose(qs[-1], found.q[-1], atol=1e-10)
 
 
-def test_a_step_that_is_too_long_is_told():
+def test_a_step_that_is_too_long_is_reported():
     robot = cj.load("planar2r")
     with pytest.raises(cj.CoadjointError, match="did not converge at step"):
         cj.rollout(robot, [0.3, 0.2], [4.0, -9.0], steps=5, dt=0.1, method="variational")

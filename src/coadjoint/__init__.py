@@ -1,7 +1,14 @@
-"""Robot dynamics as geometry: see the README and `docs/`.
+"""Robot dynamics as geometry.
 
-Robots, kinematics and dynamics are imported with the package; what stands on them is imported when it is first used. Type checkers and
-editors read `__init__.pyi`, which `python tests/stub_of_the_api.py` writes from the functions themselves.
+    import coadjoint as cj
+
+    robot = cj.load("panda")                     # or "arm.urdf", "arm.xml" (MJCF), "arm.json"
+    tau = cj.inverse_dynamics(robot, q, v, a)    # leading axes of arrays are batch axes, in every function
+
+The README and `docs/` describe all functions; `docs/conventions.md` says what every number means.
+
+Robots, kinematics and dynamics are imported with the package; all other modules on first use. Type checkers and editors read
+`__init__.pyi`, which `python tests/stub_of_the_api.py` writes from the functions themselves.
 """
 
 from importlib import import_module as _import_module
@@ -62,9 +69,11 @@ from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
 from .robot.load import load
 
 _LATER = {
+    "calibration": ("Calibration", "calibrate"),
     "compiling": ("compile", "trace"),
     "constraints": ("Constraint", "constrained_dynamics", "constraint_connection", "constraint_projector"),
     "constraints.impacts": ("impact", "impact_account"),
+    "control": (),
     "design": ("is_balanced",),
     "differentiating": ("derivative", "differential", "jvp", "vjp"),
     "explaining": ("explain",),
@@ -79,7 +88,7 @@ _LATER = {
         "scalar_curvature",
         "sectional_curvature",
     ),
-    "identification": ("BaseParameters", "Identification", "base_parameters", "identify"),
+    "identification": ("BaseParameters", "Excitation", "Identification", "base_parameters", "excitation", "identify"),
     "interop": (),
     "kinematics.inverse": ("InverseKinematics", "Target", "inverse_kinematics"),
     "kinematics.solutions": ("inverse_kinematics_solutions",),
@@ -90,6 +99,7 @@ _LATER = {
     "motion.linearize": ("controllability", "discretize", "equilibrium_force", "linearize", "lqr"),
     "motion.rollout": ("rollout",),
     "motion.simulate": ("simulate",),
+    "motion.trajectories": ("Trajectories",),
     "motion.trajectory": ("Trajectory",),
     "dynamics.wrenches": ("wrench_at",),
     "kinematics.paths": ("circle_path", "geodesic_path", "spline_path"),
@@ -98,7 +108,7 @@ _LATER = {
     "scale": (),
     "symbolic": ("Equations", "equations"),
 }
-"""Modules that are imported on first use, and the names of theirs that belong to the package."""
+"""Modules that are imported on first use, and the names that the package exports from them."""
 
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 
@@ -106,8 +116,10 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 _MODULES = (
     "arguments",
     "arrays",
+    "calibration",
     "compiling",
     "constraints",
+    "control",
     "design",
     "differentiating",
     "dynamics",
@@ -132,7 +144,10 @@ _MODULES = (
     "traced",
     "words",
 )
-"""Modules and folders that are attributes of the package, whatever was imported before."""
+"""Modules and folders that are always attributes of the package, whatever was imported before."""
+
+_INTERNAL = {"arguments", "compiling", "differentiating", "explaining", "families", "files", "memo", "traced", "words"}
+"""Modules that `dir` leaves out: their public names are names of the package."""
 
 
 def __getattr__(name: str) -> _Any:
@@ -147,18 +162,20 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, *_MODULES} - _INTERNAL | {*(name for name in globals() if name.startswith("__"))})
 
 
 __all__ = [
     "DH",
     "BaseParameters",
+    "Calibration",
     "CoadjointError",
     "Comparison",
     "Constraint",
     "Contact",
     "Equations",
     "Event",
+    "Excitation",
     "Frame",
     "Identification",
     "InverseKinematics",
@@ -169,10 +186,12 @@ __all__ = [
     "Robot",
     "SimulationError",
     "Target",
+    "Trajectories",
     "Trajectory",
     "base_parameters",
     "bias_force",
     "body_screws",
+    "calibrate",
     "center_of_mass",
     "centroidal_momentum",
     "centroidal_momentum_matrix",
@@ -197,6 +216,7 @@ __all__ = [
     "equations",
     "equilibrium_force",
     "errors",
+    "excitation",
     "explain",
     "export",
     "forward_dynamics",

@@ -7,8 +7,10 @@ import numpy as np
 from .arrays import ArrayLike, Numbers
 from . import arguments as arguments
 from . import arrays as arrays
+from . import calibration as calibration
 from . import compiling as compiling
 from . import constraints as constraints
+from . import control as control
 from . import design as design
 from . import differentiating as differentiating
 from . import dynamics as dynamics
@@ -33,10 +35,11 @@ from . import symbolic as symbolic
 from . import traced as traced
 from . import words as words
 from .arrays import where as where
+from .calibration.calibrate import Calibration as Calibration
+from .calibration.calibrate import calibrate as calibrate
 from .compiling import compile as compile
 from .compiling import trace as trace
 from .constraints.constraint import Constraint as Constraint
-from .constraints.dynamics import constrained_dynamics as constrained_dynamics
 from .constraints.impacts import impact as impact
 from .constraints.impacts import impact_account as impact_account
 from .constraints.projection import constraint_connection as constraint_connection
@@ -56,6 +59,8 @@ from .geometry.flatness import is_flat as is_flat
 from .geometry.geodesics import geodesic as geodesic
 from .identification.base_parameters import BaseParameters as BaseParameters
 from .identification.base_parameters import base_parameters as base_parameters
+from .identification.excitation import Excitation as Excitation
+from .identification.excitation import excitation as excitation
 from .identification.fitting import identify as identify
 from .identification.result import Identification as Identification
 from .kinematics.dh import DH as DH
@@ -86,6 +91,7 @@ from .motion.logs import Log as Log
 from .motion.logs import read_log as read_log
 from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
+from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
 from .redundancy.lift import effective_inertia as effective_inertia
 from .redundancy.lift import horizontal_lift as horizontal_lift
@@ -203,6 +209,32 @@ def connection(
     out: np.ndarray | None = None,
     threads: int | None = None,
 ) -> Any: ...
+@overload
+def constrained_dynamics(
+    robot: Robot,
+    constraint: Constraint,
+    q: Numbers,
+    v: Numbers,
+    tau: Numbers,
+    wrenches: Numbers | None = None,
+    friction: bool = False,
+    *,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def constrained_dynamics(
+    robot: Robot,
+    constraint: Constraint,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    friction: bool = False,
+    *,
+    out: tuple[np.ndarray, np.ndarray] | None = None,
+    threads: int | None = None,
+) -> tuple[Any, Any]: ...
 @overload
 def coriolis_matrix(
     robot: Robot,
@@ -834,12 +866,14 @@ def sectional_curvature(
 __all__ = [
     "DH",
     "BaseParameters",
+    "Calibration",
     "CoadjointError",
     "Comparison",
     "Constraint",
     "Contact",
     "Equations",
     "Event",
+    "Excitation",
     "Frame",
     "Identification",
     "InverseKinematics",
@@ -850,10 +884,12 @@ __all__ = [
     "Robot",
     "SimulationError",
     "Target",
+    "Trajectories",
     "Trajectory",
     "base_parameters",
     "bias_force",
     "body_screws",
+    "calibrate",
     "center_of_mass",
     "centroidal_momentum",
     "centroidal_momentum_matrix",
@@ -878,6 +914,7 @@ __all__ = [
     "equations",
     "equilibrium_force",
     "errors",
+    "excitation",
     "explain",
     "export",
     "forward_dynamics",

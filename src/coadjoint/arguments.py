@@ -1,32 +1,34 @@
-"""What public functions are given, checked before any work: an argument of the wrong kind is a CoadjointError that names it.
+"""Checks of the arguments of public functions, before any work: a wrong argument is a CoadjointError that names it.
 
     @takes(robot=a_robot, A=numbers, dt=positive)
     def discretize(robot, A, B, dt): …
 
-A check takes the argument and its name, and returns the argument as the function is to see it. None is left alone where it is the
-default. Kernels check their own arrays (`kernel/dispatch.py`), functions on Lie groups theirs (`lie/_arguments.py`).
+A check takes the argument and its name, and returns the argument, converted if need be. None is not checked where it is the default.
+Arrays with batch axes in front are checked by their core shapes: `arguments` for functions of arrays of any library, `states`
+for functions that compute with NumPy, `check_inputs`, `check_outs` and `check_threads` for kernels.
 """
 
 from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
 
-from .arrays import Array, asfloat, not_real
+from .arrays import Array, alike, asfloat, broadcast_batch, not_real, to_numpy
 from .errors import CoadjointError, ShapeError
 from .words import short
 
 F = TypeVar("F", bound=Callable[..., Any])
 Check = Callable[[Any, str], Any]
+Shape = tuple[int, ...]
 
 
 def takes(**checks: Check) -> Callable[[F], F]:
-    """Have these arguments of a function checked."""
+    """A decorator that checks the named arguments of a function."""
 
     def decorate(fn: F) -> F:
         signature = inspect.signature(fn)
@@ -46,21 +48,28 @@ def takes(**checks: Check) -> Callable[[F], F]:
 
 
 def a_robot(x: Any, name: str) -> Any:
-    """A robot, whatever its numbers are."""
+    """x, if it is a robot, of numbers or of symbols."""
     if not hasattr(x, "links") or not hasattr(x, "nv"):
         raise CoadjointError(f"{name} is {short(x)}; expected a Robot, as from coadjoint.load('panda').")
     return x
 
 
+def a_moving_robot(x: Any, name: str) -> Any:
+    """A robot with a joint that moves."""
+    if not a_robot(x, name).nv:
+        raise CoadjointError(f"robot {x.name!r} has no joint that moves.")
+    return x
+
+
 def a_name(x: Any, name: str) -> str:
-    """Text."""
+    """x, if it is a string."""
     if not isinstance(x, str):
         raise CoadjointError(f"{name} is {short(x)}; expected text.")
     return x
 
 
 def names(x: Any, name: str) -> Any:
-    """Text, or several."""
+    """x, if it is a string or a list of strings."""
     if isinstance(x, str):
         return x
     found = sequence(x, name)
@@ -70,14 +79,14 @@ def names(x: Any, name: str) -> Any:
 
 
 def some_names(x: Any, name: str) -> Any:
-    """Text, or several, at least one."""
+    """x, if it is a string or a list of strings that is not empty."""
     if isinstance(found := names(x, name), list) and not found:
         raise CoadjointError(f"{name} is empty; expected text, or a list of texts.")
     return found
 
 
 def one_of(*choices: str) -> Check:
-    """One of these words."""
+    """A check that an argument is one of these strings."""
 
     def check(x: Any, name: str) -> str:
         if not isinstance(x, str) or x not in choices:
@@ -89,7 +98,7 @@ def one_of(*choices: str) -> Check:
 
 
 def a_function(x: Any, name: str) -> Any:
-    """A function whose arguments are known."""
+    """x, if it is a function whose signature can be read."""
     try:
         inspect.signature(x)
     except (TypeError, ValueError):
@@ -98,7 +107,7 @@ def a_function(x: Any, name: str) -> Any:
 
 
 def numbers(x: Any, name: str) -> Array:
-    """An array of real numbers, of any array library, or of symbols."""
+    """x as an array of real numbers, of any array library, or of symbols."""
     try:
         array = asfloat(x, name)
         if type(array) is np.ndarray and array.dtype.kind == "O":
@@ -112,7 +121,7 @@ def numbers(x: Any, name: str) -> Array:
 
 
 def a_number(x: Any, name: str) -> Any:
-    """One finite real number."""
+    """x, if it is one finite real number."""
     array = numbers(x, name)
     if array.ndim or not np.isfinite(array):
         raise CoadjointError(f"{name} is {short(x)}; expected one finite number.")
@@ -120,31 +129,151 @@ def a_number(x: Any, name: str) -> Any:
 
 
 def positive(x: Any, name: str) -> Any:
-    """One finite number above zero."""
+    """x, if it is one finite positive number."""
     if not a_number(x, name) > 0:
         raise CoadjointError(f"{name} is {short(x)}; expected a positive number.")
     return x
 
 
 def whole(x: Any, name: str) -> int:
-    """A whole number."""
+    """x as an int, if it is an integer."""
     if isinstance(x, bool | np.bool_) or not hasattr(x, "__index__") or np.ndim(x):
         raise CoadjointError(f"{name} is {short(x)}; expected a whole number.")
     return operator.index(x)
 
 
 def sequence(x: Any, name: str) -> list[Any]:
-    """A list of anything."""
+    """x as a list, if it is iterable and not a string."""
     if isinstance(x, str | bytes) or not isinstance(x, Iterable) or (isinstance(x, np.ndarray) and not x.ndim):
         raise CoadjointError(f"{name} is {short(x)}; expected a list.")
     return list(x)
 
 
 def a_type(x: Any, name: str) -> Any:
-    """A precision of floating-point numbers."""
+    """x, if it is a floating-point dtype."""
     try:
         if np.dtype(x).kind == "f":
             return x
     except TypeError:
         pass
     raise CoadjointError(f"{name} is {short(x)}; expected numpy.float64 or numpy.float32.")
+
+
+# --- arrays with batch axes in front, by their core shapes
+
+
+def check_core(name: str, x: Array, core: Shape, whose: str = "") -> None:
+    """ShapeError if the last axes of an array are not those of its core; `whose` says why they should be."""
+    shape = tuple(x.shape)
+    if len(shape) < len(core) or shape[len(shape) - len(core) :] != core:
+        expected = f"(..., {', '.join(map(str, core))})" if core else "(...)"
+        raise ShapeError(f"{name} has shape {shape}; expected {expected}{whose}.")
+
+
+def arguments(*named: tuple[str, Array, Shape]) -> tuple[Array, ...]:
+    """Each (name, array, core shape) as a floating-point array of one array library whose last axes are the core."""
+    arrays = [asfloat(x, name) for name, x, _ in named]
+    for (name, _, core), x in zip(named, arrays, strict=True):
+        check_core(name, x, core)
+    return tuple(alike(arrays))
+
+
+def argument(name: str, x: Array, *core: int) -> Array:
+    """One array whose last axes are the core shape."""
+    return arguments((name, x, core))[0]
+
+
+def states(robot: Any, **given: tuple[Any, int]) -> list[np.ndarray]:
+    """Arrays (..., size) of finite numbers as NumPy arrays of one batch shape; an error names what does not fit."""
+    arrays = {}
+    for name, (x, size) in given.items():
+        x = np.asarray(numbers(to_numpy(x, name), name), dtype=float)
+        check_core(name, x, (size,), f" for robot {robot.name!r}")
+        arrays[name] = finite(x, name)
+    batch = broadcast_batch(**{name: (x, 1) for name, x in arrays.items()})
+    return [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays.values()]
+
+
+def finite(x: np.ndarray, name: str) -> np.ndarray:
+    """x; an error where an entry is no finite number."""
+    if not np.all(np.isfinite(x)):
+        raise CoadjointError(f"{name} has entries that are not finite numbers.")
+    return x
+
+
+def times(t: Any) -> np.ndarray:
+    """Times as an array; an error for what is no finite number."""
+    found = np.asarray(to_numpy(t, "t"), dtype=float)
+    if not np.all(np.isfinite(found)):
+        raise CoadjointError(f"t is {found}; expected finite times.")
+    return found
+
+
+# --- what kernels are called with
+
+
+def check_inputs(names: Sequence[str], core_shapes: Sequence[Shape], arrays: Sequence[Array]) -> Shape:
+    """The batch shape that the arrays broadcast to; ShapeError names the argument that does not fit."""
+    for name, core, x in zip(names, core_shapes, arrays, strict=True):
+        check_core(name, x, core)
+    batches = {tuple(x.shape)[: len(x.shape) - len(core)] for core, x in zip(core_shapes, arrays, strict=True)}
+    if len(batches) == 1:
+        return batches.pop()
+    return broadcast_batch(**{n: (x, len(c)) for n, c, x in zip(names, core_shapes, arrays, strict=True)})
+
+
+def real_array(name: str, x: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """x as an array of the kernel's type, masked entries NaN; an error unless it has real numbers."""
+    array = asfloat(x, name)
+    if array.dtype == object:
+        raise not_real(name, x)
+    return np.asarray(array, dtype)
+
+
+def check_threads(threads: Any) -> int | None:
+    """The requested number of threads, checked; None for as many as the work is worth."""
+    if threads is None:
+        return None
+    try:
+        number = operator.index(threads)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise CoadjointError(f"threads is {threads!r}; expected a whole number, 1 or more.")
+    return number
+
+
+def check_outs(function: str, out: Any, shapes: Sequence[Shape], dtype: Any) -> list[np.ndarray]:
+    """The arrays of `out`, one for each result; errors for those that results of these shapes cannot be written to."""
+    if len(shapes) == 1:
+        outs, names = [out], ["out"]
+    else:
+        if not isinstance(out, tuple | list) or len(out) != len(shapes):
+            raise CoadjointError(f"out must be a tuple of {len(shapes)} arrays: {function} has as many results.")
+        outs, names = list(out), [f"out[{k}]" for k in range(len(shapes))]
+    for k, (x, shape) in enumerate(zip(outs, shapes, strict=True)):
+        _check_out(names[k], x, shape, dtype)
+        for other in range(k):
+            if _overlap(outs[other], x):
+                raise CoadjointError(f"{names[other]} and {names[k]} share memory; results would overwrite each other.")
+    return outs
+
+
+def _check_out(name: str, out: Any, shape: Shape, dtype: Any) -> None:
+    if not isinstance(out, np.ndarray):
+        raise CoadjointError(f"{name} is a {type(out).__name__}; expected a NumPy array to write to.")
+    if out.shape != shape:
+        raise ShapeError(f"{name} has shape {out.shape}; the result has shape {shape}.")
+    if out.dtype != dtype:
+        raise CoadjointError(f"{name} has dtype {out.dtype}; the result has dtype {dtype}.")
+    if not out.flags.writeable:
+        raise CoadjointError(f"{name} is read-only.")
+    if any(n > 1 and stride == 0 for n, stride in zip(out.shape, out.strides, strict=True)):
+        raise CoadjointError(f"{name} has the same memory for several entries; results would overwrite each other.")
+
+
+def _overlap(x: np.ndarray, y: np.ndarray) -> bool:
+    try:
+        return np.shares_memory(x, y, max_work=10_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True

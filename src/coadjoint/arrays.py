@@ -10,18 +10,22 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from .errors import CoadjointError, ShapeError
 
-Array = Any
-"""A NumPy, JAX or PyTorch array, or a NumPy array of symbols."""
+Array: TypeAlias = np.ndarray | Any
+"""A NumPy, JAX or PyTorch array, or a NumPy array of symbols.
+
+Type checkers see NumPy's array, with the attributes that all of these share, or one that is unknown: so the result does not depend on which
+of the libraries are installed.
+"""
 
 
 class OtherArray(Protocol):
-    """An array of any library, by what all of them have."""
+    """An array of any library, by the attributes that all of them have."""
 
     @property
     def shape(self) -> Any: ...
@@ -39,16 +43,16 @@ Numbers = (
     | Sequence[Sequence[float]]
     | Sequence[Sequence[Sequence[float]]]
 )
-"""What NumPy makes a real array of: a number, an array, or nested lists of numbers."""
+"""A number, a NumPy array, or nested lists of numbers: anything that becomes a NumPy array of real numbers."""
 
 ArrayLike = Numbers | OtherArray
-"""What functions of a robot take for their arrays: numbers for NumPy, or an array of another library."""
+"""What public functions accept as an array: numbers for NumPy, or an array of another library."""
 
 
 def namespace(*arrays: Array) -> Any:
     """The array namespace that the arguments share; plain numbers and lists count as NumPy.
 
-    PyTorch wins over JAX wins over symbols wins over NumPy, so constants may stand beside any of them.
+    The order of precedence is PyTorch, JAX, symbols, NumPy: so NumPy constants can be mixed with any of the others.
     """
     found: Any = np
     for x in arrays:
@@ -100,17 +104,17 @@ def is_labelled(x: object) -> bool:
 
 
 def is_lazy(x: object) -> bool:
-    """Whether x belongs to a library whose arrays are taken and returned by `scale/deferred.py`."""
+    """Whether x is a Dask array or a DataArray, which `scale/deferred.py` handles chunk by chunk."""
     return is_dask(x) or is_labelled(x)
 
 
 def any_lazy(items: Iterable[object]) -> bool:
-    """Whether one of them is lazy."""
+    """Whether one of the items is lazy."""
     return ("dask.array" in sys.modules or "xarray" in sys.modules) and any(map(is_lazy, items))
 
 
 def refuse_lazy(x: object, name: str) -> None:
-    """An error for an array that would have to be computed here, which may be large."""
+    """Raise an error if x is lazy: computing it here could exhaust the memory."""
     if is_lazy(x):
         raise CoadjointError(
             f"{name} is a {'Dask array' if is_dask(x) else 'DataArray'}, which this function does not take; give {name}"
@@ -118,8 +122,8 @@ def refuse_lazy(x: object, name: str) -> None:
         )
 
 
-def asfloat(x: Array, name: str = "the array") -> Array:
-    """x as an array of floating-point numbers (or symbols); integers and lists become float64, what is masked becomes nan."""
+def asfloat(x: Any, name: str = "the array") -> Array:
+    """x as an array of floating-point numbers (or symbols); integers and lists become float64, masked entries NaN."""
     refuse_lazy(x, name)
     if _is_torch(x):
         if x.is_complex():
@@ -143,9 +147,10 @@ def asfloat(x: Array, name: str = "the array") -> Array:
 
 
 def to_numpy(x: Any, name: str) -> Any:
-    """x for a function that computes in NumPy whatever it is given: JAX arrays and tensors as NumPy arrays, all else as it is.
+    """x with JAX arrays and tensors converted to NumPy, for functions that compute in NumPy only; anything else unchanged.
 
-    An error where a trace or a derivative would break off: inside `jit`, `grad` and `vmap`, or for tensors that require a gradient.
+    Raises an error where that would silently lose a trace or a derivative: inside `jit`, `grad` and `vmap`, and for tensors that
+    require a gradient.
     """
     if _is_torch(x):
         import torch
@@ -178,8 +183,8 @@ def not_real(name: str, x: object) -> ShapeError:
     return ShapeError(f"{name} is {text if len(text) < 80 else f'{text[:60]}… ({type(x).__name__})'}; expected real numbers.")
 
 
-def like(constant: Array, x: Array) -> Array:
-    """The constant as an array of the namespace, precision and device of x."""
+def like(constant: Any, x: Any) -> Array:
+    """The constant as an array with the library, precision and device of x."""
     if _is_torch(x):
         import torch
 
@@ -195,7 +200,7 @@ def like(constant: Array, x: Array) -> Array:
 
 
 def alike(arrays: Sequence[Array]) -> list[Array]:
-    """The arrays as arrays of one library, that of `namespace`, and in PyTorch of one precision, the highest among its own."""
+    """The arrays converted to the library that `namespace` names, and in PyTorch to the highest precision among the tensors."""
     xp = namespace(*arrays)
     if xp is np or xp.__name__.endswith("symbols"):
         return list(arrays)
@@ -207,7 +212,7 @@ def alike(arrays: Sequence[Array]) -> list[Array]:
 
 
 def _broadcast(xp: Any, items: Sequence[Array], reference: Array) -> list[Array]:
-    """The items as arrays of one shape."""
+    """The items broadcast to one shape."""
     arrays = [x if hasattr(x, "shape") else like(x, reference) for x in items]
     if xp.__name__.endswith("torch"):
         arrays = [x if _is_torch(x) else like(x, reference) for x in arrays]
@@ -329,7 +334,7 @@ def solve_spd(a: Array, b: Array, assume_definite: bool = False) -> Array:
 
 
 MOST_AXES = 24
-"""Batch axes: NumPy counts 32 axes in all in some of its functions, and algorithms add some of their own."""
+"""The largest number of batch axes: some functions of NumPy allow 32 axes in all, and algorithms add some of their own."""
 
 
 def broadcast_batch(**arrays: tuple[Array, int]) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from .words import printable
 
 
 def parser(only: str = "") -> argparse.ArgumentParser:
-    """The command line with its commands, or with one of them, which spares importing the others."""
+    """The argument parser with all commands, or with one of them, which avoids importing the others."""
     wide = lambda prog: argparse.HelpFormatter(prog, max_help_position=16)
     root = argparse.ArgumentParser(prog="coadjoint", description="Robot dynamics as geometry.", formatter_class=wide)
     root.add_argument("--version", action="version", version=f"coadjoint {__version__}")
@@ -31,7 +31,7 @@ def parser(only: str = "") -> argparse.ArgumentParser:
 
 
 def commands(only: str = "") -> dict[str, Any]:
-    """The modules of the commands by name; with `only` the one of that name, if there is one."""
+    """The modules of the commands by name; with `only`, just the one of that name, if it exists."""
     names = [module.name for module in iter_modules(_commands.__path__)]
     names = [only] if only in names else names
     modules = {name: import_module(f".commands.{name}", __package__) for name in names}

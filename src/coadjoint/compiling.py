@@ -12,19 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import a_function, a_robot, a_type, takes
+from .arguments import a_function, a_robot, a_type, check_inputs, check_outs, check_threads, real_array, takes
 from .arrays import Array, any_lazy, concat, transpose
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import KEYWORDS, core_shape, spread
 from .kernel.graph import Graph
-from .kernel.runtime.arguments import check_inputs, check_outs, check_threads, real_array
 from .kernel.runtime.function import Recipe, Signature
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
 from .scale import lazy
 
 SIZES = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv", "dv": "nv", "wrenches": "n_links 6"}
-"""Core shapes of arguments that are known by their names."""
+"""Core shapes of the arguments that have a conventional name."""
 
 PARAMETERS = ("inertias", "placements", "screws", "gravity", "armature", "damping", "friction")
 """The robot's numbers that can be inputs: inertial (n_links, 10), kinematic (n_links, 4, 4) and (…, 6), and the rest."""
@@ -41,8 +40,8 @@ def trace(
 ) -> Graph:
     """The expression graph of fn(robot, *arrays, **options).
 
-    Arrays named q, v, a, tau, dv and wrenches have the robot's sizes; `shapes` gives those of others, or takes an optional one
-    such as `wrenches` in. `parameters` names numbers of the robot (inertias, placements, screws, gravity, armature, damping,
+    Arrays named q, v, a, tau, dv and wrenches have the robot's sizes. `shapes` gives the shapes of others, and includes an optional
+    argument such as `wrenches`. `parameters` names numbers of the robot (inertias, placements, screws, gravity, armature, damping,
     friction) or sets of its parameters (see `Robot.parameters`) that become further inputs, after the arrays, instead of constants.
     """
     from .kernel.passes.simplify import simplify
@@ -64,7 +63,7 @@ def trace(
 
 
 def _with(robot: Robot, chosen: dict[str, Any]) -> Robot:
-    """The robot with these numbers, whole arrays or sets of parameters."""
+    """The robot with these numbers replaced: whole arrays or sets of parameters."""
     arrays = {name: x for name, x in chosen.items() if name in PARAMETERS}
     if "placements" in arrays:  # the last row of a pose is no variable
         last = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (robot.n_links, 1, 4))
@@ -88,7 +87,7 @@ def compile(
     """A native callable of fn's arrays, without the robot: f(*arrays, *parameters, out=None, threads=None).
 
     fn is one of our functions or a user's own, fn(robot, *arrays, **options); see `trace` for shapes and parameters. Arrays may have
-    any batch axes in front. Compiled code keeps the values that variables which fn reads have now. Where native code is impossible the
+    any batch axes in front. Variables that fn reads become constants with their present values. Where native code is impossible the
     callable runs fn as written.
     """
     graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
@@ -137,7 +136,9 @@ def _shapes(
 
 
 class WrittenFunction:
-    """What `compile` gives where native code is impossible: the function as written, f(*arrays, out=None, threads=None)."""
+    """The result of `compile` where native code is impossible: it runs the function as written, f(*arrays, out=None,
+    threads=None).
+    """
 
     def __init__(self, graph: Graph, dtype: np.dtype[Any], written: Callable[..., Any], recipe: Recipe | None) -> None:
         self.signature = Signature(

@@ -124,7 +124,7 @@ def vjp(
 
 
 def _check(fn: Callable[..., Any], chosen: Iterable[str]) -> list[str]:
-    """The names of fn's arguments after the robot; an error for what it cannot be differentiated by."""
+    """The names of fn's arguments after the robot; an error if fn cannot be differentiated with respect to one of wrt."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)  # not `out` and `threads` of ours
     names = [p.name for p in list(inspect.signature(fn).parameters.values())[1:] if p.kind in kinds]
     known = [*names, *SETS, *_WHOLE, *(f"{x}:frame" for x in FRAME_SETS)]
@@ -135,7 +135,7 @@ def _check(fn: Callable[..., Any], chosen: Iterable[str]) -> list[str]:
 
 
 def _number(robot: Robot, name: str) -> Array:
-    """A set of the robot's parameters, or one of its arrays."""
+    """The robot's numbers of that name: a set of parameters, or one of its arrays."""
     return getattr(robot, name) if name in _WHOLE else robot.parameters(name)
 
 
@@ -143,7 +143,7 @@ _WHOLE = [x for x in PARAMETERS if x not in SETS]
 
 
 class _Place:
-    """fn's results where some of its arguments and of the robot's numbers are free symbols, and the place these stand for."""
+    """fn's results as expressions in free symbols, which replace some of its arguments or of the robot's numbers."""
 
     def __init__(self, fn: Callable[..., Any], robot: Robot, given: dict[str, Any], chosen: Sequence[str]) -> None:
         from .kernel.trace.builder import GraphBuilder
@@ -211,7 +211,7 @@ def built_function(graph: Graph, dtype: Any, recipe: Recipe | None = None) -> Ca
 
 
 def _evaluated(derivative: Callable[..., Any], robot: Robot, arrays: dict[str, Array], options: dict[str, Any]) -> Any:
-    """The derivative of numbers, node by node of its graph."""
+    """The derivative at numeric arguments, evaluated node by node."""
     if namespace(*arrays.values()) is not np:
         raise CoadjointError("`differential` takes NumPy arrays and symbols; JAX and PyTorch have their own ways.")
     cores = getattr(getattr(derivative, "kernel", None), "cores", SIZES)

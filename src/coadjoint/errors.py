@@ -24,7 +24,7 @@ class UnknownNameError(CoadjointError, KeyError):
 
 
 class ModelError(CoadjointError):
-    """A mechanism that cannot exist: a cycle, a name used twice, an unphysical inertia."""
+    """The mechanism cannot exist: its links form a cycle, a name is used twice, or an inertia is not physical."""
 
 
 class ReadError(CoadjointError):
@@ -32,11 +32,11 @@ class ReadError(CoadjointError):
 
 
 class MissingPackageError(CoadjointError, ImportError):
-    """What was asked for needs a package that is not installed; the message has the command that installs it."""
+    """A function needs a package that is not installed; the message gives the command that installs it."""
 
 
 class ModelWarning(UserWarning):
-    """A description holds what a Robot does not, or the other way round; the message names it."""
+    """A robot description and `Robot` cannot represent the same things; the message names what was lost or assumed."""
 
 
 class LogWarning(UserWarning):
@@ -44,7 +44,7 @@ class LogWarning(UserWarning):
 
 
 class KernelWarning(UserWarning):
-    """A compiled kernel does not compute what its source does, and is not used; the message names the file for a report."""
+    """A compiled kernel disagrees with its source and is not used; the message names a file for a bug report."""
 
 
 class SingularMassMatrixError(CoadjointError):
@@ -52,26 +52,27 @@ class SingularMassMatrixError(CoadjointError):
 
 
 class TraceError(CoadjointError, TypeError):
-    """A traced function did something that depends on the value of a symbol."""
+    """A traced function branched on, or converted, the value of a symbol, which has none while tracing."""
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """The known name most like this one; "" if none is, or if names are too long to compare quickly."""
+    """The known name that is most similar to this one; "" if none is similar, or if it is too long to compare quickly."""
     if not isinstance(name, str) or len(name) > LONGEST:
         return ""
     return next(iter(difflib.get_close_matches(name, [x for x in known if len(x) <= LONGEST], n=1)), "")
 
 
 def arrows(names: Sequence[str], most: int = 12) -> str:
-    """Names with arrows between; of many, the first and the last."""
+    """The names joined by arrows; if there are many, the first and the last ones."""
     shown = [*names[: most // 2], f"… ({len(names)} in all) …", *names[-most // 2 :]] if len(names) > most else names
     return " → ".join(cut(x) for x in shown)
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
-    """An error that lists what exists and suggests the nearest name."""
+    """The error for an unknown name: it lists the known names and suggests the most similar one."""
     names = list(known)
     near = nearest(name, names)
     hint = f" Did you mean {near!r}?" if near else ""
     listing = ", ".join(cut(x) for x in names[:40]) + (f", … ({len(names)} in all)" if len(names) > 40 else "")
-    return UnknownNameError(f"no {kind} is named {short(name)}.{hint} There is: {listing or 'none'}.")
+    known_names = f"Expected one of: {listing}." if names else "There are none."
+    return UnknownNameError(f"no {kind} is named {short(name)}.{hint} {known_names}")

@@ -1,4 +1,4 @@
-"""What becomes of a function of a robot when it is compiled: to look at."""
+"""`explain`: the stages of a compilation, for inspection."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ class Explanation:
     """The stages of a compilation; printing it gives a summary.
 
     `traced` and `graph` are the expression graphs before and after simplification, `plan` the steps in their chunks, `llvm` the text
-    that LLVM compiles, `code` the object file, `target` the processor; `assembly` is what its code looks like. `graph_text()` and
-    `plan_text()` show graph and plan line by line.
+    that LLVM compiles, `code` the object file, `target` the processor; `assembly` is its code as text. `graph_text()` and
+    `plan_text()` show graph and plan line by line. `plain_calls` says which kernel plain calls of the function on this robot use: one of
+    its own, which is the one explained, or that of its structure (docs/execution.md).
     """
 
     made: Compilation
+    plain_calls: str = ""
 
     @property
     def traced(self) -> Graph:
-        """The graph as traced."""
+        """The expression graph before simplification."""
         return self.made.graph.traced or self.made.graph
 
     @property
     def graph(self) -> Graph:
-        """The graph as compiled."""
+        """The expression graph after simplification, which is compiled."""
         return self.made.graph
 
     @property
     def plan(self) -> Any:
-        """Chunks of steps, slots of values that wait between them."""
+        """The schedule: steps in chunks, and memory slots for values that live across chunks."""
         return self.made.plan
 
     @property
@@ -51,12 +53,12 @@ class Explanation:
 
     @property
     def code(self) -> bytes:
-        """The object file."""
+        """The object file that LLVM made."""
         return self.made.code
 
     @property
     def target(self) -> Any:
-        """The processor."""
+        """The processor that the code is for."""
         return self.made.target
 
     @cached_property
@@ -68,42 +70,46 @@ class Explanation:
 
     @property
     def spills(self) -> int:
-        """Values that wait in memory inside a chunk because registers are few."""
+        """How many values are spilled: kept in memory within a chunk because registers do not suffice."""
         from .kernel.schedule.spills import local_slots
 
         return sum(len(local_slots(chunk, set(self.plan.slots))[0]) for chunk in self.plan.chunks)
 
     def graph_text(self) -> str:
-        """The graph as compiled, a node a line."""
+        """The simplified graph as text, one node per line."""
         return graph_text(self.graph)
 
     def plan_text(self) -> str:
-        """The plan, a step a line."""
+        """The plan as text, one step per line."""
         return plan_text(self.plan)
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """How many operations of each kind there are, as traced and as compiled."""
+        """The number of operations of each kind, before and after simplification."""
         before, after = self.traced.count(), self.graph.count()
         names = [op for op in (*ARITHMETIC, *sorted({*before, *after} - {*ARITHMETIC})) if op in before or op in after]
         return {op: (before.get(op, 0), after.get(op, 0)) for op in names if op not in ("const", "part")}
 
     def __str__(self) -> str:
         g, scheme, target = self.graph, self.plan, self.target
-        shapes = lambda names, sizes: ", ".join(f"{n} {s}" for n, s in zip(names, sizes, strict=True))
+
+        def shapes(names: Sequence[str], sizes: Sequence[tuple[int, ...]]) -> str:
+            return ", ".join(f"{n} {s}" for n, s in zip(names, sizes, strict=True))
+
         results = [f"result {k}" if len(g.outputs) > 1 else "result" for k in range(len(g.outputs))]
         lanes = self.made.lanes
         lines = [
             f"{g.name}: {shapes(g.input_names, g.input_shapes)} -> {shapes(results, g.output_shapes)}",
             "",
-            "operations    as traced   compiled",
-            *(f"  {op:10}{before:11d}{after:11d}" for op, (before, after) in self.counts().items()),
-            f"  {'all nodes':10}{len(self.traced):11d}{len(g):11d}",
+            "operations    as traced  simplified",
+            *(f"  {op:10}{before:11d}{after:12d}" for op, (before, after) in self.counts().items()),
+            f"  {'all nodes':10}{len(self.traced):11d}{len(g):12d}",
             "",
-            f"plan       {len(scheme.chunks)} chunks of {', '.join(str(len(c.steps)) for c in scheme.chunks[:12])} steps",
+            f"plan       chunks: {len(scheme.chunks)}, of {', '.join(str(len(c.steps)) for c in scheme.chunks[:12])} steps",
             f"           {len(scheme.fused)} products fused into sums, {scheme.n_slots} slots between chunks, {self.spills} spills",
-            f"           about {scheme.weight} instructions for {lanes.count} states",
+            f"           about {scheme.weight} instructions for {lanes.count} states at once",
             f"LLVM       {len(self.llvm.splitlines())} lines, {len(self.code)} bytes of object code",
             f"processor  {target.cpu}, {target.vector_bits} bits: {lanes.count} x {lanes.dtype}{', fma' if target.fma else ''}",
+            *([f"in use     plain calls on this robot have {self.plain_calls}"] if self.plain_calls else []),
         ]
         return "\n".join(lines)
 
@@ -119,9 +125,11 @@ def explain(
     dtype: Any = np.float64,
     **options: Any,
 ) -> Explanation:
-    """What `compile` makes of fn for a robot, stage by stage; arguments are those of `compile`.
+    """An `Explanation` of how fn is compiled for a robot, stage by stage; the arguments are those of `compile`.
 
     Print it for a summary: operations before and after simplification, the plan, sizes, the processor.
     """
     graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
-    return Explanation(compile_graph(graph, np.dtype(dtype).name))
+    kernel = getattr(fn, "kernel", None)
+    in_use = "" if kernel is None else kernel.in_use(robot) or "no kernel yet"
+    return Explanation(compile_graph(graph, np.dtype(dtype).name), in_use)

@@ -1,4 +1,4 @@
-"""Many robots of one structure in one call: some of a robot's numbers given anew for every state of a batch.
+"""Many robots of one structure in one call: some of a robot's numbers differ from state to state of a batch.
 
 The numbers are inputs of the compiled code like q and v, so all robots share it.
 """
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import check_core
 from .arrays import Array, to_numpy
 from .errors import CoadjointError, ShapeError
 from .memo import recent
@@ -24,8 +25,15 @@ class Family:
             raise CoadjointError(f"parameters is {type(parameters).__name__}; expected a mapping, as {{'masses': array}}.")
         self.robot = robot
         self.names = tuple(parameters or {})
-        self.cores = tuple(_own(robot, name).shape for name in self.names)
+        self.cores = tuple(own_numbers(robot, name).shape for name in self.names)
         self.arrays = tuple(_checked(robot, name, x) for name, x in (parameters or {}).items())
+
+    @classmethod
+    def of(cls, robot: Robot, names: tuple[str, ...]) -> Family:
+        """The family of a robot by the names of the numbers that differ, without these."""
+        family = cls(robot, None)
+        family.names, family.cores = names, tuple(own_numbers(robot, name).shape for name in names)
+        return family
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -47,7 +55,7 @@ class Family:
     def flat(self, batch: tuple[int, ...]) -> np.ndarray:
         """The numbers of every state, one after the other: (N, numbers)."""
         parts = [
-            np.broadcast_to(x, (*batch, *core)).reshape(int(np.prod(batch)), -1)
+            np.broadcast_to(x, (*batch, *core)).reshape(int(np.prod(batch)), int(np.prod(core, dtype=int)))
             for x, core in zip(self.arrays, self.cores, strict=True)
         ]
         return np.concatenate([np.zeros((int(np.prod(batch)), 0)), *parts], axis=-1)
@@ -74,7 +82,7 @@ class Family:
     def compiled(self, key: Any, fn: Callable[..., Any], name: str, **shapes: tuple[int, ...]) -> Callable[..., Any]:
         """fn(robot, numbers, *arrays) compiled: a callable f(*arrays, *numbers, out=None, threads=None) for states of any batch axes.
 
-        numbers is empty, or has one array (size,), those that differ. key says all that decides fn for this robot.
+        numbers is empty, or has one array (size,), those that differ. key must determine fn for this robot.
         """
         shapes = {**shapes, **({"numbers": (self.size,)} if self else {})}
 
@@ -93,23 +101,27 @@ def built(robot: Robot, fn: Callable[..., Any], shapes: Mapping[str, tuple[int, 
     return built_function(simplify(trace(fn, shapes, name)), np.float64)
 
 
-def _own(robot: Robot, name: str) -> np.ndarray:
+def own_numbers(robot: Robot, name: str) -> np.ndarray:
     """The robot's own numbers of that name."""
     from .compiling import PARAMETERS
 
     return np.asarray(getattr(robot, name) if name in PARAMETERS else robot.parameters(name), dtype=float)
 
 
+def number_axes(robot: Robot, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The core axes of every array of `parameters`, each with a name of its own."""
+    return {name: " ".join(f"{name}_{k}" for k in range(own_numbers(robot, name).ndim)) for name in parameters}
+
+
 def _checked(robot: Robot, name: str, x: Any) -> np.ndarray:
-    """The numbers as an array (..., *shape); an error names the set, and the first number that no robot can have."""
-    core = _own(robot, name).shape
+    """The numbers as an array (..., *shape); an error names the set, and the first number that is not physical."""
+    core = own_numbers(robot, name).shape
     x = to_numpy(x, f"parameters[{name!r}]")
     try:
         array = np.asarray(x, dtype=float)
     except (TypeError, ValueError):
         raise ShapeError(f"parameters[{name!r}] is {type(x).__name__}; expected real numbers (..., {_sizes(core)}).") from None
-    if array.shape[array.ndim - len(core) :] != core or array.ndim < len(core):
-        raise ShapeError(f"parameters[{name!r}] has shape {array.shape}; expected (..., {_sizes(core)}) for robot {robot.name!r}.")
+    check_core(f"parameters[{name!r}]", array, core, f" for robot {robot.name!r}")
     wrong = ~np.isfinite(array)
     if name in ("masses", "armature", "damping", "friction", "drives"):
         wrong |= array < 0
@@ -130,7 +142,7 @@ def _sizes(core: tuple[int, ...]) -> str:
 
 
 def _what(robot: Robot, name: str, index: tuple[int, ...], core: tuple[int, ...]) -> str:
-    """What a number is: its link or joint, and which of its numbers."""
+    """The description of a number: its link or joint, and its meaning."""
     from .robot.parameters import FRAME_SETS, SETS
 
     if name.partition(":")[0] not in (*SETS, *FRAME_SETS):

@@ -1,4 +1,4 @@
-"""Files read only where they are ordinary and not too large, and written whole or not at all."""
+"""Reading files safely (regular files of limited size only) and writing them atomically."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .errors import CoadjointError, ReadError
 from .words import cut, short
 
 LARGEST = 64 * 2**20
-"""The most bytes of a robot's file. The largest published descriptions have a few megabytes."""
+"""The largest robot description that is read, in bytes. The largest published ones have a few megabytes."""
 
 ABANDONED = 24 * 3600.0
-"""Seconds after which a temporary file that nobody finished is removed."""
+"""The age in seconds at which an unfinished temporary file is removed."""
 
 _PART = re.compile(r"\.coadjoint-[0-9a-f]{16}\.part(\.\w+)?")
 _swept: set[str] = set()
 
 
 def as_path(path: Any) -> Path:
-    """The path, if a file can have that name."""
+    """The argument as a Path, or an error if no file can have that name."""
     try:
         name = os.fspath(path)
         os.fsencode(name)
@@ -41,9 +41,9 @@ def as_path(path: Any) -> Path:
 
 
 def open_regular(path: str | os.PathLike[str], largest: int = LARGEST) -> BinaryIO:
-    """The file, opened for reading: an ordinary file of at most `largest` bytes, else a ReadError.
+    """The file, opened for reading; a ReadError unless it is a regular file of at most `largest` bytes.
 
-    What is no ordinary file (a pipe that nobody writes to, a device without end) is opened without waiting and not read.
+    Anything else (a pipe that nobody writes to, an endless device) is opened without blocking and not read.
     """
     path = as_path(path)
     label = cut(str(path), 300)
@@ -86,7 +86,7 @@ def _size(n: int) -> str:
 
 
 def read_bytes(path: str | os.PathLike[str], largest: int = LARGEST) -> bytes:
-    """The bytes of an ordinary file of at most `largest` bytes."""
+    """The content of a regular file of at most `largest` bytes."""
     with open_regular(path, largest) as file:
         try:
             data = file.read(largest + 1)  # the size that a file states may be 0, as those of the kernel have it
@@ -98,7 +98,7 @@ def read_bytes(path: str | os.PathLike[str], largest: int = LARGEST) -> bytes:
 
 
 def read_text(path: str | os.PathLike[str], largest: int = LARGEST) -> str:
-    """The text of a file in UTF-8."""
+    """The content of a UTF-8 text file."""
     try:
         return read_bytes(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -109,7 +109,9 @@ def read_text(path: str | os.PathLike[str], largest: int = LARGEST) -> str:
 
 
 def check_output(path: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> Path:
-    """The path as one that can be written: its folder exists, it is no folder itself and none of the inputs."""
+    """The path, or an error if it cannot be written: its folder must exist, and it must be neither a folder nor one of the
+    inputs.
+    """
     path = as_path(path)
     if path.is_dir():
         raise CoadjointError(f"{path} is a folder; give the name of a file to write.")
@@ -133,12 +135,12 @@ def check_output(path: str | os.PathLike[str], *inputs: str | os.PathLike[str] |
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A new file beside `path` to write to, which takes the place of `path` when all went well and else is removed.
+    """A temporary file beside `path` to write to; it replaces `path` if the block succeeds, and is removed otherwise.
 
-    Readers see the old file or the new one, whole, however many processes and threads write. The new file has a name that nobody
-    can foresee, is made afresh (a link of that name is not followed), gets the permissions of the old one (those of any new file
-    where there was none), and is on the disk before it replaces the old one. What a killed process left behind is removed a day
-    later, when something is next written to that folder.
+    Readers see either the whole old file or the whole new one, however many processes and threads write. The temporary file has an
+    unpredictable name, is created exclusively (a symbolic link of that name is not followed), gets the permissions of the old file
+    (default permissions if there was none), and is flushed to disk before it replaces the old file. Files that a killed process
+    left behind are removed a day later, when something is next written to that folder.
     """
     target = Path(os.path.realpath(path))
     # The name ends like the target's: some writers choose the format by it.
@@ -163,7 +165,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _finish(part: Path, old: os.stat_result | None) -> None:
-    """Bring the file to the disk, and give it the owner and the permissions of the old one, never wider ones."""
+    """Flush the file to disk, and give it the owner and the permissions of the old one, never more."""
     descriptor = os.open(part, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     try:
         if old is not None and hasattr(os, "fchmod"):
@@ -181,7 +183,7 @@ def _finish(part: Path, old: os.stat_result | None) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove temporary files of ours that a killed process left in the folder; once for each folder and process."""
+    """Remove temporary files that killed processes of this library left in the folder; once per folder and process."""
     if str(folder) in _swept:
         return
     _swept.add(str(folder))

@@ -1,7 +1,8 @@
-"""Results computed once for a robot and kept with it: `per_robot`, `per_structure`, and `recent` for code made of users' functions.
+"""Results cached with a robot: `per_robot`, `per_structure`, and `recent` for code compiled from users' functions.
 
-A robot is immutable, so a function of a robot and of hashable arguments has one result. Every store is bounded: the longest unused result
-goes first. Users' functions are never keys, because what they read may change; what they computed when they were traced is (`traced.py`).
+A robot is immutable, so a function of a robot and of hashable arguments has one result. Every cache is bounded: the least recently
+used result is dropped first. Users' functions are never keys, because the variables they read may change; their traces are
+(`traced.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
 KEPT = 128
-"""How many results of one function, and how many things made of users' functions, a robot keeps."""
+"""How many results of one function, and of users' functions, a robot caches."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,7 +21,7 @@ _MISSING: Any = object()
 
 
 class Recent:
-    """The last results, by key."""
+    """A least-recently-used cache."""
 
     def __init__(self, size: int = KEPT) -> None:
         self.size = size
@@ -33,8 +34,10 @@ class Recent:
         return key in self._made
 
     def get(self, key: Any, make: Callable[[], R]) -> R:
-        """The result for this key, or else make() now. Two threads may both make it; neither waits for the other."""
-        found = self._made.get(key, _MISSING)
+        """The cached result for this key; on a miss, make() is called. Two threads may both call it; neither waits for the
+        other.
+        """
+        found: R = self._made.get(key, _MISSING)
         if found is _MISSING:
             found = make()
         elif 2 * len(self._made) < self.size:  # far from full: the order does not matter yet
@@ -48,11 +51,11 @@ class Recent:
 
 
 Memo = dict[Callable[..., Any], Recent]
-"""What a robot keeps: the results of each function, by the function's arguments."""
+"""The caches of a robot: for each function, its results by the arguments."""
 
 
 def per_robot(fn: Callable[P, R]) -> Callable[P, R]:
-    """fn(robot, *arguments), computed once for a robot and arguments that can be hashed; errors are not kept."""
+    """fn(robot, *arguments), cached for a robot and hashable arguments; errors are not cached."""
 
     @functools.wraps(fn)
     def once(robot: Any, *arguments: Any) -> R:
@@ -62,7 +65,7 @@ def per_robot(fn: Callable[P, R]) -> Callable[P, R]:
 
 
 def per_structure(fn: Callable[P, R]) -> Callable[P, R]:
-    """As `per_robot`, for what does not depend on the robot's numbers: `Robot.with_numbers` shares it."""
+    """`per_robot` for results that do not depend on the robot's numbers: `Robot.with_numbers` shares them."""
 
     @functools.wraps(fn)
     def once(robot: Any, *arguments: Any) -> R:
@@ -72,12 +75,12 @@ def per_structure(fn: Callable[P, R]) -> Callable[P, R]:
 
 
 def recent(robot: Any, key: Any, make: Callable[[], R]) -> R:
-    """make(), or what it made before for this robot and key, which says all that decides it."""
+    """make(), cached on the robot under a key that determines the result."""
     return results(robot._memo, recent).get(key, make)
 
 
 def results(memo: Memo, fn: Callable[..., Any]) -> Recent:
-    """The results of a function that are kept, by its arguments after the robot."""
+    """The cache of a function, by its arguments after the robot."""
     fn = getattr(fn, "__wrapped__", fn)
     try:
         return memo[fn]

@@ -1,8 +1,8 @@
-"""Users' functions, traced anew whenever they are used.
+"""Users' functions, traced at every use.
 
-A function of a user reads variables that may change between two calls: gains, targets, attributes of an object. So nothing is kept by
-the function itself. It is traced each time, which takes less than a millisecond for most, and what is costly (simplified graphs,
-machine code) is kept by the content of that trace (`memo.recent`).
+A user's function may read variables that change between calls: gains, targets, attributes of an object. So the function itself is
+not a valid cache key. It is traced each time, which usually takes less than a millisecond, and costly results (simplified graphs,
+machine code) are cached by the content of that trace (`memo.recent`).
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from .arrays import Array, namespace, stack
 
 @dataclass(frozen=True)
 class Traced:
-    """A user's function as it was when it was traced: equal to another that computes the same in the same order."""
+    """A user's function as traced at one time. Two are equal if they perform the same operations in the same order."""
 
     digest: str
     graph: Any = field(compare=False, repr=False)
-    """Not simplified: that is for what is made of it."""
+    """The graph as traced, before simplification."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the first result."""
-        return self.graph.output_shapes[0]
+        shape: tuple[int, ...] = self.graph.output_shapes[0]
+        return shape
 
     def __call__(self, *arrays: Array) -> Array:
         """The first result, for arrays of every kind with batch axes in front."""
@@ -33,7 +34,7 @@ class Traced:
 
 
 def traced(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: str) -> Traced:
-    """fn of arrays of these shapes, with all that it reads besides as it is now."""
+    """The trace of fn for arrays of these shapes; other variables that fn reads become constants with their present values."""
     from .kernel.runtime.cache_key import of_graph
     from .kernel.trace.trace import trace
 
@@ -64,6 +65,6 @@ def evaluated(graph: Any, *arrays: Array) -> Array:
 
 
 def _lifted(operation: Callable[..., Array], reference: Array) -> Callable[..., Array]:
-    """An operation of an array library that also takes plain numbers."""
+    """The operation of an array library, extended to accept plain Python numbers."""
     zero = 0.0 * reference[..., 0]
     return lambda *args: operation(*(x + zero if isinstance(x, float) else x for x in args))

@@ -1,4 +1,4 @@
-"""Values and names as text for people: never long, never able to command a terminal."""
+"""Values and names as text for messages: short, and free of terminal control sequences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _repr.maxstring = _repr.maxlong = _repr.maxother = 200
 
 
 def short(value: Any, most: int = LONGEST) -> str:
-    """`repr(value)` on one line, of at most about `most` characters; a value of any size costs little."""
+    """`repr(value)` on one line, cut to about `most` characters; fast for values of any size."""
     if isinstance(value, str | bytes) and len(value) > most:
         return f"{value[:most]!r}… ({len(value)} in all)"
     try:
@@ -26,12 +26,12 @@ def short(value: Any, most: int = LONGEST) -> str:
 
 
 def cut(text: str, most: int = LONGEST) -> str:
-    """The text with control characters escaped, of at most about `most` characters."""
+    """The text with control characters escaped, cut to about `most` characters."""
     return printable(text) if len(text) <= most else f"{printable(text[:most])}…"
 
 
 def printable(text: str) -> str:
-    """The text with all that would command a terminal (controls, line ends, turns of the writing direction) as `\\x1b` or `\\n`."""
+    """The text with control characters, line ends and changes of the writing direction escaped, as `\\x1b` or `\\n`."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

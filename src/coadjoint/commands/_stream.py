@@ -1,4 +1,4 @@
-"""`coadjoint dynamics --out FILE.zarr`: states that need not fit into memory, in chunks, here or on a cluster."""
+"""`coadjoint dynamics --out FILE.zarr`: states that need not fit into memory, processed in chunks, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..show.terminal import Progress
 
 
 def is_stream(args: argparse.Namespace) -> bool:
-    """Whether the command is to be done in chunks: its output is a Zarr group, or a cluster is to do it."""
+    """Whether the command is executed in chunks: its output is a Zarr group, or a cluster executes it."""
     return bool(args.scheduler) or str(args.out or "").lower().rstrip("/").endswith(".zarr")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..arguments import a_moving_robot
 from ..dynamics import forward_dynamics, inverse_dynamics
 from ..errors import CoadjointError, LogWarning, ReadError, SingularMassMatrixError
 from ..files import check_output
@@ -29,7 +30,7 @@ from .robots import add_robot, name_of, read_robot, tell
 HELP = "compute joint forces, or accelerations, for a table of states"
 
 CHUNK = 16384
-"""Rows computed at once: enough for speed, few enough for memory and for a progress that moves."""
+"""Rows computed in one call: enough for speed, few enough to limit memory and to show progress."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +62,7 @@ def run(args: argparse.Namespace) -> None:
         _check_files(args)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell((*robot.notes, *impossible_inertias(robot)))
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     if stream.is_stream(args):
         return stream.run(args, robot)
     states, notes = _states(args, robot)
@@ -104,7 +104,7 @@ def _compare(args: argparse.Namespace) -> None:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """Everything about files that can be wrong and is known beforehand."""
+    """Check the names of all files before any work."""
     if args.states:
         check_input(args.states)
     inputs = (args.states, args.robot if Path(args.robot).is_file() else None)
@@ -119,7 +119,7 @@ def _check_files(args: argparse.Namespace) -> None:
 
 
 def _states(args: argparse.Namespace, robot: Robot) -> tuple[States, list[str]]:
-    """The states to compute on, and what is to be said about them."""
+    """The states to compute with, and remarks about them for the user."""
     if not args.states:
         motion = smooth_motion(robot)
         notes = [f"states: a smooth motion of {motion.time[-1]:g} s, as no --states are given"]  # type: ignore[index]
@@ -152,7 +152,7 @@ def _states(args: argparse.Namespace, robot: Robot) -> tuple[States, list[str]]:
 
 
 def compute(robot: Robot, states: States, forward: bool, friction: bool) -> States:
-    """The states with tau by inverse dynamics, or with a by forward dynamics; a result that is no number is an error."""
+    """The states with tau by inverse dynamics, or with a by forward dynamics; a result that is not finite is an error."""
     known = states.tau if forward else states.a
     assert states.v is not None
     assert known is not None

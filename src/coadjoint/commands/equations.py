@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import CoadjointError
+from ..arguments import a_moving_robot
 from ..files import check_output, replacing
 from ..show.terminal import number, table
 from ..symbolic import Equations, equations
@@ -44,8 +44,7 @@ def run(args: argparse.Namespace) -> None:
     if args.out:
         check_output(args.out, args.robot if Path(args.robot).is_file() else None)
     robot = load(args.robot, base=args.base, fixed_joints=args.fixed_joints)
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     result = equations(robot, tuple(dict.fromkeys(args.what)), args.parameters)
     write: dict[str, Callable[[Equations], str]] = {
         "text": as_text,
@@ -63,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def as_text(e: Equations) -> str:
-    """The equations for people, with what the symbols are."""
+    """The equations as text, with the meaning of their symbols."""
     parts = ["\n".join([f"{name_of(e.robot)}:", *(f"  {SAYS[name]}" for name in e.arrays)]), e.text()]
     names = [name for name in e.robot.joint_names if e.robot.joint_index(name) not in e.robot.mimics]
     if e.parameters:

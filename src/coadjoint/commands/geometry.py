@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_moving_robot
 from ..design import balance
-from ..errors import CoadjointError
 from ..files import check_output
 from ..geometry import flatness
 from ..show.geometry import Geometry, geometry, pair
@@ -36,8 +36,7 @@ def run(args: argparse.Namespace) -> None:
         check_figure(args.plot)
         check_output(args.plot, args.robot if Path(args.robot).is_file() else None)
     robot = load(args.robot, base=args.base, fixed_joints=args.fixed_joints)
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     a, b = pair(robot, args.joints)
     print(f"{name_of(robot)}: {balance(robot)}")
     print(f"{name_of(robot)}: {flatness(robot)}")
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def as_text(shown: Geometry) -> str:
-    """What the figure shows, in numbers."""
+    """The content of the figure as text."""
     a, b = shown.pair
     rows = []
     for name, values in (

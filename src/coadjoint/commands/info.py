@@ -1,4 +1,4 @@
-"""`coadjoint info`: what a robot is."""
+"""`coadjoint info`: links, joints, limits and masses of a robot."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _as_json(facts: dict[str, Any]) -> str:
-    """JSON in which only what a terminal would obey is escaped."""
+    """The facts as JSON, in which only control characters are escaped."""
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def describe(robot: Robot) -> dict[str, Any]:
-    """What `info` tells, as what JSON can hold; None where there is no limit, follower or centre of mass."""
+    """The facts that `info` prints, as JSON values; None where there is no limit, follower or centre of mass."""
     links = []
     for link in robot.links:
         mass, com, central = inertia.to_body(link.parameters)
@@ -70,7 +70,10 @@ def describe(robot: Robot) -> dict[str, Any]:
 
 def _joint(robot: Robot, i: int) -> dict[str, Any]:
     joint, mimic = robot.links[i].joint, robot.links[i].joint.mimic
-    finite = lambda x: [float(y) if np.isfinite(y) else None for y in x]
+
+    def finite(x: np.ndarray) -> list[float | None]:
+        return [float(y) if np.isfinite(y) else None for y in x]
+
     own = robot.q_slice(joint.name)
     return {
         "name": joint.name,
@@ -82,7 +85,7 @@ def _joint(robot: Robot, i: int) -> dict[str, Any]:
 
 
 def as_text(robot: Robot, facts: dict[str, Any]) -> str:
-    """The facts for people."""
+    """The facts as text."""
     parts = [text.tree(robot)]
     moving = [joint for joint, kind in zip(facts["joints"], robot.kinds, strict=True) if kind.nv and joint["mimic"] is None]
     if moving:
@@ -103,7 +106,7 @@ def as_text(robot: Robot, facts: dict[str, Any]) -> str:
 
 
 def _joint_table(joints: list[dict[str, Any]]) -> str:
-    """Limits and drives, one row a coordinate where they differ; columns in which nothing stands are left out."""
+    """A table of limits and drives, one row per coordinate where they differ; empty columns are left out."""
     columns: dict[str, list[str]] = {key: [] for key in ("position", "velocity", "effort", "armature", "damping", "friction")}
     for joint in joints:
         pairs = list(dict.fromkeys(zip(joint["lower"], joint["upper"], strict=True)))

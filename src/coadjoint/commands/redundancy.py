@@ -1,4 +1,4 @@
-"""`coadjoint redundancy`: what a robot can do besides its task, and how it drifts round a closed path."""
+"""`coadjoint redundancy`: self-motions of a robot with a task, and its drift after a closed path."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def as_text(shown: Redundancy) -> str:
-    """What the figure shows, in numbers."""
+    """The content of the figure as text."""
     robot, task, report = shown.robot, shown.task, shown.report
     joints = table(
         ("joint", "horizontal", "vertical"),

@@ -1,4 +1,4 @@
-"""The robot that a command is for."""
+"""The robot argument that most commands take."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROBOT = "a bundled robot (see `coadjoint zoo`) or a file: .urdf, .xml (MJCF), .j
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
-    """The arguments of every command that is about one robot."""
+    """Add the arguments that every command on one robot takes."""
     parser.add_argument("robot", metavar="ROBOT", help=ROBOT)
     parser.add_argument("--base", choices=("fixed", "free"), default="fixed", help="may the base move? (default: fixed)")
     joints = "whether links of fixed joints become part of what carries them (default: merge)"
@@ -28,13 +28,13 @@ def name_of(robot: Robot) -> str:
 
 
 def read_robot(source: str, base: str = "fixed", fixed_joints: str = "merge") -> Robot:
-    """The robot, without a word: `robot.warnings` has what there is to tell, each once."""
+    """The robot, read without printing warnings: they are collected in `robot.warnings`, each once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         return load(source, base=base, fixed_joints=fixed_joints)
 
 
 def tell(texts: Iterable[str]) -> None:
-    """Each as a warning."""
+    """Print each text as a warning."""
     for text in texts:
         warnings.warn(text, ModelWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""`coadjoint simulate`: let a robot move, and tell, write, draw or film what it does."""
+"""`coadjoint simulate`: simulate a robot, and print, write, plot or animate its motion."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..arguments import a_moving_robot
 from ..constraints.constraint import Constraint
 from ..constraints.manifold import assemble
 from ..errors import CoadjointError
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stops", type=float, metavar="E", help=stops)
     parser.add_argument("--out", metavar="FILE", help="write time, q, v, tau: .csv, .npz or .parquet")
     parser.add_argument("--plot", metavar="FILE", help="draw positions, velocities and energies: .png, .svg, .pdf or .html")
-    parser.add_argument("--animate", metavar="FILE", help="film the robot as a stick figure: .gif, .html or .mp4")
+    parser.add_argument("--animate", metavar="FILE", help="animate the robot as a stick figure: .gif, .html or .mp4")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -50,8 +51,7 @@ def run(args: argparse.Namespace) -> None:
         raise CoadjointError(f"--samples is {args.samples}; expected 2 or more.")
     robot, loops = _robot(args)
     tell((*robot.notes, *impossible_inertias(robot)))
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     q = _numbers("--q", args.q, robot.nq, robot.neutral())
     v = _numbers("--v", args.v, robot.nv, np.zeros(robot.nv))
     if loops is not None and args.q is None:
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
     if args.animate:
         with Progress("filming") as report:
             trajectory.animate(args.animate, report=report)
-        print(f"filmed {args.animate}")
+        print(f"wrote {args.animate}")
 
 
 def _robot(args: argparse.Namespace) -> tuple[Robot, Constraint | None]:
@@ -85,7 +85,7 @@ def _robot(args: argparse.Namespace) -> tuple[Robot, Constraint | None]:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """Everything about files that can be wrong and is known beforehand."""
+    """Check the names of all files before any work."""
     source = args.robot if Path(args.robot).is_file() else None
     if args.out:
         check_format(args.out)
@@ -96,9 +96,9 @@ def _check_files(args: argparse.Namespace) -> None:
         check_figure(args.plot)
         check_output(args.plot, source, args.out)
     if args.animate:
-        from ..show.animation import check_film
+        from ..show.animation import check_animation
 
-        check_film(args.animate)
+        check_animation(args.animate)
         check_output(args.animate, source, args.out, args.plot)
 
 
@@ -111,7 +111,7 @@ def _numbers(name: str, given: list[float] | None, size: int, default: np.ndarra
 
 
 def summary(robot: Robot, trajectory: Trajectory) -> str:
-    """The range of every coordinate, where its velocity was fastest, their limits, and the energies."""
+    """The range of every coordinate, its largest velocity, their limits, and the energies."""
     rows = []
     for k, name in enumerate(robot.v_names):
         fastest, limit = np.max(np.abs(trajectory.v[:, k])), robot.velocity_limit[k]
@@ -137,7 +137,9 @@ def _verdict(exceeded: bool, limited: bool) -> str:
 
 
 def _range(robot: Robot, trajectory: Trajectory, name: str) -> list[str]:
-    """From where to where the coordinate of that name went, its limits, and whether it kept them; nothing for velocities without one."""
+    """The range of the coordinate of that name, its limits, and whether it stayed within them; empty for a velocity that is not the
+    rate of a coordinate.
+    """
     if name not in robot.q_names:
         return ["", "", ""]
     k = robot.q_names.index(name)

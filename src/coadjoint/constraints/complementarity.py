@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import CoadjointError
-
-TOLERANCE = 1e-11
-"""What is rounding beside the largest entry of its kind."""
-ROUNDING = 1e-12
-"""Rows shorter than this in the metric, beside 1 and the longest, are rounding, as those of a planar loop across its plane."""
+from .metric_rows import DEPENDENT_SQUARE, gram_lengths
 
 CONTRADICTION = "the bilateral rows contradict each other: no impulses or forces satisfy them all."
 
@@ -26,7 +22,7 @@ def box_complementarity(G: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: 
     positive semidefinite. These are the conditions for the least of ½ λᵀ G λ + bᵀ λ in the box, which an active-set method finds in
     finitely many steps; where rows are redundant, those that are not at a bound share their load.
     """
-    scale = row_lengths(G)
+    scale = gram_lengths(G)
     G, b, bounds, lower, upper = G / np.outer(scale, scale), b / scale, (lower, upper), lower * scale, upper * scale
     m = len(b)
     size = max(float(np.max(np.abs(b), initial=0.0)), np.finfo(float).tiny)
@@ -38,17 +34,11 @@ def box_complementarity(G: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: 
             raise CoadjointError(CONTRADICTION)
         w = G @ lam + b
         wrong = np.where(free | (lower == upper), 0.0, np.where(lam <= lower, -w, w))
-        if np.max(wrong, initial=0.0) <= TOLERANCE * size:
+        if np.max(wrong, initial=0.0) <= DEPENDENT_SQUARE * size:
             return np.where(lam <= lower, bounds[0], np.where(lam >= upper, bounds[1], lam / scale))
         free = free.copy()
         free[np.argmax(wrong)] = True
     raise CoadjointError(f"the complementarity problem of {m} rows was not solved; the rows are too badly conditioned.")
-
-
-def row_lengths(G: np.ndarray) -> np.ndarray:
-    """The lengths (m,) of rows, which make those of different units alike; 1 for rows that are nothing."""
-    length = np.sqrt(np.maximum(np.diag(G), 0.0))
-    return np.where(length > ROUNDING * max(1.0, float(length.max(initial=0.0))), length, 1.0)
 
 
 def _least(
@@ -59,12 +49,12 @@ def _least(
     while True:
         rows = np.flatnonzero(free)
         H, right = G[np.ix_(rows, rows)], b[rows] + G[np.ix_(rows, ~free)] @ lam[~free]
-        solution = np.linalg.lstsq(H, -right, rcond=TOLERANCE)[0] if len(rows) else np.zeros(0)
+        solution = np.linalg.lstsq(H, -right, rcond=DEPENDENT_SQUARE)[0] if len(rows) else np.zeros(0)
         rest = H @ solution + right
         direction = np.zeros_like(lam)
-        bounded = np.max(np.abs(rest), initial=0.0) <= 1e3 * TOLERANCE * size
+        bounded = np.max(np.abs(rest), initial=0.0) <= 1e3 * DEPENDENT_SQUARE * size
         direction[rows] = solution - lam[rows] if bounded else -rest  # redundant rows that contradict: down along their null space
-        least = 0.0 if not bounded else TOLERANCE * size
+        least = 0.0 if not bounded else DEPENDENT_SQUARE * size
         falling, rising = free & (direction < -least), free & (direction > least)
         reach = np.full(len(lam), np.inf)
         reach[falling] = np.maximum(lam - lower, 0.0)[falling] / -direction[falling]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, takes
-from ..arrays import Array, concat, transpose
+from ..arrays import Array, ArrayLike, concat, transpose
 from ..errors import CoadjointError, ShapeError, unknown
 from ..kernel.dispatch import kernel
 from ..memo import per_robot
@@ -55,7 +55,7 @@ class Constraint:
 
     @staticmethod
     @takes(robot=a_robot)
-    def point(robot: Robot, frame: str, axes: str = "xyz", at: Any = None) -> Constraint:
+    def point(robot: Robot, frame: str, axes: str = "xyz", at: ArrayLike | None = None) -> Constraint:
         """The origin of a frame keeps these coordinates in space: `at`, one number for each; what they are is left open without.
 
         The multipliers are the force on the frame's origin, by the axes of space.
@@ -66,10 +66,12 @@ class Constraint:
 
     @staticmethod
     @takes(robot=a_robot)
-    def frame(robot: Robot, frame: str, axes: str = "rx ry rz x y z", at: Any = None) -> Constraint:
+    def frame(robot: Robot, frame: str, axes: str = "rx ry rz x y z", at: ArrayLike | None = None) -> Constraint:
         """A frame stays at the pose `at` (4, 4) in space, wholly or in some directions of that pose; left open without.
 
-        The multipliers of all six are the wrench (m, f) on the frame, in the frame.
+        Without `at` it is a constraint on velocities: those components of the frame's body twist vanish, as for `twist`. `at(robot, q)`
+        has the same rows at q, and elsewhere those along the axes that the frame has at q. The multipliers of all six are the wrench
+        (m, f) on the frame, in the frame.
         """
         robot.frame(frame)
         chosen, place = directions(axes), None if at is None else hashable(as_pose(at, "at"))
@@ -132,7 +134,7 @@ class Constraint:
 
     @staticmethod
     @takes(robot=a_robot)
-    def rolling(robot: Robot, frame: str, radius: float, axle: Any = None, on: str | None = None) -> Constraint:
+    def rolling(robot: Robot, frame: str, radius: float, axle: ArrayLike | None = None, on: str | None = None) -> Constraint:
         """A ball, or with an `axle` (3,) in the frame a thin wheel, centred at a frame, rolls without slipping on a plane.
 
         The plane is z = 0 of the frame `on`, which may move; of space without. Two rows for slipping, and one for staying on the plane.
@@ -172,7 +174,7 @@ class Constraint:
         """The numbers of the rows that are the rate of a value; the others hold velocities, or have their value left open."""
         return np.flatnonzero([x for part in self.parts for x in part.holonomic(robot)])
 
-    def at(self, robot: Robot, q: Any) -> Constraint:
+    def at(self, robot: Robot, q: ArrayLike) -> Constraint:
         """This constraint with what was left open, where a point is kept or how long a cable is, as it is at q (nq,); and `frozen`."""
         q = np.asarray(robot._checked(q, "q", robot.nq), dtype=float)
         if q.ndim != 1:
@@ -202,15 +204,15 @@ class Constraint:
 
     # --- what it computes
 
-    def residual(self, robot: Robot, q: Array) -> Any:
+    def residual(self, robot: Robot, q: ArrayLike) -> Any:
         """φ(q) (..., number of `holonomic_rows`), to vanish; None where all rows are on velocities alone."""
         return constraint_residual(robot, self, q) if len(self.holonomic_rows(robot)) else None
 
-    def jacobian(self, robot: Robot, q: Array) -> Array:
+    def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
         """A(q) (..., m, nv)."""
         return constraint_jacobian(robot, self, q)
 
-    def bias(self, robot: Robot, q: Array, v: Array) -> Array:
+    def bias(self, robot: Robot, q: ArrayLike, v: ArrayLike) -> Array:
         """Ȧ v (..., m): while the constraint holds, A a = -Ȧ v."""
         return constraint_bias(robot, self, q, v)
 
@@ -251,10 +253,6 @@ def constraint_jacobian(robot: Robot, constraint: Constraint, q: Array) -> Array
 def constraint_bias(robot: Robot, constraint: Constraint, q: Array, v: Array) -> Array:
     """Ȧ v (..., m)."""
     return concat([part.bias(robot, q, v) for part in checked(constraint).parts])
-
-
-ZERO = 1e-11
-"""Rows with entries below this, beside the size of the robot and of the other rows, are nothing but rounding."""
 
 
 def robot_size(robot: Robot) -> float:

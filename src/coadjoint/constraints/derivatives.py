@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, concat, mv, transpose
+from ..arguments import states
+from ..arrays import Array, ArrayLike, concat, mv, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.derivatives import inverse_dynamics_derivatives
-from ..geometry.flow import states
 from ..kernel.runtime import native
 from ..memo import recent
 from ..robot.robot import Robot
@@ -30,8 +30,9 @@ from ..traced import evaluated
 from .constraint import Constraint, checked, constraint_bias, constraint_jacobian
 from .dynamics import constrained_dynamics
 from .functions import graph_of
+from .metric_rows import DEPENDENT
 from .projection import constraint_inverse, constraint_jacobian_derivative
-from .rank import DEPENDENT, decompose, vanishing
+from .rank import decompose, vanishing
 
 
 class Derivatives(NamedTuple):
@@ -49,7 +50,7 @@ def constraint_terms(robot: Robot, constraint: Constraint, q: Any, v: Any, a: An
     """∂(Aᵀ λ)/∂q (..., nv, nv) at fixed λ, and ∂(A a + Ȧ v) by q and by v (..., m, nv) at fixed a."""
     n, m = robot.nv, multipliers.shape[-1]
 
-    def run(q: Array, v: Array, a: Array, multipliers: Array) -> tuple[Array, ...]:
+    def run(q: Array, v: Array, a: Array, multipliers: Array) -> Array:
         from ..kernel.passes.derive import jacobian_of
 
         along = transpose(robot.rate(q, np.eye(n)))
@@ -89,10 +90,13 @@ def _shift(robot: Robot, constraint: Constraint, q: np.ndarray, multipliers: np.
     U = np.where(independent[..., None, :], d.U, 0.0)
     across = np.eye(m) - U @ transpose(U)
     change = np.einsum("...kai,...a->...ki", dA, z) / length[..., None] - 2 * by_length * multipliers[..., None]
-    return across @ change / length[..., None]
+    result: np.ndarray = across @ change / length[..., None]
+    return result
 
 
-def constrained_dynamics_derivatives(robot: Robot, constraint: Constraint, q: Any, v: Any, tau: Any) -> Derivatives:
+def constrained_dynamics_derivatives(
+    robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, tau: ArrayLike
+) -> Derivatives:
     """∂a and ∂λ of `constrained_dynamics` by q, v and τ, rows a and λ.
 
     Where rows depend on each other, both hold as long as they go on doing so, and ∂λ is the change of the shortest λ.

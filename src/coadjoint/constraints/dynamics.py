@@ -9,24 +9,20 @@ values (`rank.py`): dependent rows share their load, contradicting ones are an e
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
+from ..arrays import Array, concat, like, mv, namespace, solve_spd, transpose
 from ..dynamics.articulated import forward_dynamics, mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import SINGULAR, inertia_scale
-from ..kernel.dispatch import as_written, kernel, written_to
+from ..kernel.dispatch import as_written, kernel
 from ..lie import inertia
 from ..memo import per_robot, recent
 from ..robot.robot import Robot
-from ..scale.deferred import lazily
-from .constraint import ZERO, Constraint, checked, constraint_bias, constraint_jacobian, robot_size
-
-ALIKE = 1e-6
-"""sin² of the angle between a row and the others below which singular values decide: beyond, ten digits are left."""
+from .constraint import Constraint, checked, constraint_bias, constraint_jacobian, robot_size
+from .metric_rows import ZERO, MetricRows
+from .rank import solve_irregular
 
 
 def zero_rows(robot: Robot, constraint: Constraint, A: Array) -> tuple[list[int], float]:
@@ -90,24 +86,13 @@ class Rows:
         right = right if force is None else concat([right, force[..., None]])
         # Where M may be singular, its inverse tells.
         solution = solve_spd(mass_matrix(robot, q), right) if always_regular(robot) else mass_matrix_inverse(robot, q) @ right
-        self.inverse_A, self.free = solution[..., :m], solution[..., m:]
-        """M⁻¹ Aᵀ (..., nv, m'), and M⁻¹ force (..., nv, 1) where that is given"""
-        G = self.A @ self.inverse_A
-        square = xp.einsum("...kk->...k", G)
-        self.length = xp.sqrt(xp.where(square > 0.0, square, 1.0 + 0.0 * square))
-        self.G = mirror(G / (self.length[..., :, None] * self.length[..., None, :]))
+        self.free = solution[..., m:]
+        """M⁻¹ force (..., nv, 1) where that is given"""
+        self.metric = MetricRows(self.A, solution[..., :m])
 
     def solve(self, b: Array) -> Array:
-        """(A M⁻¹ Aᵀ)⁻¹ b (..., m', k) for b (..., m', k); nan where rows depend on each other."""
-        m, xp = len(self.kept), namespace(b, self.G)
-        length = self.length[..., None]
-        found = solve_spd(self.G, concat([like(np.eye(m), self.G), b / length]))
-        regular = self.regular
-        for k in range(m):
-            apart = found[..., k, k]  # 1 / sin² of the angle between row k and the others
-            good = (apart > 0.0) & (apart < 1.0 / ALIKE)
-            regular = good if regular is None else regular & good
-        return xp.where(regular[..., None, None], found[..., m:] / length, np.nan)
+        """(A M⁻¹ Aᵀ)⁻¹ b (..., m', k) for b (..., m', k); NaN where rows depend on each other."""
+        return self.metric.solve(b, self.regular)
 
     def nothing(self, x: Array) -> Array:
         """x (..., k) where rows that are to be nothing are nothing, else nan."""
@@ -122,11 +107,16 @@ class Rows:
         return transpose(concat([transpose(x), transpose(zero)]))[..., place, :]
 
 
-@kernel("nv", "m", q="nq", v="nv", tau="nv", wrenches="n_links 6")
-def regular_dynamics(
+@kernel("nv", "m", q="nq", v="nv", tau="nv", wrenches="n_links 6", no_result=solve_irregular, double=True)
+def constrained_dynamics(
     robot: Robot, constraint: Constraint, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array]:
-    """a and λ where the rows are independent, else nan."""
+    """a (..., nv) and the multipliers λ (..., m) of M a + h = τ + Aᵀ λ, A a + Ȧ v = 0: Žefran & Bullo (2004), (20).
+
+    Aᵀ λ is the force that keeps the constraint. Where rows depend on each other, a is the same and λ the shortest (rows scaled to
+    the same length in the metric M⁻¹); rows that contradict each other are an error. For arrays of other libraries than NumPy both
+    are NaN there. Other arguments are those of `forward_dynamics`.
+    """
     force = tau - bias_force(robot, q, v, wrenches)
     if friction:
         force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
@@ -136,46 +126,4 @@ def regular_dynamics(
         return a, rows.nothing(0.0 * a[..., :1] + like(np.zeros(rows.size), q))
     a = rows.free[..., 0]
     multipliers = -rows.solve((mv(rows.A, a) + rows.bias)[..., None])
-    return a + (rows.inverse_A @ multipliers)[..., 0], rows.spread(multipliers)[..., 0]
-
-
-def has_nan(x: np.ndarray) -> bool:
-    """Whether an entry is nan: then so is the largest. Quicker than looking at each."""
-    return bool(np.isnan(x.max(initial=-np.inf)))
-
-
-def single_precision(*arrays: Array) -> bool:
-    """Whether all are NumPy arrays of single precision."""
-    return all(type(x) is np.ndarray and x.dtype == np.float32 for x in arrays)
-
-
-@lazily("nv", "m", q="nq", v="nv", tau="nv", wrenches="n_links 6")
-def constrained_dynamics(
-    robot: Robot,
-    constraint: Constraint,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array | None = None,
-    friction: bool = False,
-    *,
-    out: Any = None,
-    threads: int | None = None,
-) -> tuple[Array, Array]:
-    """a (..., nv) and the multipliers λ (..., m) of M a + h = τ + Aᵀ λ, A a + Ȧ v = 0: Žefran & Bullo (2004), (20).
-
-    Aᵀ λ is the force that keeps the constraint. Where rows depend on each other, a is the same and λ the shortest (rows scaled to
-    the same length in the metric M⁻¹); rows that contradict each other are an error. For arrays of other libraries than NumPy both
-    are nan there. Other arguments are those of `forward_dynamics`.
-    """
-    if single_precision(q, v, tau):  # double decides whether rows depend on each other
-        q, v, tau = (x.astype(np.float64) for x in (q, v, tau))
-        found = constrained_dynamics(robot, constraint, q, v, tau, wrenches, friction, threads=threads)
-        return written_to(out, tuple(x.astype(np.float32) for x in found), "constrained_dynamics")
-    solve: Any = regular_dynamics
-    a, multipliers = found = solve(robot, constraint, q, v, tau, wrenches, friction, out=out, threads=threads)
-    if type(a) is np.ndarray and a.dtype != object and has_nan(multipliers):
-        from .rank import solve_irregular
-
-        solve_irregular(robot, constraint, q, v, tau, wrenches, friction, a, multipliers)
-    return found
+    return a + (rows.metric.inverse_A @ multipliers)[..., 0], rows.spread(multipliers)[..., 0]

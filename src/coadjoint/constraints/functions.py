@@ -1,7 +1,7 @@
 """Constraints that users write as functions of q: run on symbols, and differentiated there.
 
-The function gets q (nq,) without batch axes. It is traced anew each time the constraint is used, so that it sees the present values of
-all that it reads; `Written.frozen` keeps what it computes now as a graph, which then runs on arrays of every kind.
+The function gets q (nq,) without batch axes. It is traced anew each time the constraint is used, so that it sees the present values
+of the variables it reads; `Written.frozen` keeps the present trace as a graph, which then runs on arrays of every kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .parts import Part
 
 
 def graph_of(robot: Robot, key: Any, run: Callable[..., Any], **shapes: tuple[int, ...]) -> Any:
-    """The simplified graph of `run` on symbols of these shapes; `key` says all that decides it for this robot."""
+    """The simplified graph of `run` on symbols of these shapes; `key` must determine it for this robot."""
 
     def make() -> Any:
         from ..kernel.passes.simplify import simplify
@@ -33,7 +33,7 @@ def graph_of(robot: Robot, key: Any, run: Callable[..., Any], **shapes: tuple[in
 
 
 def unpacked(x: Any) -> Any:
-    """An array of symbols where NumPy has made one of arrays that hold one symbol each: np.array([[q[0], 1.0]])."""
+    """An array of symbols from NumPy's array of arrays with one symbol each, as made by np.array([[q[0], 1.0]])."""
     array = np.asanyarray(x)
     if array.dtype == object:
         for index in np.ndindex(array.shape):
@@ -102,7 +102,7 @@ class Written(Part):
 
 @dataclass(frozen=True)
 class Function(Part):
-    """What such a function computed when it was traced."""
+    """A user's function as traced."""
 
     name: str
     is_jacobian: bool

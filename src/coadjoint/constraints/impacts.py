@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, numbers
-from ..arrays import mv, transpose
+from ..arguments import a_robot, finite, numbers
+from ..arrays import ArrayLike, mv, transpose
 from ..dynamics import kinetic_energy, mass_matrix, mass_matrix_inverse, momentum
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from .complementarity import CONTRADICTION, complementarity
 from .constraint import checked
-from .rank import decompose, multipliers_for
+from .rank import decompose
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Impact:
     @property
     def energy_change(self) -> np.ndarray:
         """ΔT (...) ≤ 0."""
-        return self.energy_after - self.energy_before
+        result: np.ndarray = self.energy_after - self.energy_before
+        return result
 
     def __str__(self) -> str:
         if self.v_after.ndim > 1:
@@ -63,7 +64,7 @@ class Impact:
 
 
 def impact(
-    robot: Robot, constraint: Any, q: Any, v: Any, restitution: Any = 0.0, unilateral: Any = False
+    robot: Robot, constraint: Any, q: ArrayLike, v: ArrayLike, restitution: Any = 0.0, unilateral: Any = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """v⁺ (..., nv) and the impulses Λ (..., m) when the rows of the constraint are hit at q (..., nq) with v (..., nv).
 
@@ -86,15 +87,15 @@ def impact(
 def _bilateral(robot: Robot, constraint: Any, q: np.ndarray, v: np.ndarray, jump: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """v⁺ and Λ for A (v⁺ - v) = jump (..., m), a whole batch at once, by the singular values of rows in the metric."""
     d = decompose(robot, constraint, q)
-    impulse, rest = multipliers_for(d, jump)
+    impulse, rest = d.multipliers(jump)
     if np.any(np.abs(rest) > 1e-8 * np.abs(jump / d.length).max(-1, keepdims=True, initial=np.finfo(float).tiny)):
         raise CoadjointError(CONTRADICTION)
-    along = d.inverse * mv(transpose(d.U), jump / d.length)
-    change = np.linalg.solve(transpose(d.L), mv(transpose(d.Wt), along)[..., None])[..., 0]
-    return v + change, impulse
+    return v + d.change(jump), impulse
 
 
-def impact_account(robot: Robot, constraint: Any, q: Any, v: Any, restitution: Any = 0.0, unilateral: Any = False) -> Impact:
+def impact_account(
+    robot: Robot, constraint: Any, q: ArrayLike, v: ArrayLike, restitution: Any = 0.0, unilateral: Any = False
+) -> Impact:
     """The impact of the same arguments with its accounts of momentum and energy."""
     v_after, impulse = impact(robot, constraint, q, v, restitution, unilateral)
     q, v, A, _, _ = _checked(robot, constraint, q, v, restitution, unilateral)
@@ -120,9 +121,7 @@ def _checked(
     """q, v, A, and e and unilateral of every row; an error for what no impact can have."""
     a_robot(robot, "robot")
     q, v = (np.asarray(robot._checked(x, name, n)) for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv)))
-    for name, x in (("q", q), ("v", v)):
-        if not np.all(np.isfinite(x)):
-            raise CoadjointError(f"{name} has entries that are not finite numbers.")
+    finite(q, "q"), finite(v, "v")
     if not hasattr(constraint, "jacobian"):
         checked(constraint)
     A = np.asarray(constraint.jacobian(robot, q))

@@ -6,17 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from ..arguments import states
+from ..arrays import ArrayLike
 from ..dynamics.newton_euler import inverse_dynamics
 from ..errors import CoadjointError
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import _check_rows
-from .rank import DEPENDENT, ConstraintError, pseudo_inverse
+from .metric_rows import DEPENDENT, pseudo_inverse
+from .rank import ConstraintError
 
 
 def actuated_rows(robot: Robot, actuated: Sequence[str] | None) -> np.ndarray:
@@ -30,11 +31,11 @@ def actuated_rows(robot: Robot, actuated: Sequence[str] | None) -> np.ndarray:
 def constrained_inverse_dynamics(
     robot: Robot,
     constraint: Constraint,
-    q: Any,
-    v: Any,
-    a: Any,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
     actuated: Sequence[str] | None = None,
-    wrenches: Any = None,
+    wrenches: ArrayLike | None = None,
     friction: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Joint forces τ (..., nv) and multipliers λ (..., m) of a motion that keeps the constraint: τ + Aᵀ λ = M a + h.
@@ -75,7 +76,7 @@ def constrained_inverse_dynamics(
     return tau, multipliers
 
 
-def free_torques(robot: Robot, constraint: Constraint, q: Any, actuated: Sequence[str] | None = None) -> np.ndarray:
+def free_torques(robot: Robot, constraint: Constraint, q: ArrayLike, actuated: Sequence[str] | None = None) -> np.ndarray:
     """A basis (nv, k) of the joint forces of the drives that change no motion at q (nq,), only the forces of the constraint.
 
     k = 0: the motion decides all torques. Columns are orthonormal.

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import states
+from ..arrays import ArrayLike
 from ..errors import CoadjointError
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .projection import project_velocity
@@ -28,10 +29,7 @@ def closing_step(robot: Robot, constraint: Constraint, q: np.ndarray, damping: f
     rows = constraint.holonomic_rows(robot)
     phi = constraint.residual(robot, q)
     d = decompose(robot, _Only(constraint, tuple(rows.tolist())), q)
-    gap = np.einsum("...ij,...i->...j", d.U, phi / d.length)
-    gain = d.inverse / (1.0 + damping * d.inverse**2) if damping else d.inverse
-    y = np.einsum("...ji,...j->...i", d.Wt, gain * gap)
-    return -np.linalg.solve(np.swapaxes(d.L, -1, -2), y[..., None])[..., 0], phi
+    return -d.change(phi, damping), phi
 
 
 class _Only(Constraint):
@@ -50,7 +48,7 @@ class _Only(Constraint):
         return self.whole.jacobian(robot, q)[..., self.chosen, :]
 
 
-def project(robot: Robot, constraint: Constraint, q: Any, v: Any = None, *, steps: int = STEPS) -> Any:
+def project(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike | None = None, *, steps: int = STEPS) -> Any:
     """The configurations q (..., nq) brought onto φ(q) = 0 by the shortest steps in the metric; with v (..., nv) also P v there.
 
     For what is nearly closed, such as drift of a simulation. An error names the widest gap where one stays open; `assemble` searches
@@ -88,7 +86,7 @@ def _newton(robot: Robot, constraint: Constraint, q: np.ndarray, steps: int, dam
 
 
 def assemble(
-    robot: Robot, constraint: Constraint, guess: Any = None, *, fixed: Any = (), tries: int = 64, seed: int = 0
+    robot: Robot, constraint: Constraint, guess: ArrayLike | None = None, *, fixed: Any = (), tries: int = 64, seed: int = 0
 ) -> np.ndarray:
     """A configuration (nq,) that closes φ(q) = 0, near a rough guess (neutral without one).
 
@@ -141,7 +139,7 @@ def _not_closed(robot: Robot, constraint: Constraint, q: np.ndarray, who: str, r
     )
 
 
-def check_state(robot: Robot, constraint: Constraint, q: Any, v: Any, tolerance: float = 1e-6) -> None:
+def check_state(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, tolerance: float = 1e-6) -> None:
     """An error that names the row and its value where q (..., nq) is off the constraint or v (..., nv) violates A v = 0."""
     q, v = states(robot, q=(q, robot.nq), v=(v, robot.nv))
     constraint = checked(constraint, robot)

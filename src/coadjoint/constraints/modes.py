@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
+from ..arguments import states
+from ..arrays import ArrayLike
 from ..errors import CoadjointError
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import _gap, _newton, _not_closed, project
@@ -63,7 +63,7 @@ def assembly_modes(
     return np.array(modes)
 
 
-def is_singular(robot: Robot, constraint: Constraint, q: Any) -> bool:
+def is_singular(robot: Robot, constraint: Constraint, q: ArrayLike) -> bool:
     """Whether the constraint has fewer independent rows at q (nq,) than at configurations nearby that keep it.
 
     There the freedoms change for an instant: a parallelogram folded flat, an arm's tip held at full stretch.

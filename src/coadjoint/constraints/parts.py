@@ -20,7 +20,7 @@ from ..kinematics.jacobian import jacobian
 from ..kinematics.poses import pose
 from ..lie import se3, so3
 from ..robot.robot import Robot
-from .relative import accelerations, frame_motion, rates, relative, rows
+from .relative import accelerations, frame_motion, rates, relative, relative_jacobian, relative_motion, rows
 
 DIRECTIONS = ("rx", "ry", "rz", "x", "y", "z")
 """Turning about and moving along the axes of a frame, in the order of twists."""
@@ -151,7 +151,8 @@ class Loop(Part):
     """A frame b agrees with a frame a, or with what stands at `at` in a, in some directions of the latter.
 
     Three directions of turning hold the whole orientation. Two leave the turn about the third, a common axis of both frames. One,
-    rz, holds the x axis of b at right angles to the y axis of a, as the cross of a universal joint does, and so on round.
+    rz, holds the x axis of b at right angles to the y axis of a, as the cross of a universal joint does, and so on round. As long as
+    `at` is open the rows are those of the twist of b relative to a in b: at every q what `held` makes of them there.
     """
 
     a: str
@@ -166,9 +167,9 @@ class Loop(Part):
         return (self.at is not None,) * len(self.axes)
 
     def _poses(self, robot: Robot, q: Array) -> tuple[Array, Array]:
-        """b in a, and in what it is to agree with (a's axes as long as that is open)."""
+        """b in a, and in what it is to agree with."""
         T = relative(robot, q, self.a, self.b)
-        return T, T if self.at is None else like(se3.inverse(np.array(self.at)), q) @ T
+        return T, like(se3.inverse(np.array(self.at)), q) @ T
 
     @property
     def _turns(self) -> list[int]:
@@ -189,6 +190,9 @@ class Loop(Part):
         return stack([turned[..., "xyz".index(x[1])] if len(x) == 2 else T[..., "xyz".index(x), 3] for x in self.axes])
 
     def jacobian(self, robot: Robot, q: Array) -> Array:
+        if self.at is None:
+            J = relative_jacobian(robot, q, self.a, self.b, relative(robot, q, self.a, self.b))
+            return rows([J[..., DIRECTIONS.index(x), :] for x in self.axes])
         T, agreed = self._poses(robot, q)
         R = agreed[..., :3, :3]
         W, D = rates(robot, q, self.a, self.b, T, R)
@@ -197,6 +201,9 @@ class Loop(Part):
         return rows([W[..., "xyz".index(x[1]), :] if len(x) == 2 else D[..., "xyz".index(x), :] for x in self.axes])
 
     def bias(self, robot: Robot, q: Array, v: Array) -> Array:
+        if self.at is None:
+            _, rate = relative_motion(robot, q, v, self.a, self.b, relative(robot, q, self.a, self.b))
+            return stack([rate[..., DIRECTIONS.index(x)] for x in self.axes])
         T, agreed = self._poses(robot, q)
         R = agreed[..., :3, :3]
         w, _, dw, ddp = accelerations(robot, q, v, self.a, self.b, T, R)

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, like, mv, namespace, transpose
+from ..arguments import states, times
+from ..arrays import Array, ArrayLike, like, mv, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
 from ..geometry.metric import connection
@@ -23,44 +24,35 @@ from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from ..traced import evaluated
 from .constraint import Constraint, checked, constraint_jacobian
-from .dynamics import Rows, has_nan, single_precision
+from .dynamics import Rows
 from .functions import graph_of
 from .rank import decompose
 
 
-@kernel("nv m", q="nq")
-def _regular_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
-    """A♯ where the rows are independent, else nan."""
-    rows = Rows(robot, checked(constraint), q)
-    if not rows.kept:
-        none = rows.nothing(0.0 * q[..., :1] + like(np.zeros(robot.nv * rows.size), q))
-        return none.reshape((*none.shape[:-1], robot.nv, rows.size))
-    inverse = rows.inverse_A @ rows.solve(like(np.eye(len(rows.kept)), q))
-    return transpose(rows.spread(transpose(inverse)))
+def _by_singular_values(robot: Robot, result: np.ndarray, constraint: Constraint, q: np.ndarray) -> None:
+    """Write A♯ of the states whose rows depend on each other into the result."""
+    q = np.broadcast_to(q, (*result.shape[:-2], robot.nq))
+    states = np.isnan(result).any((-2, -1)) & np.isfinite(q).all(-1)
+    result[states] = decompose(robot, constraint, q[states]).pseudo_inverse()
 
 
-@lazily("nv m", q="nq")
+@kernel("nv m", q="nq", no_result=_by_singular_values, double=True)
 def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     """A♯ (..., nv, m) = M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁻¹: the velocity of least kinetic energy with A v = y is A♯ y.
 
     Where rows depend on each other, the one of least |y| as well; A A♯ A = A always. For arrays of other libraries than NumPy it
-    is nan there.
+    is NaN there.
     """
-    if single_precision(q):
-        return constraint_inverse(robot, constraint, q.astype(np.float64)).astype(np.float32)
-    found = _regular_inverse(robot, constraint, q)
-    if type(found) is np.ndarray and found.dtype != object and has_nan(found):
-        states = np.isnan(found).any((-2, -1))
-        q = np.broadcast_to(np.asarray(q, dtype=float), (*states.shape, robot.nq))
-        states = states & np.isfinite(q).all(-1)
-        d = decompose(robot, constraint, q[states])
-        back = np.linalg.solve(np.swapaxes(d.L, -1, -2), np.swapaxes(d.Wt, -1, -2) * d.inverse[..., None, :])
-        found[states] = back @ np.swapaxes(d.U, -1, -2) / d.length[..., None, :]
-    return found
+    rows = Rows(robot, checked(constraint), q)
+    if not rows.kept:
+        none = rows.nothing(0.0 * q[..., :1] + like(np.zeros(robot.nv * rows.size), q))
+        return none.reshape((*none.shape[:-1], robot.nv, rows.size))
+    inverse = rows.metric.inverse_A @ rows.solve(like(np.eye(len(rows.kept)), q))
+    return transpose(rows.spread(transpose(inverse)))
 
 
 @lazily("nv nv", q="nq")
-def constraint_projector(robot: Robot, constraint: Constraint, q: Array) -> Array:
+def constraint_projector(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
     """P (..., nv, nv): the orthogonal projector, in the metric M, onto the velocities that a constraint allows. 1 - P is P⊥."""
     inverse = constraint_inverse(robot, constraint, q)
     return like(np.eye(robot.nv), inverse) - inverse @ constraint_jacobian(robot, constraint, q)
@@ -81,7 +73,7 @@ def constraint_jacobian_derivative(robot: Robot, constraint: Constraint, q: Arra
 
 
 @lazily("nv nv nv", q="nq")
-def constraint_connection(robot: Robot, constraint: Constraint, q: Array) -> Array:
+def constraint_connection(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
     """Γ̃ⁱ_jk (..., i, j, k) of the constraint connection, Žefran & Bullo (2004), (26): ∇̃_{X_j} X_k = Γ̃ⁱ_jk X_i.
 
     It has torsion. While A v = 0, aⁱ + Γ̃ⁱ_jk vʲ vᵏ = (P M⁻¹ (τ - g))ⁱ.
@@ -97,19 +89,21 @@ def constraint_connection(robot: Robot, constraint: Constraint, q: Array) -> Arr
     return G + X + adjoint
 
 
-def constrained_mass_matrix(robot: Robot, constraint: Constraint, q: Array) -> Array:
+def constrained_mass_matrix(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
     """Pᵀ M P (..., nv, nv): kinetic energy of the part of a velocity that a constraint allows; its rank is that of P."""
     P = constraint_projector(robot, constraint, q)
     return transpose(P) @ mass_matrix(robot, q) @ P
 
 
-def effective_mass(robot: Robot, constraint: Constraint, q: Array) -> Array:
+def effective_mass(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
     """(A M⁻¹ Aᵀ)⁻¹ (..., m, m) = A♯ᵀ M A♯: the inertia that the rows of a constraint feel."""
     inverse = constraint_inverse(robot, constraint, q)
     return transpose(inverse) @ mass_matrix(robot, q) @ inverse
 
 
-def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Array, t: Array) -> tuple[np.ndarray, np.ndarray]:
+def constrained_geodesic(
+    robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, t: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
     """q(t) (..., *t.shape, nq) and v(t) of the motion ∇̃_v v = 0 that has q and v at t = 0: no forces but those of the constraint.
 
     A v = 0 at t = 0, or an error says which row is violated. The step adapts to a local error of 1e-13.
@@ -118,7 +112,7 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
     from .dynamics import constrained_dynamics
     from .manifold import check_state
 
-    q0, v0 = flow.states(robot, q=(q, robot.nq), v=(v, robot.nv))
+    q0, v0 = states(robot, q=(q, robot.nq), v=(v, robot.nv))
     constraint = checked(constraint, robot)
     check_state(robot, constraint, q0, v0)
     weightless = robot.with_gravity((0.0, 0.0, 0.0))
@@ -127,12 +121,12 @@ def constrained_geodesic(robot: Robot, constraint: Constraint, q: Array, v: Arra
     def rate(t: float, y: list[np.ndarray]) -> list[np.ndarray]:
         return [flow.configuration_rate(robot, *y), constrained_dynamics(weightless, constraint, y[0], y[1], still)[0]]
 
-    curve = flow.Solution(rate, [q0, v0], flow.times(t), "the motion")
-    found_q, found_v = curve(flow.times(t))
+    curve = flow.Solution(rate, [q0, v0], times(t), "the motion")
+    found_q, found_v = curve(times(t))
     return robot.normalize(found_q), found_v
 
 
-def project_velocity(robot: Robot, constraint: Constraint, q: Array, v: Array) -> Array:
+def project_velocity(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike) -> Array:
     """P v (..., nv): the nearest velocity, in kinetic energy, that a constraint allows."""
     P = constraint_projector(robot, constraint, q)
     return mv(P, robot._checked(v if hasattr(v, "shape") else np.asarray(v), "v", robot.nv))

@@ -1,4 +1,4 @@
-"""Pseudo-velocities: motion by as few velocities as there are freedoms. Žefran & Bullo (2004), (21), (22).
+"""Pseudo-velocities: motion described by as many velocities as there are freedoms. Žefran & Bullo (2004), (21), (22).
 
 v = S(q) η,   Sᵀ M S dη/dt + Sᵀ (M Ṡ η + h) = Sᵀ τ,   A S = 0, h the forces of velocities and gravity at v
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv, solve_spd, transpose
+from ..arrays import Array, ArrayLike, mv, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force
 from ..errors import CoadjointError, ShapeError
@@ -44,7 +44,7 @@ class PseudoVelocities:
         return hash(self.fn)
 
     def _traced(self, robot: Robot) -> Traced:
-        """fn as it is now."""
+        """The present trace of fn."""
         if isinstance(self.fn, Traced):
             return self.fn
 
@@ -59,11 +59,11 @@ class PseudoVelocities:
         return traced(run, {"q": (robot.nq,)}, "basis")
 
     def frozen(self, robot: Robot) -> PseudoVelocities:
-        """This basis with the function as it is now: what that reads no longer counts."""
+        """This basis with the function as traced now: later changes of the variables that it reads have no effect."""
         return self if isinstance(self.fn, Traced) else PseudoVelocities(self._traced(robot))
 
     def identity(self, robot: Robot) -> str:
-        """A text that tells it from every other basis, for compiled code."""
+        """A text that identifies the basis, for the key of compiled code."""
         return self._traced(robot).digest
 
     def basis(self, robot: Robot, q: Array) -> Array:
@@ -122,7 +122,7 @@ def pseudo_basis(robot: Robot, basis: PseudoVelocities, q: Array) -> Array:
     return basis._traced(robot)(q)
 
 
-def null_space(robot: Robot, constraint: Constraint, q: Any) -> np.ndarray:
+def null_space(robot: Robot, constraint: Constraint, q: ArrayLike) -> np.ndarray:
     """A basis S (..., nv, freedoms) of the velocities that a constraint allows at q, orthonormal in the metric: Sᵀ M S = 1.
 
     From singular values: not a smooth function of q. All q of a batch have the same number of freedoms.

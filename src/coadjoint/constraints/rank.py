@@ -11,46 +11,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import ArrayLike, mv, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
 from ..memo import recent
 from ..robot.robot import Robot
-from .constraint import ZERO, Constraint, checked, robot_size
-
-DEPENDENT = 1e-8
-"""Singular values below this part of the largest are nothing: rows are dependent but for rounding."""
-CONTRADICTION = 1e-6
-"""Part of the right side that dependent rows may disagree by, as rounding and a little drift make them."""
+from . import metric_rows
+from .constraint import Constraint, checked, robot_size
+from .metric_rows import CONTRADICTION, DEPENDENT, ZERO, Decomposition
 
 
 class ConstraintError(CoadjointError):
     """Constraints that contradict each other, or a state that does not keep them; the message names the rows."""
 
 
-class Decomposition(NamedTuple):
-    """A L⁻ᵀ, its rows divided by their lengths, as U diag(s) Wᵀ; what is beyond the rank is zero."""
-
-    L: np.ndarray
-    length: np.ndarray
-    """(..., m) of the rows in the metric M⁻¹; 1 for rows that are zero."""
-    U: np.ndarray
-    s: np.ndarray
-    Wt: np.ndarray
-    rank: np.ndarray
-
-    @property
-    def inverse(self) -> np.ndarray:
-        """1/s, zero beyond the rank."""
-        independent = np.arange(self.s.shape[-1]) < self.rank[..., None]
-        return np.where(independent, 1.0 / np.where(independent, self.s, 1.0), 0.0)
-
-
 def vanishing(robot: Robot, A: np.ndarray) -> np.ndarray:
     """Which rows (..., m) of A (..., m, nv) are nothing but rounding beside the others and the robot's size."""
     entries = np.abs(A).max(-1, initial=0.0)
-    return entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
+    result: np.ndarray = entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
+    return result
 
 
 def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposition:
@@ -68,22 +49,7 @@ def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposit
     except np.linalg.LinAlgError:
         explain_singular(robot, np.asarray(q, dtype=float))
         raise ConstraintError("the mass matrix is not that of a state: q is not a number.") from None
-    B = np.swapaxes(np.linalg.solve(L, np.swapaxes(A, -1, -2)), -1, -2)
-    length = np.linalg.norm(B, axis=-1)
-    nothing = vanishing(robot, A)
-    length = np.where(nothing, 1.0, length)
-    U, s, Wt = np.linalg.svd(np.where(nothing[..., None], 0.0, B / length[..., None]), full_matrices=False)
-    rank = (s > DEPENDENT * np.maximum(s[..., :1], 1.0)).sum(-1)
-    return Decomposition(L, length, U, s, Wt, rank)
-
-
-def multipliers_for(d: Decomposition, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The shortest λ (..., m) with A M⁻¹ Aᵀ λ = right (..., m), and how far dependent rows contradict each other (..., m)."""
-    r = right / d.length
-    along = np.einsum("...ij,...i->...j", d.U, r)
-    kept = np.where(d.inverse > 0, along, 0.0)
-    rest = r - np.einsum("...ij,...j->...i", d.U, kept)
-    return np.einsum("...ij,...j->...i", d.U, kept * d.inverse**2) / d.length, rest
+    return metric_rows.decompose(A, L, vanishing(robot, A))
 
 
 def check_consistent(
@@ -104,19 +70,23 @@ def check_consistent(
 
 def solve_irregular(
     robot: Robot,
+    result: tuple[np.ndarray, np.ndarray],
     constraint: Constraint,
     q: Any,
     v: Any,
     tau: Any,
-    wrenches: Any,
-    friction: bool,
-    a: np.ndarray,
-    multipliers: np.ndarray,
+    wrenches: Any = None,
+    friction: bool = False,
 ) -> None:
-    """Fill in a and λ of the states for which λ is nan."""
+    """Write a and λ of the states for which λ is NaN into the result of `constrained_dynamics`."""
+    a, multipliers = result
     states = np.isnan(multipliers).any(-1)
     batch = states.shape
-    pick = lambda x, core: np.broadcast_to(np.asarray(x, dtype=float), (*batch, *core))[states]
+
+    def pick(x: Any, core: tuple[int, ...]) -> np.ndarray:
+        result: np.ndarray = np.broadcast_to(np.asarray(x, dtype=float), (*batch, *core))[states]
+        return result
+
     q, v, tau = pick(q, (robot.nq,)), pick(v, (robot.nv,)), pick(tau, (robot.nv,))
     wrenches = None if wrenches is None else pick(wrenches, (robot.n_links, 6))
     given = np.isfinite(q).all(-1) & np.isfinite(v).all(-1) & np.isfinite(tau).all(-1)
@@ -133,22 +103,12 @@ def solve_irregular(
         force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
     d = decompose(robot, constraint, q)
     A, bias = constraint.jacobian(robot, q), constraint.bias(robot, q, v)
-    back = lambda x: np.linalg.solve(np.swapaxes(d.L, -1, -2), np.linalg.solve(d.L, x[..., None]))[..., 0]
-    free = back(force)
-    _, rest = multipliers_for(d, bias)
+    free = d.inverse_metric(force)
+    _, rest = d.multipliers(bias)
     check_consistent(robot, constraint, bias, rest, d.length, np.argwhere(states))
-    right = np.einsum("...ij,...j->...i", A, free) + bias
-    found = -multipliers_for(d, right)[0]
-    a[states] = free + back(np.einsum("...ji,...j->...i", A, found))
+    found = -d.multipliers(mv(A, free) + bias)[0]
+    a[states] = free + d.inverse_metric(mv(transpose(A), found))
     multipliers[states] = found
-
-
-def pseudo_inverse(a: np.ndarray, scale: np.ndarray | float) -> np.ndarray:
-    """The pseudo-inverse of matrices (..., m, n) where singular values below DEPENDENT of a scale (...) are nothing."""
-    U, s, Vt = np.linalg.svd(a, full_matrices=False)
-    kept = s > DEPENDENT * np.asarray(scale)[..., None]
-    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
-    return np.swapaxes(Vt, -1, -2) * inverse[..., None, :] @ np.swapaxes(U, -1, -2)
 
 
 class Rank(NamedTuple):
@@ -201,7 +161,7 @@ def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
     return constraint in robot.original._overconstrained
 
 
-def constraint_rank(robot: Robot, constraint: Constraint, q: Any) -> Rank:
+def constraint_rank(robot: Robot, constraint: Constraint, q: ArrayLike) -> Rank:
     """The rank of a constraint at one configuration q (nq,), and its redundant rows."""
     q, constraint = np.asarray(robot._checked(q, "q", robot.nq), dtype=float), checked(constraint, robot)
     d = decompose(robot, constraint, q)

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import states
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force
 from ..errors import CoadjointError, unknown
-from ..geometry.flow import states
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
 from .manifold import assemble
-from .rank import ConstraintError, decompose, pseudo_inverse
+from .metric_rows import pseudo_inverse
+from .rank import ConstraintError, decompose
 
 
 class Reduced:
@@ -76,7 +77,8 @@ class Reduced:
 
     def _solve(self, A: np.ndarray, right: np.ndarray) -> np.ndarray:
         """A_d⁻¹ right, also with redundant rows."""
-        return pseudo_inverse(A[..., self.d], np.abs(A).max((-2, -1))) @ right
+        result: np.ndarray = pseudo_inverse(A[..., self.d], np.abs(A).max((-2, -1))) @ right
+        return result
 
     def basis(self, q: Any) -> np.ndarray:
         """S (..., nv, freedoms)."""
@@ -89,12 +91,14 @@ class Reduced:
 
     def velocity(self, q: Any, rates: Any) -> np.ndarray:
         """v (..., nv) of independent velocities (..., freedoms)."""
-        return np.einsum("...ij,...j->...i", self.basis(q), np.asarray(rates, dtype=float))
+        result: np.ndarray = np.einsum("...ij,...j->...i", self.basis(q), np.asarray(rates, dtype=float))
+        return result
 
     def inertia(self, q: Any) -> np.ndarray:
         """m = Sᵀ M S (..., freedoms, freedoms)."""
         S = self.basis(q)
-        return np.swapaxes(S, -1, -2) @ mass_matrix(self.robot, q) @ S
+        result: np.ndarray = np.swapaxes(S, -1, -2) @ mass_matrix(self.robot, q) @ S
+        return result
 
     def rate(self, q: Any, v: Any) -> np.ndarray:
         """Ṡ ṡ (..., nv)."""

@@ -38,11 +38,15 @@ def relative(robot: Robot, q: Array, a: str, b: str) -> Array:
     return se3.inverse(first) @ like(pose(robot, q, b), q)
 
 
+def relative_jacobian(robot: Robot, q: Array, a: str, b: str, T: Array) -> Array:
+    """J (..., 6, nv) with J v the twist of b relative to a, in b, for the pose T of b in a."""
+    J = like(jacobian(robot, q, b), q)
+    return J if robot.frame(a)[0] < 0 else J - se3.Ad(se3.inverse(T)) @ jacobian(robot, q, a)
+
+
 def rates(robot: Robot, q: Array, a: str, b: str, T: Array, R: Array) -> tuple[Array, Array]:
     """W and D (..., 3, nv) for the pose T of b in a, in the axes in which those of b are R (a's own, or fixed to them)."""
-    J = like(jacobian(robot, q, b), q)
-    if robot.frame(a)[0] >= 0:
-        J = J - se3.Ad(se3.inverse(T)) @ jacobian(robot, q, a)
+    J = relative_jacobian(robot, q, a, b, T)
     return R @ J[..., :3, :], R @ J[..., 3:, :]
 
 
@@ -64,13 +68,19 @@ def frame_motion(robot: Robot, q: Array, v: Array, frame: str) -> tuple[Array, A
     return se3.Ad_inv_act(like(T, q), V), se3.Ad_inv_act(like(T, q), A)
 
 
-def accelerations(robot: Robot, q: Array, v: Array, a: str, b: str, T: Array, R: Array) -> Accelerations:
-    """ω, ṗ, Ẇ v and Ḋ v for the pose T of b in a, in the axes in which those of b are R."""
+def relative_motion(robot: Robot, q: Array, v: Array, a: str, b: str, T: Array) -> tuple[Array, Array]:
+    """The twist J v (..., 6) of b relative to a, in b, and J̇ v, its rate while the joints do not accelerate."""
     V, A = frame_motion(robot, q, v, b)
     if robot.frame(a)[0] >= 0:
         carrier, its_rate = (se3.Ad_inv_act(T, x) for x in frame_motion(robot, q, v, a))
         V = V - carrier
         A = A - its_rate + se3.ad_act(V, carrier)
+    return V, A
+
+
+def accelerations(robot: Robot, q: Array, v: Array, a: str, b: str, T: Array, R: Array) -> Accelerations:
+    """ω, ṗ, Ẇ v and Ḋ v for the pose T of b in a, in the axes in which those of b are R."""
+    V, A = relative_motion(robot, q, v, a, b, T)
     w, u, dw, du = V[..., :3], V[..., 3:], A[..., :3], A[..., 3:]
     return Accelerations(mv(R, w), mv(R, u), mv(R, dw), mv(R, du + cross(w, u)))
 

@@ -1,4 +1,4 @@
-"""Constraints on velocities alone: directions in which a frame does not move, and wheels and balls that roll without slipping."""
+"""Nonholonomic constraints: directions in which a frame does not move, and wheels and balls that roll without slipping."""
 
 from __future__ import annotations
 

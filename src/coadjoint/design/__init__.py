@@ -1,4 +1,4 @@
-"""Mechanisms by design: balance of the mass matrix and of gravity."""
+"""Design of mechanisms: balancing of the mass matrix and of gravity."""
 
 from .balance import Balance, balance, first_moments, is_balanced
 from .conditions import Conditions, conditions

@@ -1,4 +1,4 @@
-"""Dynamically balanced mechanisms: those whose mass matrix is constant, so that M a = τ - g and nothing else.
+"""Dynamically balanced mechanisms: their mass matrix is constant, so that M a = τ - g without velocity terms.
 
 Brockett, Stokes & Park (1993), section 5. The balance conditions of a planar chain there need a sign and a position corrected:
 
@@ -22,12 +22,12 @@ from ..errors import CoadjointError, ModelError
 from ..robot.robot import Robot
 
 TOLERANCE = 1e-11
-"""What counts as rounding, relative to what could be."""
+"""Relative errors below this count as rounding."""
 
 
 @dataclass(frozen=True)
 class Balance:
-    """How far the mass matrix of a robot is from constant, and its gravity from none, over random configurations."""
+    """How far the mass matrix of a robot is from constant, and its gravity force from zero, over random configurations."""
 
     constant: bool
     """Whether M is the same in every configuration: all ∂M vanish, up to rounding."""
@@ -56,7 +56,7 @@ class Balance:
 
 @takes(robot=a_robot, configurations=whole)
 def balance(robot: Robot, configurations: int = 64, rng: Any = 0) -> Balance:
-    """How constant the mass matrix of a robot is, at so many random configurations.
+    """How far the mass matrix of a robot is from constant, at random configurations.
 
     M is an analytic function: if all its derivatives vanish at configurations drawn at random, they vanish everywhere.
     """
@@ -100,11 +100,12 @@ def is_balanced(robot: Robot) -> bool:
 
 
 def first_moments(robot: Robot) -> np.ndarray:
-    """b_k (n_links, 3) = m_k p_kk + Σ_j (mass beyond joint j) p_kj over the joints j on link k, across the axes, in the link's axes.
+    """b_k (n_links, 3) = m_k p_kk + Σ_j (mass beyond joint j) p_kj over the joints j on link k, orthogonal to the joint axes, in
+    the link's frame.
 
     For revolute joints with parallel axes, in a chain or a tree. Positions are seen from joint k. The mass matrix is constant if b_k = 0
-    for every link that does not hang on the base, and, where the joints on each link are apart from its own, only then. If b_k = 0 for
-    all links, gravity across the axes has no effect either.
+    for every link that does not hang on the base, and, where the joints on each link are apart from its own, only then. If b_k = 0
+    for all links, gravity orthogonal to the axes has no effect either.
     """
     axes, points = [], []
     for i in range(robot.n_links):

@@ -1,8 +1,9 @@
 """The balance conditions of any robot: linear equations in the inertial parameters.
 
 Kinetic and potential energy are linear in the ten parameters of every link (`dynamics/regressor.py`). So "T(q, v) = T(q', v) for all
-q, q', v", which says that M is constant, and "U(q) = U(q') for all q, q'", which says that gravity does nothing, are linear systems.
-Energies are analytic functions, and as many random configurations as there are parameters give all equations there are.
+q, q', v", which says that M is constant, and "U(q) = U(q') for all q, q'", which says that gravity has no effect, are linear
+systems.
+Energies are analytic functions, and as many random configurations as there are parameters give a complete set of equations.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from ..errors import CoadjointError, unknown
 from ..robot.robot import Robot
 
 GOALS = ("mass_matrix", "gravity")
-"""What can be balanced: the mass matrix is to be constant, gravity is to have no effect."""
+"""The goals of balancing: a constant mass matrix, no effect of gravity."""
 
 _RANK = 1e-9
-"""Singular values below this part of the largest are rounding."""
+"""Singular values below this fraction of the largest count as zero."""
 
 
 def energy_differences(robot: Robot, goals: Sequence[str], rng: int = 0) -> np.ndarray:
@@ -52,7 +53,7 @@ def energy_differences(robot: Robot, goals: Sequence[str], rng: int = 0) -> np.n
 
 
 def check_goals(goals: str | Sequence[str]) -> tuple[str, ...]:
-    """One goal or several, each by a name that is known."""
+    """The goals as a list, each one a known name."""
     chosen = (goals,) if isinstance(goals, str) else tuple(goals)
     for goal in chosen:
         if goal not in GOALS:
@@ -78,11 +79,11 @@ class Conditions:
     names: tuple[str, ...]
     """Names of the parameters: m_k, first moments h_kx …, and inertias I_kxx … about the origin of the link's frame."""
     violated: np.ndarray
-    """matrix @ parameters of the robot that was asked about."""
+    """matrix @ inertial_parameters of the given robot."""
 
     @property
     def designs(self) -> np.ndarray:
-        """An orthonormal basis (10 n_links, d) of all parameters that are balanced; not every one of them is a body's."""
+        """An orthonormal basis (10 n_links, d) of all balanced parameters; not all of these are physically possible."""
         _, s, Vt = np.linalg.svd(self.matrix) if len(self.matrix) else (0, np.zeros(0), np.eye(len(self.names)))
         return Vt[len(s) :].T
 
@@ -100,7 +101,8 @@ class Conditions:
 
 
 def conditions(robot: Robot, goals: str | Sequence[str] = "mass_matrix") -> Conditions:
-    """What the inertial parameters must fulfil for a constant mass matrix ("mass_matrix"), for no gravity ("gravity"), or both.
+    """The conditions on the inertial parameters for a constant mass matrix ("mass_matrix"), for no effect of gravity ("gravity"),
+    or both.
 
     For a planar chain these are Brockett, Stokes & Park's (1993), section 5, corrected; they hold for any chain or tree.
     """
@@ -116,13 +118,15 @@ def conditions(robot: Robot, goals: str | Sequence[str] = "mass_matrix") -> Cond
 
 
 def _order(size: int) -> np.ndarray:
-    """In which order parameters are solved for: first moments, products of inertia, moments of inertia; masses are left to choose."""
+    """The order in which parameters are eliminated: first moments, products of inertia, moments of inertia; masses remain free."""
     rank = np.tile([3, 0, 0, 0, 2, 1, 1, 2, 1, 2], size // 10)
     return np.argsort(rank, kind="stable")
 
 
 def _reduced(rows: np.ndarray) -> np.ndarray:
-    """The reduced row echelon form by that order, what is rounding made zero, and numbers near simple ones made those."""
+    """The reduced row echelon form in that order of columns, with rounding errors set to zero and near-integers and near-fractions
+    made exact.
+    """
     rows = rows / np.max(np.abs(rows), axis=1, initial=1e-300, keepdims=True)
     done = 0
     for k in _order(rows.shape[1]):

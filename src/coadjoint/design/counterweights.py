@@ -1,10 +1,10 @@
 """Counterweights that make the mass matrix constant, or gravity vanish, or come as near as bounds allow.
 
-A counterweight is a set of points with mass, m_g ≥ 0, on a grid in a box on its link: whatever comes out can be built. Parameters
+A counterweight is a set of points with mass, m_g ≥ 0, on a grid in a box on its link: so every solution can be built. Parameters
 of the links are linear in these masses, and balance conditions are linear in the parameters (`conditions.py`), so that
 
-    1. masses that meet all conditions are looked for by linear programming, the least of them all; met, they are met to rounding;
-    2. if there are none, the least squares of all energy differences is taken, with m_g ≥ 0 and the mass on a link at most what it may be.
+    1. linear programming finds the least masses that meet all conditions, if any; they are then met to rounding; 2. otherwise the
+    sum of the squares of all energy differences is minimised, with m_g ≥ 0 and a bound on the mass on each link.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RANK = 1e-11
 
 @dataclass(frozen=True)
 class Counterweight:
-    """What is to be fixed to a link: a body, given also as points with mass that make it up."""
+    """A body to be fixed to a link, also given as a set of point masses."""
 
     link: str
     mass: float
@@ -64,7 +64,7 @@ class Counterweights:
 
     @property
     def exact(self) -> bool:
-        """Whether the conditions are met to rounding, or only as well as bounds allow."""
+        """Whether the conditions are met to rounding, not only as well as the bounds allow."""
         return self.residual[1] <= 1e-12 * max(1.0, self.residual[0])
 
     def __str__(self) -> str:
@@ -177,7 +177,8 @@ def _solve(A: np.ndarray, b: np.ndarray, cost: np.ndarray, owner: np.ndarray, li
         m[felt] = _polished(A, b, found) if found is not None else _least_squares(A, b, own, limits)
     total = np.bincount(owner, m, len(limits))
     over = np.divide(limits, total, out=np.ones_like(total), where=total > limits)  # what rounding put above
-    return m * over[owner]
+    result: np.ndarray = m * over[owner]
+    return result
 
 
 def _exact(A: np.ndarray, b: np.ndarray, cost: np.ndarray, owner: np.ndarray, limits: np.ndarray) -> np.ndarray | None:
@@ -199,11 +200,14 @@ def _exact(A: np.ndarray, b: np.ndarray, cost: np.ndarray, owner: np.ndarray, li
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    return found.x
+    result: np.ndarray | None = found.x
+    return result
 
 
 def _least_squares(A: np.ndarray, b: np.ndarray, owner: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """The least squares with m ≥ 0, and of those nearly the smallest; limits are met by slacks whose equations weigh far more."""
+    """The least-squares solution with m ≥ 0, with a small penalty on |m|; limits are imposed by slack variables with large
+    weights.
+    """
     from scipy.optimize import nnls
 
     bounded = np.flatnonzero(np.isfinite(limits))
@@ -212,11 +216,12 @@ def _least_squares(A: np.ndarray, b: np.ndarray, owner: np.ndarray, limits: np.n
     slack = np.concatenate([np.zeros((len(b) + len(owner), len(bounded))), 1e3 * size * np.eye(len(bounded))])
     right = np.concatenate([b, np.zeros(len(owner)), 1e3 * size * limits[bounded]])
     m, _ = nnls(np.concatenate([left, slack], axis=1), right, maxiter=100 * left.shape[1])
-    return m[: len(owner)]
+    result: np.ndarray = m[: len(owner)]
+    return result
 
 
 def _polished(A: np.ndarray, target: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """The masses that count, moved by what rounding left of the equations; those that count for nothing are left out."""
+    """The significant masses, refined to solve the equations to rounding; negligible masses are dropped."""
     m = np.where(m > 1e-9 * np.max(m, initial=0.0), m, 0.0)
     for _ in range(3):
         used = np.flatnonzero(m)

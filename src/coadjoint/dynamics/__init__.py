@@ -1,4 +1,4 @@
-"""How forces and motions of a robot belong together."""
+"""Dynamics: the relation of forces and motion of a robot."""
 
 from .articulated import forward_dynamics, mass_matrix_inverse
 from .christoffel import christoffel, mass_matrix_derivative

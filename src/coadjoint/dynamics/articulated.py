@@ -1,7 +1,7 @@
 """Forward dynamics by articulated bodies, and the inverse of the mass matrix.
 
-From the tips to the base each link takes up what it carries, its joints free to move: the articulated inertia J^A and bias B
-with F = J^A V̇ + B for the wrench through the link's joint,
+From the tips to the base, every link accumulates the links that it carries, their joints free to move: the articulated inertia J^A
+and bias B with F = J^A V̇ + B for the wrench through the link's joint,
 
     U = J^A S,  D = Sᵀ U + armature,  u = τ - Sᵀ B,
     J^A_parent += f (J^A - U D⁻¹ Uᵀ) f*,  B_parent += f (B + (J^A - U D⁻¹ Uᵀ) c + U D⁻¹ u),
@@ -23,7 +23,7 @@ from ..lie import inertia, se3
 from ..robot.robot import Robot
 from .composite import mass_matrix
 from .newton_euler import along, bias_force, friction_force, subspaces, velocities
-from .singular import explain_singular, nan_where_singular
+from .singular import explain_singular, nan_where_singular, weightless
 
 
 def transform_articulated(f: Array, J: Array) -> Array:
@@ -40,13 +40,13 @@ def transform_articulated(f: Array, J: Array) -> Array:
     return block([[A, moved], [transpose(moved), C]])
 
 
-@kernel("nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", explain=explain_singular, joint_space=True)
+@kernel("nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", no_result=explain_singular, joint_space=True)
 def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False) -> Array:
-    """The acceleration a (..., nv) that joint forces τ and wrenches on the links give: M a = τ - C v - g + the share of the wrenches.
+    """The acceleration a (..., nv) for joint forces τ and wrenches wᵢ on the links: M a = τ - C v - g + Σ Jᵢᵀ wᵢ.
 
     The inverse of `inverse_dynamics`, with the same arguments, by articulated bodies in O(n); with mimic joints by solving with M.
     `friction=True` lets the joints' viscous and Coulomb friction oppose the motion.
-    A singular mass matrix is an error for NumPy arrays, and nan for traced ones.
+    A singular mass matrix is an error for NumPy arrays, and NaN for traced ones.
     """
     if robot.mimics:
         force = tau - bias_force(robot, q, v, wrenches)
@@ -100,14 +100,42 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
     moving = [i for i in range(n) if own[i] is not None]
     if not moving:
         return tau
-    return nan_where_singular(robot, [x for i in moving for x in _pivots(D[i])], concat([a[i] for i in moving]))
+    companions = {k: x for i in weightless(robot) for k, x in _companions(robot, i, f, S, U, D).items()}
+    return nan_where_singular(robot, [x for i in moving for x in _pivots(D[i])], concat([a[i] for i in moving]), companions)
+
+
+def _companions(
+    robot: Robot, i: int, f: list[Array], S: list[Array], U: list[Array], D: list[Array]
+) -> dict[int, list[tuple[int, Array]]]:
+    """For every freedom k of link i, the freedoms j that go along where it moves by 1 and they are free, and by how much they do.
+
+    Those of the link's own joint, and of all that it carries: the motions whose inertias the pivots of i are.
+    """
+    dofs = robot.tree_v_slices[i]
+    one = like(np.eye(D[i].shape[-1]), D[i])
+    inverse = one if D[i].shape[-1] == 1 else solve_spd(D[i], one)
+    found: dict[int, list[tuple[int, Array]]] = {}
+    for k in range(dofs.start, dofs.stop):
+        own = inverse[..., k - dofs.start] / inverse[..., k - dofs.start, k - dofs.start, None]
+        moved = {i: along(S[i], own)}
+        found[k] = [(j, own[..., j - dofs.start]) for j in range(dofs.start, dofs.stop) if j != k]
+        for m in robot.order:
+            if robot.parents[m] not in moved:
+                continue
+            moved[m] = se3.Ad_inv_act(f[m], moved[robot.parents[m]])
+            if D[m] is not None:
+                free = -solve_spd(D[m], mv(transpose(U[m]), moved[m])[..., None], assume_definite=D[m].shape[-1] == 1)[..., 0]
+                moved[m] = moved[m] + along(S[m], free)
+                start = robot.tree_v_slices[m].start
+                found[k] += [(start + j, free[..., j]) for j in range(free.shape[-1])]
+    return found
 
 
 def _pivots(D: Array) -> list[Array]:
     """1/(D⁻¹)_kk (...) for every k: the inertia of freedom k where all others are free to move. One of them vanishes if D is singular.
 
-    Taken from the inverse and not from an elimination, whose last pivot can drown in rounding when the motion without mass
-    is mostly along other freedoms.
+    Taken from the inverse and not from an elimination, whose last pivot can be lost to rounding when the motion without mass is
+    mostly along other freedoms.
     """
     if D.shape[-1] == 1:
         return [D[..., 0, 0]]
@@ -120,11 +148,11 @@ def _diagonal(x: Array) -> Array:
     return x[..., None] * like(np.eye(x.shape[-1]), x)
 
 
-@kernel("nv nv", q="nq", explain=explain_singular, joint_space=True)
+@kernel("nv nv", q="nq", no_result=explain_singular, joint_space=True)
 def mass_matrix_inverse(robot: Robot, q: Array) -> Array:
     """M(q)⁻¹ (..., nv, nv): the metric on forces.
 
-    A singular mass matrix is an error for NumPy arrays, and nan for traced ones.
+    A singular mass matrix is an error for NumPy arrays, and NaN for traced ones.
     """
     inverse = mirror(solve_spd(mass_matrix(robot, q), like(np.eye(robot.nv), q)))
     pivots = [1.0 / inverse[..., k, k] for k in range(robot.nv)]  # as in `_pivots`

@@ -1,4 +1,4 @@
-"""Arrays by the freedoms of a tree, gathered block by block."""
+"""Arrays indexed by the freedoms of a tree, assembled block by block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def rows(*parts: Array) -> Array:
 
 
 class Blocks:
-    """An array (..., *shape) gathered block by block; a later block replaces an earlier one, and what is not given is zero."""
+    """An array (..., *shape) assembled from blocks; a later block replaces an earlier one, and entries outside all blocks are
+    zero.
+    """
 
     def __init__(self, shape: tuple[int, ...], zero: Array) -> None:
         self.parts = [zero]
@@ -23,7 +25,7 @@ class Blocks:
         self.size = 1
 
     def put(self, places: Sequence[Sequence[int]], block: Array) -> None:
-        """A block (..., *sizes) whose axes stand at these places of the array's."""
+        """Insert a block (..., *sizes) at these indices of the array's axes."""
         sizes = tuple(len(p) for p in places)
         count = int(np.prod(sizes))
         self.place[np.ix_(*places)] = np.arange(self.size, self.size + count).reshape(sizes)
@@ -36,7 +38,9 @@ class Blocks:
 
 
 def chosen(condition: np.ndarray, x: Array, y: Array) -> Array:
-    """x (..., *shape) where the condition (*shape), known beforehand, holds, y elsewhere; in a trace the rest is never computed."""
+    """x (..., *shape) where the constant condition (*shape) holds, y elsewhere; in a trace, the entries not selected are never
+    computed.
+    """
     shape, count = condition.shape, condition.size
     flat = concat([z.reshape((*z.shape[: z.ndim - len(shape)], count)) for z in (x, y)])
     place = np.arange(count) + np.where(condition.reshape(-1), 0, count)

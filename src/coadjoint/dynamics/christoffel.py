@@ -47,7 +47,9 @@ def brackets(A: Array, J: Array, j: int) -> Array:
 
 
 def _all_brackets(robot: Robot, q: Array) -> Array:
-    """g(i, j, k) of all freedoms j, with i and k on the path to j's link, in one row; zero first and their negatives last."""
+    """g(i, j, k) of all freedoms j, with i and k on the path to j's link, in one row: first a zero, then the values, then their
+    negatives.
+    """
     f, S = relative_poses(robot, q), subspaces(robot, q)
     A, J = path_screws(robot, f, S), composite_inertias(robot, f)
     parts = [like(np.zeros(1), q)]
@@ -59,7 +61,7 @@ def _all_brackets(robot: Robot, q: Array) -> Array:
 
 
 class _Where:
-    """In which place of `_all_brackets` a Christoffel symbol stands; 0 where it vanishes, negative for the negative."""
+    """The column of `_all_brackets` that holds a Christoffel symbol; 0 if it vanishes, negative for the negated column."""
 
     def __init__(self, robot: Robot) -> None:
         self.freedoms, at = freedoms(robot), 1

@@ -39,7 +39,9 @@ from .newton_euler import accelerations, bias_force, friction_force, subspaces, 
 from .singular import explain_singular
 
 WRITTEN_OUT = 12
-"""Up to so many freedoms products with M⁻¹ in straight-line code are quicker than solving with M, which knows the zeros of M."""
+"""Up to this many freedoms, products with M⁻¹ in straight-line code are faster than solving with M, which exploits the zeros of
+M.
+"""
 
 
 class Rates(NamedTuple):
@@ -72,8 +74,9 @@ def screw_rates(robot: Robot, i: int, s: Array, V: Array, A: Array, v: Array, a:
 
 
 class Variations(NamedTuple):
-    """What derivatives are made of, for each link in its frame: poses in the parent's, rates of its joint's screws, and, of all that
-    the joint carries, wrench, inertia and motion."""
+    """The intermediate quantities of the derivatives, for each link in its frame: pose in the parent, rates of its joint's screws,
+    and wrench, inertia and motion of all that the joint carries.
+    """
 
     f: list[Array]
     rates: list[Rates]
@@ -83,7 +86,7 @@ class Variations(NamedTuple):
 
 
 def variations(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array | None) -> Variations:
-    """All of it at a state, in the coordinates of the tree."""
+    """The `Variations` at a state, in the coordinates of the tree."""
     f, S = relative_poses(robot, q), subspaces(robot, q)
     V, own = velocities(robot, f, S, v)
     A = accelerations(robot, f, S, V, own, q, v, a)
@@ -165,7 +168,7 @@ def _diagonal(x: Array) -> Array:
 
 
 def _from_tree(robot: Robot, a: Array) -> Array:
-    """A matrix (..., n, n) by the tree's velocities taken to the robot's."""
+    """A matrix (..., n, n) in the tree's velocities, transformed to the robot's."""
     return transpose(robot.from_tree_columns(transpose(robot.from_tree_columns(a))))
 
 
@@ -188,7 +191,7 @@ def inverse_dynamics_derivatives(
 def acceleration(
     robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array]:
-    """a of `forward_dynamics`, and M⁻¹ from which it comes here, as derivatives need that anyway; nan where M is singular."""
+    """a of `forward_dynamics`, and M⁻¹ from which it comes here, as derivatives need that anyway; NaN where M is singular."""
     inverse, force = mass_matrix_inverse(robot, q), tau - bias_force(robot, q, v, wrenches)
     if friction:
         force = force - robot.from_tree(friction_force(robot, robot.tree_v(v)))
@@ -203,7 +206,7 @@ def acceleration(
     v="nv",
     tau="nv",
     wrenches="n_links 6",
-    explain=explain_singular,
+    no_result=explain_singular,
     joint_space=True,
     largest=64,
 )
@@ -213,7 +216,7 @@ def forward_dynamics_derivatives(
     """∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ (..., nv, nv) of `forward_dynamics`, rows a.
 
     As τ(q, v, a(q, v, τ)) = τ, these are -M⁻¹ ∂τ/∂q and -M⁻¹ ∂τ/∂v at the acceleration a. A singular mass matrix is an error for
-    NumPy arrays, and nan for traced ones.
+    NumPy arrays, and NaN for traced ones.
     """
     n = robot.nv
     if n <= WRITTEN_OUT:

@@ -1,4 +1,4 @@
-"""The freedoms of a robot: which moves what, and their screws as the links see them."""
+"""The freedoms of a robot: which links each one moves, and their screws in the links' frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .blocks import rows
 
 
 class Freedoms:
-    """Where the freedoms of a robot's tree stand: on which link, after which others."""
+    """The order of the freedoms in a robot's tree: the link of each, and the freedoms before it."""
 
     def __init__(self, robot: Robot) -> None:
         self.count = robot.tree_nv
@@ -33,7 +33,7 @@ class Freedoms:
         return self.link[i] in self.above[self.link[j]]
 
     def on_one_path(self, *freedoms: int) -> bool:
-        """Whether some link is moved by all of them."""
+        """Whether some link is moved by all of these freedoms."""
         links = sorted({self.link[k] for k in freedoms}, key=lambda i: len(self.above[i]))
         return all(a in self.above[b] for a, b in pairwise(links))
 
@@ -57,7 +57,7 @@ def path_screws(robot: Robot, f: list[Array], S: list[Array]) -> list[Array]:
 
 
 def from_tree_axes(robot: Robot, a: Array, axes: int) -> Array:
-    """The last axes of a, over the velocities of the tree, taken to those of the robot."""
+    """a with its last axes transformed from the velocities of the tree to those of the robot."""
     if not robot.mimics:
         return a
     for _ in range(axes):  # each is last once

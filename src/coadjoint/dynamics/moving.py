@@ -1,4 +1,4 @@
-"""What bodies give besides inertia when they move: their share in every derivative by velocity or configuration.
+"""The velocity-dependent operator B of moving bodies, which appears in every derivative by velocity or configuration.
 
 For mass points m at x with velocities ẋ, fixed in bodies that move with twists V_p, let
 
@@ -23,7 +23,7 @@ from ..robot.robot import Robot
 
 
 class Moving(NamedTuple):
-    """Bodies on the move, in one frame."""
+    """The operator B of moving bodies, in one frame."""
 
     Psi: Array
     """(..., 3, 3)"""
@@ -34,7 +34,7 @@ class Moving(NamedTuple):
         return Moving(self.Psi + other.Psi, self.pi + other.pi)
 
     def carried(self, f: Array) -> Moving:
-        """The same in the frame that f (..., 4, 4) starts from."""
+        """The operator in the frame in which f (..., 4, 4) is given: the parent's, for the pose f of a link."""
         R, p = f[..., :3, :3], f[..., :3, 3]
         pi = mv(R, self.pi)
         shift = dot(pi, p)[..., None, None] * like(np.eye(3), pi) - pi[..., :, None] * p[..., None, :]

@@ -36,7 +36,7 @@ def along(S: Array, x: Array) -> Array:
 
 
 def velocities(robot: Robot, f: list[Array], S: list[Array], v: Array) -> tuple[list[Array], list[Array | None]]:
-    """Body twists Vᵢ of all links, (24), and the joints' own share Sᵢ vᵢ (None for a fixed joint)."""
+    """Body twists Vᵢ of all links, (24), and the relative twist Sᵢ vᵢ of each joint (None for a fixed joint)."""
     V: list[Array] = [None] * robot.n_links
     own: list[Array | None] = [None] * robot.n_links
     for i in robot.order:
@@ -104,9 +104,10 @@ def friction_force(robot: Robot, v: Array) -> Array:
 
 @kernel("nv", q="nq", v="nv", a="nv", wrenches="n_links 6", joint_space=True)
 def inverse_dynamics(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array | None = None, friction: bool = False) -> Array:
-    """The joint forces τ (..., nv) of the motion q, v, a: τ = M(q) a + C(q, v) v + g(q) - the share of the wrenches.
+    """The joint forces τ (..., nv) of the motion q (..., nq), v (..., nv), a (..., nv): τ = M(q) a + C(q, v) v + g(q) - Σ Jᵢᵀ wᵢ.
 
-    Park, Bobrow & Ploen (1995), (22)-(27). `wrenches` (..., n_links, 6): what the world exerts on each link, in that link's frame.
+    Park, Bobrow & Ploen (1995), (22)-(27). `wrenches` (..., n_links, 6): the wrench wᵢ = (moment, force) that the environment
+    exerts on each link, in that link's frame, 0 if None.
     Armature is part of M. `friction=True` adds the joints' viscous and Coulomb friction.
     """
     q, v, a = robot.tree_q(q), robot.tree_v(v), robot.tree_v(a)
@@ -119,7 +120,7 @@ def inverse_dynamics(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array
 
 @kernel("nv", q="nq", v="nv", wrenches="n_links 6", joint_space=True)
 def bias_force(robot: Robot, q: Array, v: Array, wrenches: Array | None = None) -> Array:
-    """C(q, v) v + g(q) (..., nv): the joint forces at zero acceleration, less the share of the wrenches."""
+    """C(q, v) v + g(q) (..., nv): the joint forces at zero acceleration; minus Σ Jᵢᵀ wᵢ if wrenches are given."""
     q, v = robot.tree_q(q), robot.tree_v(v)
     F, S = link_forces(robot, q, v, None, wrenches)
     return robot.from_tree(joint_forces(robot, S, F))

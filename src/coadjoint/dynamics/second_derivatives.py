@@ -33,12 +33,12 @@ def tree_second_derivatives(robot: Robot, q: Array, v: Array, a: Array) -> tuple
     x, n = variations(robot, q, v, a, None), robot.tree_nv
     if not n:
         return (like(np.zeros((0, 0, 0)), q),) * 3
-    found = tuple(Blocks((n, n, n), like(np.zeros(1), q)) for _ in range(3))
+    qq, qv, vv = (Blocks((n, n, n), like(np.zeros(1), q)) for _ in range(3))
     along = Rates(*(path_screws(robot, x.f, list(rates)) for rates in zip(*x.rates, strict=True)))
     for z in range(robot.n_links):
         if robot.kind(z).nv:
-            _Farthest(freedoms(robot), z, x, Rates(*(rates[z] for rates in along))).put(*found)
-    return tuple(blocks.array() for blocks in found)
+            _Farthest(freedoms(robot), z, x, Rates(*(rates[z] for rates in along))).put(qq, qv, vv)
+    return qq.array(), qv.array(), vv.array()
 
 
 class _Farthest:
@@ -141,7 +141,7 @@ def inverse_dynamics_second_derivatives(robot: Robot, q: Array, v: Array, a: Arr
     return qq, qv, vv, mass_matrix_derivative(robot, q).swapaxes(-1, -2)
 
 
-@kernel(*["nv nv nv"] * 4, q="nq", v="nv", tau="nv", explain=explain_singular, joint_space=True, largest=10)
+@kernel(*["nv nv nv"] * 4, q="nq", v="nv", tau="nv", no_result=explain_singular, joint_space=True, largest=10)
 def forward_dynamics_second_derivatives(robot: Robot, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array, Array]:
     """∂²a_r by (q_k, q_l), (q_k, v_l), (v_k, v_l) and (q_k, τ_l), each (..., r, k, l) of sizes nv; by (v, τ) and (τ, τ) there is none.
 
@@ -154,6 +154,6 @@ def forward_dynamics_second_derivatives(robot: Robot, q: Array, v: Array, tau: A
     mixed = qa @ a_q[..., None, :, :]
     forces = (qq + mixed + mixed.swapaxes(-1, -2), qv + qa @ a_v[..., None, :, :], vv, qa @ inverse[..., None, :, :])
     n, xp = robot.nv, namespace(a)
-    *others, last = (-(inverse @ x.reshape((*x.shape[:-3], n, n * n))).reshape(x.shape) for x in forces)
+    by_qq, by_qv, by_vv, last = (-(inverse @ x.reshape((*x.shape[:-3], n, n * n))).reshape(x.shape) for x in forces)
     regular = xp.abs(a[..., :1]) < np.inf  # where there is no acceleration
-    return *others, xp.where(regular[..., None, None], last, np.nan) if n else last
+    return by_qq, by_qv, by_vv, xp.where(regular[..., None, None], last, np.nan) if n else last

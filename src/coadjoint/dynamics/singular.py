@@ -1,11 +1,10 @@
-"""Singular mass matrices: a motion that moves no mass has no acceleration, and the library says so.
-
-In the kernels a result without meaning is nan, all of it; NumPy users then get an error that names the joint and the state.
+"""Singular mass matrices: a motion that moves no mass has no acceleration. Kernels then return NaN in every entry of the result;
+NumPy users get an error that names the joint and the state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -20,27 +19,61 @@ from .composite import mass_matrix
 from .newton_euler import subspaces
 
 SINGULAR = 8 * float(np.finfo(np.float64).eps)
-"""A pivot below this part of `inertia_scale` is zero but for rounding, which leaves at most 3 units of it on chains of 3 to 25 joints."""
+"""A pivot below this fraction of `inertia_scale` is zero up to rounding, which leaves at most 3 units of it on chains of 3 to 25
+joints.
+"""
 SINGULAR_SINGLE = 8 * float(np.finfo(np.float32).eps)
-"""The same in single precision."""
+"""`SINGULAR` in single precision."""
+WEIGHTLESS = 1e-12
+"""A link without inertia about its own joint has less than this fraction of `inertia_scale`."""
 _CHUNK = 4096
 
 
-def nan_where_singular(robot: Robot, pivots: Sequence[Array], x: Array) -> Array:
-    """x (..., k), or nan where one of the pivots (nv of them) of the mass matrix has vanished but for rounding.
+def nan_where_singular(
+    robot: Robot, pivots: Sequence[Array], x: Array, along: Mapping[int, Sequence[tuple[int, Array]]] | None = None
+) -> Array:
+    """x (..., k), or NaN where one of the nv pivots of the mass matrix is zero up to rounding.
 
-    Where the robot's own numbers are variables their size is not known, and any positive pivot will do.
+    A pivot is the inertia zᵀ M z of a motion z with z_k = 1, and its rounding is that of all terms: Σ scale_j z_j². `along` has, for
+    pivots k whose motion goes far along other freedoms j, the pairs (j, z_j). If the robot's own numbers are variables, their size is
+    not known, and every positive pivot is accepted.
     """
     original = robot.original
     if not pivots:
         return x
-    smallest = np.zeros(len(pivots))
+    scale = np.zeros(len(pivots))
     if original.has_plain_numbers:
-        smallest = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
-    regular = pivots[0] > float(smallest[0])
-    for k in range(1, len(pivots)):
-        regular = regular & (pivots[k] > float(smallest[k]))
+        scale = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
+    regular: Array = True
+    for k, pivot in enumerate(pivots):
+        smallest: Array = float(scale[k])
+        for j, z in (along or {}).get(k, ()) if original.has_plain_numbers else ():
+            smallest = smallest + float(scale[j]) * z * z
+        regular = (pivot > smallest) & regular
     return namespace(x).where(regular[..., None], x, np.nan)
+
+
+def weightless(robot: Robot) -> tuple[int, ...]:
+    """The links that have no inertia of their own about their joint, nor armature: the pivots of others are never below their own.
+
+    None where the robot's numbers are variables.
+    """
+    original = robot.original
+    return _weightless(original) if original.has_plain_numbers and not original.mimics else ()
+
+
+@per_robot
+def _weightless(robot: Robot) -> tuple[int, ...]:
+    scale, found = inertia_scale(robot), []
+    S = subspaces(robot, robot.tree_q(robot.neutral()))
+    for i in range(robot.n_links):
+        if (dofs := robot.tree_v_slices[i]).start == dofs.stop:
+            continue
+        size = np.sqrt(scale[dofs])
+        own = S[i] @ inertia.spatial(robot.inertias[i]) @ S[i].T + np.diag(robot.armature[dofs])
+        if np.linalg.eigvalsh(own / np.outer(size, size))[0] < WEIGHTLESS:
+            found.append(i)
+    return tuple(found)
 
 
 @per_robot

@@ -1,19 +1,19 @@
-"""A wrench at a frame as the wrenches on all links, which dynamics take."""
+"""A wrench at a frame, converted to the argument `wrenches` of the dynamics."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mv, transpose
+from ..arguments import arguments
+from ..arrays import Array, ArrayLike, concat, like, mv, transpose
 from ..errors import CoadjointError, ModelError
 from ..kinematics.jacobian import check_reference
 from ..kinematics.poses import pose
 from ..lie import se3
-from ..lie._arguments import arguments
 from ..robot.robot import Robot
 
 
-def wrench_at(robot: Robot, frame: str, wrench: Array, q: Array | None = None, reference: str = "body") -> Array:
+def wrench_at(robot: Robot, frame: str, wrench: ArrayLike, q: ArrayLike | None = None, reference: str = "body") -> Array:
     """Wrenches (..., n_links, 6) on the links, for the argument `wrenches`, of one wrench (m, f) (..., 6) that the world exerts at a frame.
 
     reference "body": by the frame's axes, at its origin; "world": at its origin, by the axes of space; "space": about the origin of

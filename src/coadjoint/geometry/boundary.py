@@ -1,12 +1,11 @@
-"""Geodesics between two configurations: which there are, the logarithm, the distance.
+"""Geodesics between two configurations: a search for them, the logarithm, the distance.
 
-Ways are drawn from the straight one in joint coordinates, from the longer way round for joints with rotations, and from ways bent
-aside at random. All of them are drawn tight (`relaxation.py`), which leaves those that are shortest nearby; then multiple shooting
-finds the geodesic: the way is cut into pieces, each a geodesic of its own, and Newton's method makes the pieces join.
+The search starts from the straight path in joint coordinates, from the longer way round for joints with rotations, and from
+randomly bent paths. All of them are relaxed (`relaxation.py`) to paths that are locally shortest; then multiple shooting finds the
+geodesic: the path is cut into pieces, each a geodesic of its own, and Newton's method makes the pieces join.
 
-What is guaranteed: every geodesic that is reported is one, to 1e-10, and so its length is an upper bound of the distance. That it is
-the shortest of all is not: no search of this kind can prove it. Ways that are drawn tight but along which no geodesic was found are
-reported too.
+Guaranteed: every reported geodesic is one, to 1e-10, and so its length is an upper bound of the distance. Not guaranteed: that it
+is the shortest of all; no search of this kind can prove it. Relaxed paths along which no geodesic was found are reported too.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import states
+from ..arrays import ArrayLike
 from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
 from ..robot.robot import Robot
@@ -29,23 +30,23 @@ from .relaxation import energy, relaxed
 PIECES = 6
 ITERATIONS = 25
 STEPS = 12
-"""Steps in each piece while the search is coarse."""
+"""Integration steps per piece in the coarse phase of the search."""
 FAST = 1e6
 """A velocity beyond this has passed a singularity of the metric."""
 ROUGHLY, JOINED = 1e-5, 1e-10
-"""Pieces join if q and v agree to this, relative to 1 + |v|: while the search is coarse, and in the end."""
+"""Pieces join if q and v agree to this, relative to 1 + |v|: in the coarse phase, and at the end."""
 STEP = 1e-5
-"""Step of the central differences for the Jacobian: it decides how fast Newton's method converges, not to what."""
+"""The step of the central differences for the Jacobian: it affects the rate of convergence of Newton's method, not its limit."""
 ATTEMPTS = 12
 ALIKE = 5e-3
-"""Ways that stay this close are one, in radians and metres."""
+"""Paths that stay this close to each other count as one, in radians and metres."""
 SHORTER = 1e-4
-"""A way is shorter than another by more than this part: less may be the error of ways of straight pieces."""
+"""A path counts as shorter than another only by more than this fraction: less may be the error of piecewise straight paths."""
 
 
 @dataclass(frozen=True)
 class GeodesicsBetween:
-    """What a search for geodesics from `start` to `goal` found; they take a unit of time."""
+    """The result of a search for geodesics from `start` to `goal`; each takes a unit of time."""
 
     robot: Robot
     start: np.ndarray
@@ -55,13 +56,13 @@ class GeodesicsBetween:
     lengths: np.ndarray
     """(found,)"""
     stable: np.ndarray
-    """(found,): whether it is the shortest of the ways nearby. One that is not has a conjugate point on the way."""
+    """(found,): whether it is locally the shortest. If not, there is a conjugate point on it."""
     tried: int
-    """How many ways the search started from."""
+    """How many paths the search started from."""
     failures: tuple[str, ...]
-    """Why the others led nowhere."""
+    """Why the other paths led to no geodesic."""
     unresolved: tuple[float, ...]
-    """Lengths of ways that are drawn tight, but along which no geodesic was found."""
+    """Lengths of relaxed paths along which no geodesic was found."""
 
     @property
     def found(self) -> int:
@@ -80,22 +81,23 @@ class GeodesicsBetween:
         return f"{count} found from {self.start} to {self.goal} in {self.tried} attempts, of length {lengths}"
 
 
-def geodesics_between(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS, rng: Any = 0) -> GeodesicsBetween:
-    """Search for geodesics from one configuration (nq,) to another, from the straight way and from others up to `attempts`.
+def geodesics_between(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS, rng: Any = 0) -> GeodesicsBetween:
+    """Search for geodesics from one configuration (nq,) to another, starting from the straight path and from others, `attempts` in
+    all.
 
-    Angles count as they are written: a joint that goes on to q + 2π ends elsewhere. Ask for that goal to find the ways that wind.
+    Angles are not taken modulo 2π: a joint at q + 2π is another goal. Give that goal to find geodesics with additional turns.
     """
     if attempts < 1:
         raise CoadjointError(f"attempts is {attempts}; expected 1 or more.")
-    q0, q1 = flow.states(robot, start=(start, robot.nq), goal=(goal, robot.nq))
+    q0, q1 = states(robot, start=(start, robot.nq), goal=(goal, robot.nq))
     if q0.ndim != 1:
         raise CoadjointError(
             f"start and goal have shapes {np.shape(start)}, {np.shape(goal)}; expected one configuration each, ({robot.nq},)."
         )
     search = _Search(robot, q0, q1)
     rng = np.random.default_rng(rng)
-    ways, straight = _first_ways(robot, q0, q1, attempts, rng)
-    search.follow(relaxed(robot, ways), tight=True)
+    paths, straight = _first_paths(robot, q0, q1, attempts, rng)
+    search.follow(relaxed(robot, paths), tight=True)
     first = len(search.velocities)
     search.follow(straight, tight=False)
     stable = search.stable(first, rng)
@@ -123,28 +125,30 @@ class _Search:
         self.velocities: list[np.ndarray] = []
         self.failures: list[str] = []
         self.unresolved: list[float] = []
-        self.ways: list[tuple[np.ndarray, str]] = []
-        """Ways that were followed, and why they led nowhere, or nothing."""
+        self.paths: list[tuple[np.ndarray, str]] = []
+        """The paths that were followed, and why each led to no geodesic ("" if it did)."""
 
-    def follow(self, ways: np.ndarray, tight: bool) -> None:
-        """Look for geodesics along ways (N, K + 1, nq); those that are like another are followed once. A tight one counts if it fails."""
-        for way in ways:
-            known = [why for other, why in self.ways if np.max(np.abs(self.robot.difference(other, way)[1:-1])) < ALIKE]
-            why = known[0] if known else self._geodesic(way)
+    def follow(self, paths: np.ndarray, tight: bool) -> None:
+        """Search for geodesics along paths (N, K + 1, nq), each distinct path once. A relaxed path that fails counts as
+        unresolved.
+        """
+        for path in paths:
+            known = [why for other, why in self.paths if np.max(np.abs(self.robot.difference(other, path)[1:-1])) < ALIKE]
+            why = known[0] if known else self._geodesic(path)
             if not known:
-                self.ways.append((way, why))
+                self.paths.append((path, why))
                 if why and tight:
-                    self.unresolved.append(float(np.sqrt(2 * energy(self.robot, way))))
+                    self.unresolved.append(float(np.sqrt(2 * energy(self.robot, path))))
             if why and tight:
                 self.failures.append(why)
 
-    def _geodesic(self, way: np.ndarray) -> str:
-        """Keep the geodesic along a way; say why there is none."""
-        rates = NODES * self.robot.difference(way[:-1], way[1:])
+    def _geodesic(self, path: np.ndarray) -> str:
+        """Store the geodesic along a path; the result is the reason of a failure, else empty."""
+        rates = NODES * self.robot.difference(path[:-1], path[1:])
         rates[1:] = 0.5 * (rates[:-1] + rates[1:])
         starts = slice(0, NODES, NODES // PIECES)
         try:
-            velocity = _join(self.robot, way[:-1][starts], rates[starts], self.q1)
+            velocity = _join(self.robot, path[:-1][starts], rates[starts], self.q1)
         except CoadjointError as error:
             return str(error)
         if all(np.max(np.abs(velocity - known)) > 1e-6 * (1 + np.max(np.abs(known))) for known in self.velocities):
@@ -156,9 +160,8 @@ class _Search:
         return np.sqrt(inner_product(self.robot, np.broadcast_to(self.q0, (len(found), self.robot.nq)), found, found))
 
     def stable(self, first: int, rng: np.random.Generator) -> list[bool]:
-        """Whether each is the shortest nearby, as those before `first` are that were drawn tight, and those found here beside others.
-
-        Ways beside it are drawn tight; those that come out shorter are followed.
+        """Whether each geodesic is locally the shortest. Those before `first` are: they came from relaxed paths. For the others,
+        neighbouring paths are relaxed; those that become shorter are followed.
         """
         known = len(self.velocities)
         if known == first:
@@ -176,10 +179,9 @@ class _Search:
         return [True] * first + [not any(pair) for pair in shorter.T.tolist()] + [True] * (len(self.velocities) - known)
 
 
-def _first_ways(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Ways (attempts, K + 1, nq) to draw tight, and those that are not bent (at most attempts, K + 1, nq).
-
-    The first ones are bent a little: a way that is symmetric would stay so, and come to rest on a geodesic that is not the shortest.
+def _first_paths(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Initial paths (attempts, K + 1, nq) to relax, and those without random bends (at most attempts, K + 1, nq). The former are
+    slightly bent: a symmetric path would stay symmetric under relaxation, and may end on a geodesic that is not the shortest.
     """
     direct = robot.difference(q0, q1)
     round_about = [direct]
@@ -193,7 +195,7 @@ def _first_ways(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng
             round_about.append(other)
     s = np.linspace(0.0, 1.0, NODES + 1)[:, None]
     size = max(1.0, float(np.max(np.abs(direct), initial=0.0))) / np.sqrt(max(1, robot.nv))
-    ways, aside = [], np.zeros((2, robot.nv))
+    paths, aside = [], np.zeros((2, robot.nv))
     for n in range(attempts):
         later = n - len(round_about)
         if later < 0:
@@ -202,13 +204,13 @@ def _first_ways(robot: Robot, q0: np.ndarray, q1: np.ndarray, attempts: int, rng
             by = size * 2.0 ** rng.uniform(-1, 1) * np.array([[1.0], [0.3]])
             aside = -aside if later % 2 else by * rng.normal(size=(2, robot.nv))
         chord = round_about[n % len(round_about)]
-        ways.append(s * chord + np.sin(np.pi * s) * aside[0] + np.sin(2 * np.pi * s) * aside[1])
+        paths.append(s * chord + np.sin(np.pi * s) * aside[0] + np.sin(2 * np.pi * s) * aside[1])
     straight = [s * chord for chord in round_about[:attempts]]
-    return robot.integrate(q0, np.array(ways)), robot.integrate(q0, np.array(straight))
+    return robot.integrate(q0, np.array(paths)), robot.integrate(q0, np.array(straight))
 
 
 def _coarse(robot: Robot, q: np.ndarray, v: np.ndarray, duration: float) -> tuple[np.ndarray, np.ndarray]:
-    """Where geodesics lead, by steps of Runge and Kutta of fixed length: cheap, wherever it leads."""
+    """The end states of geodesics, by Runge–Kutta steps of fixed length: cheap, and never refused."""
     h = duration / STEPS
     for _ in range(STEPS):
         rates = [flow.geodesic_rate(robot, q, v)]
@@ -218,23 +220,27 @@ def _coarse(robot: Robot, q: np.ndarray, v: np.ndarray, duration: float) -> tupl
         (q1, v1), (q2, v2), (q3, v3), (q4, v4) = rates
         q, v = q + h / 6 * (q1 + 2 * q2 + 2 * q3 + q4), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
         if not (np.max(np.abs(v), initial=0.0) < FAST and np.all(np.isfinite(q))):
-            raise GeodesicError("the way leads where the mass matrix is nearly singular")
+            raise GeodesicError("the path passes where the mass matrix is nearly singular")
     return robot.normalize(q), v
 
 
 def _join(robot: Robot, q: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """The velocity (nv,) at the start of the geodesic that the pieces, starting at q (pieces, nq) with v (pieces, nv), become."""
+    """The initial velocity (nv,) of the geodesic into which the pieces, starting at q (pieces, nq) with v (pieces, nv), are
+    joined.
+    """
     n, pieces = robot.nv, len(q)
 
     def gaps(q: np.ndarray, v: np.ndarray, ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """What keeps the ends (..., pieces, ·) from being the starts of the next pieces: (..., pieces, 2 nv)."""
+        """The differences (..., pieces, 2 nv) between the end of each piece and the start of the next."""
         targets = np.concatenate([q[1:], goal[None]])
         after = np.concatenate([v[1:], np.zeros((1, n))])
         gap = np.concatenate([robot.difference(targets, ends[0]), ends[1] - after], -1)
         gap[..., -1, n:] = 0.0  # the velocity at the goal is free
         return gap
 
-    size = lambda x: float(np.max(np.abs(x)))
+    def size(x: np.ndarray) -> float:
+        return float(np.max(np.abs(x)))
+
     for lead, joined in ((_coarse, ROUGHLY), (geodesic, JOINED)):
         gap = gaps(q, v, lead(robot, q, v, 1 / pieces))
         for _ in range(ITERATIONS):
@@ -253,11 +259,12 @@ def _join(robot: Robot, q: np.ndarray, v: np.ndarray, goal: np.ndarray) -> np.nd
                 if size(new_gap) < (1 - 0.1 * factor) * size(gap):
                     break
             else:
-                raise GeodesicError(f"the pieces of the way do not join: they stay {size(gap):.2g} apart")
+                raise GeodesicError(f"the pieces of the path do not join: they stay {size(gap):.2g} apart")
             (q, v), gap = new, new_gap
         else:
-            raise GeodesicError(f"after {ITERATIONS} iterations the pieces of the way are still {size(gap):.2g} apart")
-    return v[0]
+            raise GeodesicError(f"after {ITERATIONS} iterations the pieces of the path are still {size(gap):.2g} apart")
+    result: np.ndarray = v[0]
+    return result
 
 
 def _newton(columns: np.ndarray, gap: np.ndarray) -> np.ndarray:
@@ -277,7 +284,7 @@ def _newton(columns: np.ndarray, gap: np.ndarray) -> np.ndarray:
 
 def _shortest(robot: Robot, start: Any, goal: Any, attempts: int) -> tuple[np.ndarray, np.ndarray]:
     """Velocity (..., nv) and length (...) of the shortest geodesic found between configurations (..., nq)."""
-    q0, q1 = flow.states(robot, start=(start, robot.nq), goal=(goal, robot.nq))
+    q0, q1 = states(robot, start=(start, robot.nq), goal=(goal, robot.nq))
     batch = q0.shape[:-1]
     velocities, lengths = np.empty((*batch, robot.nv)), np.empty(batch)
     for k in np.ndindex(*batch):
@@ -286,14 +293,14 @@ def _shortest(robot: Robot, start: Any, goal: Any, attempts: int) -> tuple[np.nd
             raise GeodesicError(f"{report}. `geodesics_between` takes more attempts; a goal nearer by may help.")
         if report.unresolved and report.unresolved[0] < (1 - SHORTER) * report.lengths[0]:
             raise GeodesicError(
-                f"{report}; but a way of length {report.unresolved[0]:.6g} is shorter, and no geodesic was found along it: it may pass "
+                f"{report}; but a path of length {report.unresolved[0]:.6g} is shorter, and no geodesic was found along it: it may pass "
                 "where the mass matrix is singular. `geodesics_between` gives what was found."
             )
         velocities[k], lengths[k] = report.velocities[0], report.lengths[0]
     return velocities, lengths
 
 
-def logarithm(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS) -> np.ndarray:
+def logarithm(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS) -> np.ndarray:
     """log_start(goal) (..., nv): the velocity at the start of the shortest geodesic found, exp_start(log) = goal.
 
     An error where none is found. That it is the shortest of all is likely, not proven: see `distance`.
@@ -301,10 +308,11 @@ def logarithm(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS) -> 
     return _shortest(robot, start, goal, attempts)[0]
 
 
-def distance(robot: Robot, start: Any, goal: Any, attempts: int = ATTEMPTS) -> np.ndarray:
+def distance(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS) -> np.ndarray:
     """The length (...) of the shortest geodesic found between two configurations (..., nq), in the metric of kinetic energy.
 
-    An upper bound of the distance, and likely the distance: ways from `attempts` starts are drawn tight, and no shorter one was seen.
-    An error where no geodesic is found, or where a shorter way is known along which none was found. Angles count as they are written.
+    An upper bound of the distance, and likely the distance itself: paths from `attempts` starts were relaxed, and none was shorter.
+    An error where no geodesic is found, or where a shorter path is known along which none was found. Angles are not taken modulo
+    2π.
     """
     return _shortest(robot, start, goal, attempts)[1]

@@ -57,7 +57,7 @@ def _flat_products(A: Array, J: Array) -> list[Array]:
 
 
 class _Places:
-    """In which columns of `_all_products` the parts of b_ijkl stand: two to be added, 0 for zero, negative for the negative."""
+    """The columns of `_all_products` that hold the two terms of b_ijkl; 0 for a zero term, negative for the negated column."""
 
     def __init__(self, robot: Robot) -> None:
         self.freedoms, at = freedoms(robot), 1
@@ -72,7 +72,7 @@ class _Places:
         return self.freedoms.path[self.freedoms.link[d]].index(d)
 
     def _at(self, kind: int, b: int, c: int, a: int, d: int) -> int:
-        """The place of (ω_b × ω_c)·Q_ad (kind 0) or ω_a·E_bc (kind 1), b < c by rank."""
+        """The column of (ω_b × ω_c)·Q_ad (kind 0) or ω_a·E_bc (kind 1), b < c by rank."""
         p = self.rank(d) + 1
         b, c, a = self.rank(b), self.rank(c), self.rank(a)
         pair = b * p - b * (b + 1) // 2 + c - b - 1
@@ -100,7 +100,7 @@ class _Places:
 
 
 def _all_products(robot: Robot, q: Array) -> Array:
-    """`_flat_products` of all freedoms in one row; zero first and their negatives last."""
+    """`_flat_products` of all freedoms in one row: first a zero, then the values, then their negatives."""
     f, S = relative_poses(robot, q), subspaces(robot, q)
     A, J = path_screws(robot, f, S), composite_inertias(robot, f)
     parts = [like(np.zeros(1), q)]
@@ -125,7 +125,7 @@ def _independent(n: int) -> np.ndarray:
 
 @lru_cache(maxsize=16)
 def _spread(n: int) -> np.ndarray:
-    """For every component (n⁴,) the column of [0, the independent components, their negatives] that it is."""
+    """For every component (n⁴,) its column in [0, the independent components, their negatives]."""
     pairs = {pair: x for x, pair in enumerate(combinations(range(n), 2))}
     m = len(pairs)
     count = m * (m + 1) // 2
@@ -170,7 +170,7 @@ def _full(independent: Array, n: int, columns: np.ndarray, zero: Array) -> Array
     return table[..., columns].reshape((*table.shape[:-1], n, n, n, n))
 
 
-@kernel("nv nv nv nv", q="nq", explain=explain_singular, joint_space=True, largest=10)
+@kernel("nv nv nv nv", q="nq", no_result=explain_singular, joint_space=True, largest=10)
 def curvature(robot: Robot, q: Array) -> Array:
     """R_ijkl (..., nv, nv, nv, nv), the Riemann tensor of the metric M: Park, Bobrow & Ploen (1995), (66).
 
@@ -188,21 +188,24 @@ def curvature(robot: Robot, q: Array) -> Array:
     lowered = symbols[..., first, second, :]  # ordered as the path is, for freedoms of a group too
     gram = lowered @ inverse @ transpose(lowered)
     i, j, k, l = _independent(n).T
-    ordered = lambda x, y: gram[..., np.minimum(x, y), np.maximum(x, y)]
+
+    def ordered(x: Array, y: Array) -> Array:
+        return gram[..., np.minimum(x, y), np.maximum(x, y)]
+
     R = _flat_part(robot, robot.tree_q(q)) - ordered(pair[i, k], pair[j, l]) + ordered(pair[i, l], pair[j, k])
-    # Where M is singular its inverse is nan, and so is R; what vanishes by symmetry has to be told.
+    # Where M is singular its inverse is NaN, and so is R; what vanishes by symmetry has to be told.
     zero = namespace(inverse).where(inverse[..., :1, 0] > 0.0, like(np.zeros(1), R), np.nan)
     return _full(R, n, _spread(n), zero)
 
 
-@kernel("nv nv", q="nq", explain=explain_singular, joint_space=True, largest=10)
+@kernel("nv nv", q="nq", no_result=explain_singular, joint_space=True, largest=10)
 def ricci_curvature(robot: Robot, q: Array) -> Array:
     """Ric_jl = m^{ik} R_ijkl (..., nv, nv), symmetric."""
     inverse, R = mass_matrix_inverse(robot, q), curvature(robot, q)
     return namespace(R).einsum("...ik,...ijkl->...jl", inverse, R)
 
 
-@kernel("", q="nq", explain=explain_singular, joint_space=True, largest=10)
+@kernel("", q="nq", no_result=explain_singular, joint_space=True, largest=10)
 def scalar_curvature(robot: Robot, q: Array) -> Array:
     """m^{jl} Ric_jl (...): the sum of the sectional curvatures of all ordered pairs of an orthonormal frame."""
     return (mass_matrix_inverse(robot, q) * ricci_curvature(robot, q)).sum((-2, -1))

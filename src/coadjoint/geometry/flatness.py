@@ -1,7 +1,7 @@
-"""Flat robots: those for which there are coordinates in which the equations of motion are q̃'' = τ̃.
+"""Flat robots: in suitable coordinates q̃, their equations of motion are q̃'' = τ̃.
 
-A robot is flat if its curvature vanishes everywhere. That can be, though M is not constant: a point mass on a revolute and a
-prismatic joint moves in flat polar coordinates. (Spong 1992, as told by Park, Bobrow & Ploen (1995), section 5.)
+A robot is flat if its curvature vanishes everywhere. That is possible even if M is not constant: a point mass on a revolute and a
+prismatic joint moves in flat polar coordinates. (Spong 1992, as cited by Park, Bobrow & Ploen (1995), section 5.)
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, takes, whole
-from ..arrays import Array, concat, dot, like, namespace, transpose
+from ..arguments import a_robot, states, takes, whole
+from ..arrays import Array, ArrayLike, concat, dot, like, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import composite_inertias, mass_matrix
 from ..dynamics.coriolis import coriolis_matrix
@@ -27,7 +27,7 @@ from . import flow
 from .curvature import curvature
 
 TOLERANCE = 1e-9
-"""Curvature below this part of the bending, or below what rounding does to it, counts as none."""
+"""Curvature below this fraction of the bending, or below its rounding error, counts as zero."""
 ROUNDING = 1e-14
 
 
@@ -70,11 +70,11 @@ class Flatness:
     tolerance: float
     configurations: int
     where: np.ndarray
-    """The configuration (nq,) of the largest."""
+    """The configuration (nq,) at which `largest` occurs."""
     freedoms: tuple[int, int, int, int]
-    """The indices i, j, k, l of the largest."""
+    """The indices i, j, k, l of `largest`."""
     constant: bool
-    """Whether M is the same in all of them, within the tolerance: then q itself is flat."""
+    """Whether M is the same in all configurations, within the tolerance: then q itself is a flat coordinate."""
 
     def __str__(self) -> str:
         said = "flat" if self.flat else "not flat"
@@ -84,9 +84,9 @@ class Flatness:
 
 @takes(robot=a_robot, configurations=whole)
 def flatness(robot: Robot, configurations: int = 32, rng: Any = 0) -> Flatness:
-    """Whether the curvature of a robot vanishes, at so many random configurations.
+    """Whether the curvature of a robot vanishes, tested at random configurations.
 
-    What is compared is free of units: by the equation of Gauss R_ijkl = ⟨II_ik, II_jl⟩ - ⟨II_il, II_jk⟩ where II_ik is part of the
+    The comparison is dimensionless: by the equation of Gauss R_ijkl = ⟨II_ik, II_jl⟩ - ⟨II_il, II_jk⟩ where II_ik is part of the
     second derivative ∂_i ∂_k x of the mass points, so that |R_ijkl| is at most the sum of two products of √(Σ m |∂_i ∂_k x|²).
     """
     if configurations < 1:
@@ -105,7 +105,7 @@ def flatness(robot: Robot, configurations: int = 32, rng: Any = 0) -> Flatness:
 
 
 def _curved(robot: Robot, q: np.ndarray, M: np.ndarray) -> tuple[float, float, np.ndarray, tuple[int, int, int, int]]:
-    """The largest share of curvature in the bending at q (nq,), the bound it is compared with, q, and the indices of it."""
+    """The largest ratio of curvature to bending at q (nq,), its threshold, q, and the indices at which it occurs."""
     if not robot.nv:
         return 0.0, TOLERANCE, q, (0, 0, 0, 0)
     R, lengths = curvature(robot, q), bending(robot, q)
@@ -117,24 +117,26 @@ def _curved(robot: Robot, q: np.ndarray, M: np.ndarray) -> tuple[float, float, n
 
 
 def is_flat(robot: Robot) -> bool:
-    """Whether the curvature vanishes at 32 random configurations: |R_ijkl| is below 1e-9 of what the second derivatives could give.
+    """Whether the curvature vanishes at 32 random configurations: |R_ijkl| is below 1e-9 of the bound by the second derivatives.
 
     `flatness` says by how much, and where.
     """
     return flatness(robot).flat
 
 
-def flat_coordinates(robot: Robot, q: Any, origin: Any = None, frame: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def flat_coordinates(
+    robot: Robot, q: ArrayLike, origin: ArrayLike | None = None, frame: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
     """q̃ (..., nv) and N = ∂q̃/∂q (..., nv, nv) of a flat robot: Nᵀ N = M, and q̃'' = N⁻ᵀ τ for the forces τ that M a + C v = τ.
 
     q̃ is zero at `origin` (nq,), home if None, where N is `frame`, the Cholesky factor of M if None; all other such coordinates
-    differ by a rotation. N is parallel: X_l N_ai = N_ak Γ̂ᵏ_li, integrated along the straight way in joint coordinates.
+    differ by a rotation. N is parallel: X_l N_ai = N_ak Γ̂ᵏ_li, integrated along the straight path in joint coordinates.
     """
     report = flatness(robot)
     if not report.flat:
         raise ModelError(f"robot {robot.name!r} is {report}. Coordinates in which its equations are q̃'' = τ̃ do not exist.")
-    (q,) = flow.states(robot, q=(q, robot.nq))
-    (origin,) = flow.states(robot, origin=(robot.neutral() if origin is None else origin, robot.nq))
+    (q,) = states(robot, q=(q, robot.nq))
+    (origin,) = states(robot, origin=(robot.neutral() if origin is None else origin, robot.nq))
     M = mass_matrix(robot, origin)
     start = transpose(np.linalg.cholesky(M)) if frame is None else np.asarray(frame, dtype=float)
     if start.shape != M.shape or not np.allclose(start.T @ start, M, rtol=1e-9, atol=1e-12 * np.max(np.abs(M), initial=0.0)):

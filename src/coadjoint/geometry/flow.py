@@ -1,7 +1,7 @@
-"""Motions that follow a differential equation on the configurations of a robot: the common part of geodesics, transport and spread.
+"""Differential equations on the configurations of a robot: the common part of geodesics, parallel transport and Jacobi fields.
 
-Configurations with quaternions are integrated as they stand, dq/dt = E(q) v: what an algorithm computes does not depend on the
-length of a quaternion, and results have it 1 again.
+Quaternions are integrated as coordinates, dq/dt = E(q) v: results of algorithms do not depend on the length of a quaternion, and
+the final configurations are normalised.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, to_numpy
+from ..arrays import Array
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.christoffel import check_metric
 from ..dynamics.singular import explain_singular
@@ -30,7 +30,7 @@ def configuration_rate(robot: Robot, q: Array, v: Array) -> Array:
     return robot.rate(q, v)
 
 
-@kernel("nq", "nv", q="nq", v="nv", explain=explain_singular)
+@kernel("nq", "nv", q="nq", v="nv", no_result=explain_singular)
 def geodesic_rate(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """dq/dt and dv/dt of free motion without gravity: dv/dt = -M⁻¹ C v, the equation of geodesics."""
     check_metric(robot)
@@ -39,12 +39,14 @@ def geodesic_rate(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
 
 
 TOLERANCE = 1e-13
-"""Local error, relative and absolute, of one state; that of DOP853 is the mean over a batch, which is asked for less."""
+"""The tolerance, relative and absolute, of the local error of one state. DOP853 controls only the mean error over a batch: its
+tolerance is smaller, the larger the batch.
+"""
 SMALLEST = 2.3e-14
 
 
 class Solution:
-    """The solution of a differential equation for a batch of states, to be read off at any time between two."""
+    """The solution of a differential equation for a batch of states, which can be evaluated at any time of its span."""
 
     def __init__(self, rate: Callable[[float, list[np.ndarray]], list[np.ndarray]], start: list[np.ndarray], times: Any, what: str):
         from scipy.integrate import solve_ivp
@@ -71,7 +73,7 @@ class Solution:
 
     @staticmethod
     def _check_start(rate: Callable[[float, list[np.ndarray]], list[np.ndarray]], start: list[np.ndarray], what: str) -> None:
-        """An error where the rate is not finite at the start, from which no step would be short enough."""
+        """Raise an error if the rate is not finite at the start: no step would be short enough."""
         with np.errstate(over="ignore", invalid="ignore"):
             finite = all(np.isfinite(x).all() for x in rate(0.0, start))
         if not finite:
@@ -97,27 +99,3 @@ class Solution:
             for x, shape in zip(np.split(y, self.ends[:-1]), self.shapes, strict=True)
         ]
         return [x.reshape(*shape[:-1], *t.shape, shape[-1]) for x, shape in zip(columns, self.shapes, strict=True)]
-
-
-def states(robot: Robot, **given: tuple[Any, int]) -> list[np.ndarray]:
-    """The arrays as NumPy arrays of one batch shape; an error names what does not fit."""
-    from ..arrays import broadcast_batch
-
-    arrays = {}
-    for name, (x, size) in given.items():
-        x = np.asarray(to_numpy(x, name), dtype=float)
-        if x.ndim == 0 or x.shape[-1] != size:
-            raise CoadjointError(f"{name} has shape {x.shape}; expected (..., {size}) for robot {robot.name!r}.")
-        if not np.all(np.isfinite(x)):
-            raise CoadjointError(f"{name} has entries that are not finite numbers.")
-        arrays[name] = x
-    batch = broadcast_batch(**{name: (x, 1) for name, x in arrays.items()})
-    return [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays.values()]
-
-
-def times(t: Any) -> np.ndarray:
-    """Times as an array; an error for what is no finite number."""
-    t = np.asarray(to_numpy(t, "t"), dtype=float)
-    if not np.all(np.isfinite(t)):
-        raise CoadjointError(f"t is {t}; expected finite times.")
-    return t

@@ -33,7 +33,7 @@ from ..lie import inertia, se3
 from ..robot.robot import Robot
 
 PARALLEL = 1e-14
-"""Directions whose area is below this part of that of a square span no plane but for rounding."""
+"""Two directions whose area is below this fraction of |x| |y| are parallel up to rounding."""
 
 
 def _product(A: Array, B: Array) -> Array:
@@ -54,7 +54,9 @@ def _wrench(K: Array) -> Array:
 
 
 class _Bent:
-    """A robot at one configuration, and how pairs of directions bend its motion; everything in the coordinates of the tree."""
+    """The second derivatives of a robot's motion at one configuration, along pairs of directions, in the coordinates of the
+    tree.
+    """
 
     def __init__(self, robot: Robot, q: Array) -> None:
         self.robot, tree_q = robot, robot.tree_q(q)
@@ -72,7 +74,7 @@ class _Bent:
         return se3.Ad_inv_act(self.f[i], V[parent]) if parent >= 0 else like(np.zeros(6), V[i])
 
     def second_fundamental_form(self, first: tuple[Array, list[Array]], second: tuple[Array, list[Array]]) -> list[Array]:
-        """K_p = II_p Σ_p (..., 3, 4) = Σ m a (x, 1)ᵀ of every link: the accelerations across all that the joints can do."""
+        """K_p = II_p Σ_p (..., 3, 4) = Σ m a (x, 1)ᵀ of every link: the accelerations orthogonal to all motions of the joints."""
         robot, (u, U), (w, W) = self.robot, first, second
         H: list[Array] = [None] * robot.n_links
         for i in robot.order:
@@ -123,20 +125,20 @@ def _lowered(robot: Robot, q: Array, x: Array, y: Array, z: Array) -> Array:
     return bent.against(bent.second_fundamental_form(Y, Z), X) - bent.against(bent.second_fundamental_form(X, Z), Y)
 
 
-@kernel("nv", q="nq", x="nv", y="nv", z="nv", explain=explain_singular, joint_space=True)
+@kernel("nv", q="nq", x="nv", y="nv", z="nv", no_result=explain_singular, joint_space=True)
 def curvature_operator(robot: Robot, q: Array, x: Array, y: Array, z: Array) -> Array:
     """R(x, y) z = ∇_x ∇_y z - ∇_y ∇_x z - ∇_[x,y] z (..., nv): Rⁱ_jkl zʲ xᵏ yˡ of the tensor `curvature`, in O(n)."""
     return mv(mass_matrix_inverse(robot, q), _lowered(robot, q, x, y, z))
 
 
-def explain_plane(robot: Robot, q: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-    """An error for directions that span no plane, or for a singular mass matrix."""
+def explain_plane(robot: Robot, q: np.ndarray, x: np.ndarray, y: np.ndarray, **_: object) -> None:
+    """Raise an error for directions that span no plane, or for a singular mass matrix."""
     explain_singular(robot, q)
     if all(np.all(np.isfinite(a)) for a in (q, x, y)):
         raise CoadjointError("x and y span no plane in some state; expected two directions that are not parallel.")
 
 
-@kernel("", q="nq", x="nv", y="nv", explain=explain_plane, joint_space=True)
+@kernel("", q="nq", x="nv", y="nv", no_result=explain_plane, joint_space=True)
 def sectional_curvature(robot: Robot, q: Array, x: Array, y: Array) -> Array:
     """K = R(x, y, x, y) / (|x|² |y|² - ⟨x, y⟩²) (...), of the plane that the velocities x and y span; in O(n).
 

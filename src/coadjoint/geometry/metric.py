@@ -19,7 +19,7 @@ from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 
 
-@kernel("nv nv nv", q="nq", explain=explain_singular, joint_space=True, largest=14)
+@kernel("nv nv nv", q="nq", no_result=explain_singular, joint_space=True, largest=14)
 def connection(robot: Robot, q: Array) -> Array:
     """Γ̂ᵏ_ij (..., k, i, j) with ∇_{X_i} X_j = Γ̂ᵏ_ij X_k: a geodesic has aᵏ + Γ̂ᵏ_ij vⁱ vʲ = 0. Γ̂ᵏ_ij = mᵏʰ Γ_ijh."""
     inverse, symbols = mass_matrix_inverse(robot, q), christoffel(robot, q)
@@ -30,7 +30,7 @@ def connection(robot: Robot, q: Array) -> Array:
     return raised if regular is None else namespace(raised).where(regular[..., None, None, None], raised, np.nan)
 
 
-@kernel("nv", q="nq", x="nv", y="nv", dy="nv nv", explain=explain_singular, joint_space=True)
+@kernel("nv", q="nq", x="nv", y="nv", dy="nv nv", no_result=explain_singular, joint_space=True)
 def covariant_derivative(robot: Robot, q: Array, x: Array, y: Array, dy: Array) -> Array:
     """∇_x y (..., nv), how a field y changes along x: xʲ ∂yⁱ/∂qʲ + Γ̂ⁱ_jk xʲ yᵏ, with dy[..., i, j] = ∂yⁱ/∂qʲ.
 
@@ -40,13 +40,13 @@ def covariant_derivative(robot: Robot, q: Array, x: Array, y: Array, dy: Array) 
     return mv(dy, x) + mv(mass_matrix_inverse(robot, q), mv(coriolis_matrix(robot, q, x), y))
 
 
-@kernel("nv", q="nq", df="nv", explain=explain_singular, joint_space=True)
+@kernel("nv", q="nq", df="nv", no_result=explain_singular, joint_space=True)
 def gradient(robot: Robot, q: Array, df: Array) -> Array:
     """The gradient M⁻¹ df (..., nv) of a function with differential df, its derivatives by q: ⟨grad f, x⟩ = df(x)."""
     return mv(mass_matrix_inverse(robot, q), df)
 
 
-@kernel("", q="nq", y="nv", dy="nv nv", explain=explain_singular, joint_space=True, largest=14)
+@kernel("", q="nq", y="nv", dy="nv nv", no_result=explain_singular, joint_space=True, largest=14)
 def divergence(robot: Robot, q: Array, y: Array, dy: Array) -> Array:
     """div y = tr(∇y) = ∂yⁱ/∂qⁱ + Γ̂ⁱ_ij yʲ (...), with dy[..., i, j] = ∂yⁱ/∂qʲ: how fast the flow of y spreads volume.
 

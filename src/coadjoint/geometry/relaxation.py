@@ -1,11 +1,11 @@
-"""Ways between two configurations, drawn tight: the energy of a way falls until it is a geodesic, the shortest of those nearby.
+"""Relaxation of paths between two configurations: the energy of a path is minimised until it is a geodesic, locally the shortest.
 
-A way is a row of configurations q_0 … q_K, with d_k = q_{k+1} - q_k and M_k, C_k at the middle of each step. Its energy
+A path is a row of configurations q_0 … q_K, with d_k = q_{k+1} - q_k and M_k, C_k at the middle of each step. Its energy
 
     E = K/2 Σ d_kᵀ M_k d_k    has the gradient    K (M_{k-1} d_{k-1} - M_k d_k + ½ C_{k-1}ᵀ d_{k-1} + ½ C_kᵀ d_k)
 
 by q_k: for C by Christoffel's symbols, C(d)ᵀ d is the gradient of ½ dᵀ M d, for the frames of spherical, planar and free joints too.
-Each step goes down the gradient of the metric of ways themselves, Σ dᵀ M d: Newton's method but for curvature.
+Each step follows the gradient in the metric on paths, Σ dᵀ M d: Newton's method without the curvature term.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from ..dynamics.coriolis import coriolis_matrix
 from ..robot.robot import Robot
 
 STEPS = 24
-"""Pieces of a way."""
+"""Segments of a path."""
 TURNS = 150
 TIGHT = 1e-7
-"""A way is tight when a step would lower its energy by less than this part."""
+"""A path is relaxed when a step would lower its energy by less than this fraction."""
 SHORTEST_STEP = 1e-3
 
 
 def energy(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """½ ∫ ⟨v, v⟩ dt (...) of ways (..., K + 1, nq) that take a unit of time."""
+    """½ ∫ ⟨v, v⟩ dt (...) of paths (..., K + 1, nq) that take a unit of time."""
     d = robot.difference(q[..., :-1, :], q[..., 1:, :])
     M = mass_matrix(robot, robot.integrate(q[..., :-1, :], 0.5 * d))
-    return 0.5 * d.shape[-2] * np.einsum("...ki,...kij,...kj->...", d, M, d)
+    result: np.ndarray = 0.5 * d.shape[-2] * np.einsum("...ki,...kij,...kj->...", d, M, d)
+    return result
 
 
 def relaxed(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Ways (S, K + 1, nq) drawn tight between their ends."""
+    """The paths (S, K + 1, nq) relaxed, their ends fixed."""
     q = q.copy()
     moving = np.ones(len(q), dtype=bool)
     least = energy(robot, q)
@@ -59,7 +60,7 @@ def relaxed(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def _descent(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How the inner configurations of ways should move (S, K - 1, nv), and by how much that lowers the energy (S,), to first order."""
+    """The step (S, K - 1, nv) of the inner configurations of paths, and the decrease of the energy (S,) to first order."""
     d = robot.difference(q[:, :-1], q[:, 1:])
     middle = robot.integrate(q[:, :-1], 0.5 * d)
     M, C = mass_matrix(robot, middle), coriolis_matrix(robot, middle, d)

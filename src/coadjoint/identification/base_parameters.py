@@ -14,6 +14,13 @@ vanish on π_k at home. Here L_S is the rate at which ten parameters change alon
 joints nearer the base know of π_k; what they know may not change while joint k moves. As π_k at home are ten new coordinates
 for every link, the number of base parameters is the sum of the dimensions of Z_k. No samples and no tolerance on a large matrix are
 needed. Wensing, Niemeyer & Slotine (2024) give an equivalent recursion.
+
+Mimic joints and constraints restrict the motion, and some of these combinations become dependent; armature, damping and friction add
+columns of their own. For these the structure of the free tree gives X with Y = X B, B being its base, and the dependent columns of X are
+found from states drawn at random on the constraints (`_dependent`). This is generic: the rows of X are analytic functions on the states,
+so those that lie in a given proper subspace which does not hold all of them have measure zero. A new random state therefore enlarges the
+span of the earlier ones with probability 1 until the span is complete. Twice as many rows as columns are drawn. Numbers are rounded: a
+combination whose part in the forces is below 1e-8 of the others' counts as hidden.
 """
 
 from __future__ import annotations
@@ -21,9 +28,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import qr, solve_triangular, svdvals
 
-from ..dynamics import regressor
+from ..constraints.constraint import Constraint, checked
+from ..constraints.manifold import STEPS, _newton, assemble
+from ..constraints.rank import decompose
+from ..dynamics import drive_regressor, regressor
 from ..errors import CoadjointError
+from ..kernel.dispatch import as_written
 from ..lie import inertia, se3
 from ..robot.parameters import INERTIAL
 from ..robot.robot import Robot
@@ -42,10 +54,10 @@ class BaseParameters:
     """The visible combinations of a robot's inertial parameters."""
 
     names: tuple[str, ...]
-    """Names of all parameters, as in `robot.parameters("inertial")`."""
+    """Names of all parameters, as in `robot.parameter_names("inertial")`, then those of "drives" if these were asked for."""
     matrix: np.ndarray
-    """(rank, 10 n_links): base parameters = matrix @ robot.inertial_parameters. In reduced row echelon form: each row begins with the
-    parameter after which it is named, which no other row has."""
+    """(rank, parameters): base parameters = matrix @ robot.inertial_parameters, with the drives' behind them if these were asked for. In
+    reduced row echelon form: each row is named after a parameter that no other row has."""
     pivots: tuple[int, ...]
     """The parameter that names each row."""
 
@@ -66,7 +78,11 @@ class BaseParameters:
 
     def values(self, robot: Robot) -> np.ndarray:
         """The base parameters (rank,) of a robot of this structure."""
-        return self.matrix @ robot.inertial_parameters
+        parameters = np.asarray(robot.inertial_parameters)
+        if len(self.names) > len(parameters):
+            parameters = np.concatenate([parameters, robot.parameters("drives")])
+        result: np.ndarray = self.matrix @ parameters
+        return result
 
     def _text(self, row: int) -> str:
         first = self.pivots[row]
@@ -79,29 +95,43 @@ class BaseParameters:
         return " ".join(terms)
 
     def __repr__(self) -> str:
-        return f"<{self.rank} base parameters of {len(self.names)} inertial parameters>"
+        return f"<{self.rank} base parameters of {self._parameters}>"
+
+    @property
+    def _parameters(self) -> str:
+        drives = len(self.names) - sum(name.rpartition(".")[2] in INERTIAL for name in self.names)
+        return f"{len(self.names) - drives} inertial parameters" + (f" and {drives} of drives" if drives else "")
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.rank} base parameters of {len(self.names)} inertial parameters", *self.combinations])
+        return "\n".join([f"{self.rank} base parameters of {self._parameters}", *self.combinations])
 
 
-def base_parameters(robot: Robot) -> BaseParameters:
+def base_parameters(robot: Robot, constraints: Constraint | None = None, *, drives: bool = False) -> BaseParameters:
     """The combinations of the inertial parameters that the joint forces of a robot show, from its structure.
 
-    The row space of the result is that of all regressors: `cj.regressor(robot, q, v, a)` = X @ matrix for every state. Joints that mimic
-    others restrict the motion further; for them the structure of the free tree is reduced by regressors at random states.
+    The row space of the result is that of all regressors: `cj.regressor(robot, q, v, a)` = X @ matrix for every state. `constraints`
+    (closed loops, rolling) hold the robot to states with φ(q) = 0, A v = 0, A a = -Ȧ v, and their unknown forces hide all but N(q)ᵀ τ,
+    where N is a basis of the velocities that they allow: then the row space is that of all Nᵀ Y. `drives` adds armature, damping and
+    Coulomb friction of every freedom, the columns of `cj.drive_regressor`.
     """
     if not isinstance(robot, Robot):
         raise CoadjointError(f"the first argument is {type(robot).__name__}; expected a Robot, as from coadjoint.load('panda').")
     unit = _length(robot)
     units = np.tile(unit**_LENGTHS, robot.n_links)
-    rows = _visible(robot, unit)
-    if robot.mimics and len(rows):
-        rows = _restricted(robot, rows / units) * units
-    matrix, pivots = _echelon(rows, _preference(robot.n_links))
-    matrix = matrix / units * units[list(pivots), None]
     names = tuple(f"{link}.{number}" for link in robot.link_names for number in INERTIAL)
-    return BaseParameters(names, matrix, pivots)
+    matrix, pivots = _echelon(_visible(robot, unit), _preference(robot.n_links))
+    if drives:
+        further = robot.parameter_names("drives")
+        matrix = np.block(
+            [[matrix, np.zeros((len(matrix), len(further)))], [np.zeros((len(further), len(names))), np.eye(len(further))]]
+        )
+        pivots = (*pivots, *range(len(names), len(names) + len(further)))
+        names, units = names + further, np.concatenate([units, np.ones(len(further))])
+    if (robot.mimics or constraints is not None or drives) and len(matrix):
+        independent = _dependent(_rows(robot, constraints, drives, pivots, len(matrix)) * units[list(pivots)])
+        order = _preference(robot.n_links) + list(range(10 * robot.n_links, len(names)))
+        matrix, pivots = _echelon(independent @ matrix, order)
+    return BaseParameters(names, matrix / units * units[list(pivots), None], pivots)
 
 
 def _visible(robot: Robot, unit: float) -> np.ndarray:
@@ -166,7 +196,8 @@ def _span(rows: np.ndarray) -> np.ndarray:
     if not len(rows):
         return rows
     _, s, basis = np.linalg.svd(rows, full_matrices=False)
-    return basis[s > _RANK * s[0]]
+    result: np.ndarray = basis[s > _RANK * s[0]]
+    return result
 
 
 def _closed(rows: np.ndarray, maps: list[np.ndarray]) -> np.ndarray:
@@ -190,14 +221,63 @@ def _composites(robot: Robot, homes: np.ndarray) -> list[np.ndarray]:
     return carried
 
 
-def _restricted(robot: Robot, rows: np.ndarray) -> np.ndarray:
-    """The rows' combinations that are visible where some joints mimic others."""
-    rng, count = np.random.default_rng(0), 2 * len(rows) // max(robot.nv, 1) + 10
-    q, v, a = robot.random(rng, (count,)), rng.normal(size=(count, robot.nv)), rng.normal(size=(count, robot.nv))
-    seen = regressor(robot, q, v, a).reshape(-1, rows.shape[1]) @ np.linalg.pinv(rows)
-    sizes = np.linalg.norm(seen, axis=0).clip(1e-300)
-    _, s, basis = np.linalg.svd(seen / sizes, full_matrices=False)
-    return basis[s > _RANK * s[0]] * sizes @ rows
+def _rows(robot: Robot, constraints: Constraint | None, drives: bool, pivots: tuple[int, ...], columns: int) -> np.ndarray:
+    """X (rows, columns) at random states that keep the constraints, with Nᵀ Y = X B: as B is 1 at its pivots, X is Nᵀ Y there."""
+    rng = np.random.default_rng(0)
+    if constraints is None:
+        count = 2 * columns // max(robot.nv, 1) + 10
+        q, v, a = robot.random(rng, (count,)), rng.normal(size=(count, robot.nv)), rng.normal(size=(count, robot.nv))
+        allowed = None
+    else:
+        q, v, a, allowed = _constrained_states(robot, checked(constraints, robot), rng, columns)
+    Y = as_written(regressor)(robot, q, v, a)  # compiling would take longer than so few states
+    if drives:
+        Y = np.concatenate([Y, as_written(drive_regressor)(robot, v, a)], axis=-1)
+    Y = Y[..., list(pivots)]
+    answer: np.ndarray = (Y if allowed is None else np.swapaxes(allowed, -1, -2) @ Y).reshape(-1, len(pivots))
+    return answer
+
+
+def _constrained_states(
+    robot: Robot, constraint: Constraint, rng: np.random.Generator, columns: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """q, v, a at random on the constraint, and the velocities that it allows there, N (..., nv, freedoms)."""
+    count = 2 * columns + 10  # one freedom is the least; what does not close is left out
+    q = robot.random(rng, (count,))
+    if len(constraint.holonomic_rows(robot)):
+        home = assemble(robot, constraint, robot.neutral())  # an error says where a mechanism does not close
+        near = robot.integrate(np.broadcast_to(home, q.shape), rng.normal(size=(count, robot.nv)))
+        q = np.concatenate([q, near])
+        q, _ = _newton(robot, constraint, q, STEPS, 1e-3)
+        q, open_ = _newton(robot, constraint, q, STEPS, 0.0)
+        q = np.concatenate([q[~open_], home[None]])
+    d = decompose(robot, constraint, q)
+    ranks, times = np.unique(d.rank, return_counts=True)
+    usual = int(ranks[np.argmax(times)])  # a configuration of another rank is singular
+    q, freedoms = q[d.rank == usual], robot.nv - usual
+    if not freedoms:
+        raise CoadjointError(f"the constraint leaves robot {robot.name!r} no freedom; nothing moves that could show a parameter.")
+    q = q[: max(columns // freedoms * 2 + 10, 20)]
+    A = constraint.jacobian(robot, q)
+    U, s, Wt = np.linalg.svd(A)
+    N = np.swapaxes(Wt[:, usual:], -1, -2)
+    v = (N @ rng.normal(size=(len(q), freedoms, 1)))[..., 0]
+    inverse = np.swapaxes(Wt[:, :usual], -1, -2) / s[:, None, :usual] @ np.swapaxes(U[..., :usual], -1, -2)
+    a = (N @ rng.normal(size=(len(q), freedoms, 1)))[..., 0] - (inverse @ constraint.bias(robot, q, v)[..., None])[..., 0]
+    return q, v, a, N
+
+
+def _dependent(X: np.ndarray) -> np.ndarray:
+    """(rank, columns): a basis of the row space of X, from a QR factorisation with pivoting, X P = Q (R₁ R₂): (1, R₁⁻¹ R₂) Pᵀ."""
+    sizes = np.linalg.norm(X, axis=0)
+    X = X / np.where(sizes > 1e-11 * sizes.max(), sizes, sizes.max())  # what the motion hides is rounding, not a column
+    R, order = qr(X, mode="r", pivoting=True, check_finite=False)
+    s = svdvals(R[: X.shape[1]], check_finite=False)
+    rank = int((s > _RANK * s[0]).sum())
+    basis = np.zeros((rank, X.shape[1]))
+    basis[:, order] = np.concatenate([np.eye(rank), solve_triangular(R[:rank, :rank], R[:rank, rank:])], axis=1)
+    result: np.ndarray = basis * sizes
+    return result
 
 
 def _preference(links: int) -> list[int]:
@@ -213,17 +293,19 @@ def _echelon(rows: np.ndarray, order: list[int]) -> tuple[np.ndarray, tuple[int,
     """
     work = rows / np.abs(rows).max(axis=-1, initial=1e-300, keepdims=True)
     pivots: dict[int, int] = {}
+    free = np.ones(len(work), dtype=bool)
     for least in _PIVOTS:
-        for k in order:
-            free = np.setdiff1d(np.arange(len(work)), list(pivots.values()))
-            row = free[np.argmax(np.abs(work[free, k]))] if len(free) and k not in pivots else None
-            if row is None or abs(work[row, k]) < least:
+        for k in order if free.any() else ():
+            row = int(np.argmax(np.abs(work[:, k]) * free))
+            if k in pivots or not free[row] or abs(work[row, k]) < least:
                 continue
             work[row] /= work[row, k]
-            others = np.arange(len(work)) != row
-            work[others] -= work[others, k : k + 1] * work[row]
+            others = np.flatnonzero(work[:, k])
+            others = others[others != row]
+            used = np.flatnonzero(work[row])
+            work[np.ix_(others, used)] -= work[others, k : k + 1] * work[row, used]
             work[others, k] = 0.0
-            pivots[k] = int(row)
+            pivots[k], free[row] = row, False
     chosen = sorted(pivots)
     matrix = work[[pivots[k] for k in chosen]]
     matrix[np.abs(matrix) < 1e-9] = 0.0

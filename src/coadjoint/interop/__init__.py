@@ -1,6 +1,5 @@
-"""Other libraries: models that are open in Pinocchio and MuJoCo, and native functions inside JAX, PyTorch and CasADi.
-
-Nothing of these libraries is imported before it is needed.
+"""Conversion of models from and to Pinocchio and MuJoCo, and native functions inside JAX, PyTorch and CasADi. These libraries are
+imported only when they are needed.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What the conversions to all libraries share."""
+"""Helpers shared by the conversions to all libraries."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError, MissingPackageError, ShapeError
+from ..arguments import check_core
+from ..errors import CoadjointError, MissingPackageError
 from ..robot.link import Joint, Link
 from ..robot.urdf import fresh
 
 PACKAGES = {"pinocchio": "pin"}
-"""What `pip` calls the packages that hold these modules, where it is not the module's own name."""
+"""The package names for `pip`, where they differ from the module's name."""
 
 
 def engine(module: str) -> Any:
-    """The library, imported now; where it is missing the error says how to install it."""
+    """The imported library; if it is missing, the error says how to install it."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -28,13 +29,13 @@ def engine(module: str) -> Any:
 
 
 def check_model(model: Any, attribute: str, expected: str) -> None:
-    """Refuse what is not a model of the library."""
+    """Raise an error if the model is not one of the library."""
     if not hasattr(model, attribute):
         raise CoadjointError(f"the model is {model!r}; expected a {expected}. Files are read by coadjoint.load.")
 
 
 class Names:
-    """Names given out once each: the one wanted, or the same with a number where it is taken."""
+    """A generator of unique names: the requested one, or with a number appended if it is taken."""
 
     def __init__(self, *taken: str) -> None:
         self.taken = set(taken)
@@ -59,10 +60,9 @@ def chain(
 
 def array(x: Any, name: str, size: int, of: str) -> np.ndarray:
     """x as float64 of shape (..., size)."""
-    x = np.asarray(x, dtype=np.float64)
-    if x.ndim == 0 or x.shape[-1] != size:
-        raise ShapeError(f"{name} has shape {x.shape}; expected (..., {size}) for {of}.")
-    return x
+    found = np.asarray(x, dtype=np.float64)
+    check_core(name, found, (size,), f" for {of}")
+    return found
 
 
 def listing(names: Sequence[str], most: int = 8) -> str:

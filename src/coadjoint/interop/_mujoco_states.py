@@ -1,6 +1,6 @@
-"""States of a robot and of MuJoCo's model of it.
+"""Conversion of states between a robot and MuJoCo's model of it.
 
-Joints belong together by name. For hinges and slides q = qpos and v = qvel; a universal joint is two hinges `name_1`, `name_2`,
+Joints are matched by name. For hinges and slides q = qpos and v = qvel; a universal joint is two hinges `name_1`, `name_2`,
 a planar joint two slides and a hinge `name_x`, `name_y`, `name_theta`. Otherwise
 
     spherical, ball    qpos = (w, x, y, z) of the turn in the axes of the body, qvel = the angular velocity in them
@@ -35,7 +35,7 @@ from ._common import Names, array
 
 
 def names_of(model: Any, what: str) -> list[str]:
-    """The names of all bodies ("body"), joints ("jnt"), sites and so on; "" for one without."""
+    """The names of all bodies ("body"), joints ("jnt"), sites and so on; "" for one without a name."""
     text = model.names
     return [decoded(text[k : text.index(b"\0", k)]) for k in getattr(model, f"name_{what}adr")]
 
@@ -49,7 +49,7 @@ def decoded(name: bytes) -> str:
 
 
 def joint_names(model: Any) -> list[str]:
-    """The names of the joints, that of the body for one without."""
+    """The names of the joints; the name of the body for a joint without one."""
     given, bodies = names_of(model, "jnt"), names_of(model, "body")
     names = Names(*given)
     return [name or names.take(f"{bodies[b] or f'body{b}'}_joint") for name, b in zip(given, model.jnt_bodyid, strict=True)]
@@ -65,7 +65,7 @@ def q_to_mujoco(robot: Robot, model: Any, q: Any) -> np.ndarray:
 
 
 def q_from_mujoco(robot: Robot, model: Any, qpos: Any) -> np.ndarray:
-    """q (..., nq) of qpos (..., model.nq); of a joint that follows another nothing is read."""
+    """q (..., nq) of qpos (..., model.nq); the coordinates of joints that mimic others are not read."""
     return _independent(robot, _tree_q(robot, model, qpos), robot.tree_q_slices)
 
 
@@ -134,7 +134,7 @@ def velocity_map(robot: Robot, model: Any, q: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Pair:
-    """A joint of the robot, with where its coordinates stand in those of the tree and in MuJoCo's."""
+    """A joint of the robot, and the indices of its coordinates in the tree's and in MuJoCo's vectors."""
 
     link: int
     kind: str
@@ -147,7 +147,7 @@ class _Pair:
 
     @property
     def same(self) -> bool:
-        """Whether the coordinates of both are the same: hinges and slides."""
+        """Whether both have the same coordinates: true for hinges and slides."""
         return self.kind not in ("spherical", "planar", "free")
 
     def push(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -215,7 +215,7 @@ class _Pair:
 
 
 def _pairs(robot: Robot, model: Any) -> Iterator[_Pair]:
-    """Every joint of the robot that moves, beside its coordinates in MuJoCo's model; all of the model's must be taken."""
+    """Every moving joint of the robot with its coordinates in MuJoCo's model; an error if a joint of the model is left over."""
     index = {name: j for j, name in enumerate(joint_names(model))}
     taken = 0
     for i, link in enumerate(robot.links):
@@ -266,7 +266,7 @@ def _tree_v(robot: Robot, model: Any, q: np.ndarray, qvel: Any) -> np.ndarray:
 
 
 def _independent(robot: Robot, x: np.ndarray, slices: tuple[slice, ...]) -> np.ndarray:
-    """The coordinates of the tree less those of joints that follow others."""
+    """The coordinates of the tree without those of mimic joints."""
     parts = [x[..., slices[i]] for i in range(robot.n_links) if i not in robot.mimics]
     return np.concatenate([x[..., :0], *parts], axis=-1)
 

@@ -1,4 +1,4 @@
-"""Functions of a robot as graphs that other libraries differentiate: each derivative is again a graph, and machine code.
+"""Functions of a robot as graphs that other libraries differentiate: each derivative is again a graph and is compiled.
 
 A `Program` f has two derivatives. `along` is y' = ∂f/∂x x', linear in the directions x'; `pulled_back` is x̄ = (∂f/∂x)ᵀ ȳ, linear in the
 weights ȳ. Either is the transpose of the other, so that with these two the rules of forward and reverse differentiation are closed:
@@ -11,7 +11,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..kernel.trace.trace import trace as graph_of
 from ..robot.robot import Robot
 
 Places = tuple[int, ...]
+T = TypeVar("T")
 
 
 class Program:
@@ -39,11 +40,11 @@ class Program:
     ) -> None:
         self.graph = graph
         self.written = written
-        """The same function as written on arrays of any library, if it is no derivative."""
+        """The function as written, on arrays of any library, unless this is a derivative."""
         self.linear = linear
-        """The inputs in which it is linear, all together."""
+        """The inputs in which the function is jointly linear."""
         self.origin = origin
-        """If it is a derivative: "along" or "pulled_back", of which program, by which inputs, of which outputs."""
+        """For a derivative: its kind ("along" or "pulled_back"), the differentiated program, the inputs and the outputs."""
         self.key = cache_key.of_graph(graph)
         self._made: dict[Any, Any] = {}
         self._lock = threading.Lock()
@@ -59,22 +60,23 @@ class Program:
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
-        """How a function that runs it is called: its inputs by place or by name."""
+        """The signature of a function that runs the program: its inputs, by position or by name."""
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(name, kind) for name in self.graph.input_names])
 
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _once(self, key: Any, make: Callable[[], T]) -> T:
         with self._lock:
             if key not in self._made:
                 self._made[key] = make()
-            return self._made[key]
+            found: T = self._made[key]
+            return found
 
     def native(self, dtype: Any) -> CompiledFunction:
-        """Its machine code for float64 or float32."""
+        """The machine code for float64 or float32."""
         return self._once(np.dtype(dtype).name, lambda: native.build(self.graph, dtype))
 
     def call(self, dtype: Any) -> Callable[..., Any]:
-        """The same as a built-in function."""
+        """The machine code as a built-in function."""
         compiled = self.native(dtype)
         return self._once(("call", compiled.signature.dtype), lambda: compiled.call)
 

@@ -24,8 +24,8 @@ def to_pinocchio(robot: Robot) -> Any:
 
     Fixed links become part of what carries them, and frames. Joints are added depth-first, parents before children, because
     some of Pinocchio's algorithms rely on that: where the robot is described in another order, coordinates move, and
-    `q_to_pinocchio` and `v_to_pinocchio` take them there. A joint that follows another has the armature and damping of its own
-    on the one it follows. Links and frames are Pinocchio's frames of the same names.
+    `q_to_pinocchio` and `v_to_pinocchio` take them there. The armature and damping of a mimic joint are added to the joint it
+    mimics. Links and frames are Pinocchio's frames of the same names.
     """
     pin = engine("pinocchio")
     robot = robot.merge_fixed()
@@ -63,7 +63,7 @@ def _SE3(pin: Any, T: np.ndarray) -> Any:
 
 
 def _depth_first(robot: Robot) -> Iterator[int]:
-    """Links depth-first, in the order of description, but what follows a joint after that joint."""
+    """The links depth-first, in the robot's order, except that a mimic joint comes after the joint it mimics."""
     children: dict[int, list[int]] = {}
     below: dict[int, set[int]] = {i: {i} for i in range(-1, robot.n_links)}
     for i in reversed(robot.order):

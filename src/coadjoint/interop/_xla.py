@@ -21,8 +21,9 @@ from ._common import engine as library
 from ._programs import Program
 
 FIELDS = ("run", "inputs", "outputs", "bytes", "type", "version", "cores")
-"""The table: the kernel, how many arrays it takes and gives, bytes and XLA's number of their type, XLA's version, and how many
-numbers one state has in each array."""
+"""The table of a handler: the kernel's address, the number of its inputs and outputs, size and XLA code of their type, XLA's
+version, and the size of one state in each array.
+"""
 
 TEXT = r"""
 @context = dso_local global [7 x i64] zeroinitializer, align 8
@@ -189,7 +190,7 @@ failed:
 
 @functools.cache
 def version() -> tuple[int, int] | None:
-    """The version of XLA's interface here; None if it is one that we do not know."""
+    """The version of XLA's interface; None if it is not supported."""
     header = Path(library("jax.ffi").include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
     try:
         text = header.read_text(encoding="utf-8")
@@ -202,7 +203,7 @@ def version() -> tuple[int, int] | None:
 
 @functools.cache
 def _code() -> tuple[dict[str, Any], bytes]:
-    """The handler's machine code, from the cache if it was made before."""
+    """The handler's machine code, cached on disk."""
     key = cache_key.key(hashlib.sha256(TEXT.encode()).hexdigest(), handler="xla")
     found = cache.load(key)
     if found is None:
@@ -250,10 +251,9 @@ _lock = threading.Lock()
 
 
 def target(program: Program, dtype: Any) -> str | None:
-    """The name under which XLA knows the program; None where it cannot call it.
-
-    The name says what the program computes: an executable that JAX kept on disk finds the same one in another process. XLA forgets no
-    name, so handlers and their kernels stay.
+    """The name under which the program is registered with XLA; None if XLA cannot call it. The name is a digest of the program: an
+    executable that JAX cached on disk finds the same program in another process. XLA never unregisters a name, so handlers and
+    their kernels are kept.
     """
     numbers = version()
     if numbers is None:

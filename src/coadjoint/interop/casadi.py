@@ -30,7 +30,8 @@ def function(
 ) -> Any:
     """A casadi.Function of the arrays and parameters of fn, by their names; results are out0, out1, …
 
-    Arguments are those of `coadjoint.compile`. Vectors are columns; of more than two axes all but the last are joined to rows. For many
+    Arguments are those of `coadjoint.compile`. Vectors are columns; arrays with more than two axes become matrices, all axes but
+    the last joined. For many
     states call `.map(n)`, which takes and gives one column (or block of columns) for each.
     """
     engine("casadi")

@@ -3,8 +3,8 @@
     torque = cj.interop.jax.function(cj.inverse_dynamics, robot)
     jax.jit(jax.grad(lambda q: (torque(q, v, a) ** 2).sum()))(q)
 
-On processors XLA calls the machine code directly (`_xla`); elsewhere, as on GPUs, the function runs as written. Derivatives are kernels
-too (`_programs`), exact, and made when they are first asked for. Those by q are by its entries, as JAX has no tangent vectors: for
+On processors XLA calls the machine code directly (`_xla`); elsewhere, as on GPUs, the function runs as written. Derivatives are
+kernels too (`_programs`): exact, and compiled at their first use. Those by q are by its entries, as JAX has no tangent vectors: for
 quaternions they are the derivatives of the formulas, of which `robot.rate` takes the tangent part.
 """
 
@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_inputs
 from ..arrays import Array, asfloat
 from ..errors import CoadjointError
 from ..kernel.runtime import native
-from ..kernel.runtime.arguments import check_inputs
 from ..robot.robot import Robot
 from . import _xla
 from ._common import engine
@@ -67,7 +67,7 @@ def function(
 
 
 def _checked(program: Program, given: Mapping[str, Any]) -> list[Array]:
-    """The arrays as numbers of one floating-point type."""
+    """The arrays converted to one floating-point type."""
     arrays = [asfloat(jnp.asarray(x), name) for name, x in given.items()]
     for name, x in zip(given, arrays, strict=True):
         if x.dtype not in (np.float32, np.float64):
@@ -80,14 +80,14 @@ def _checked(program: Program, given: Mapping[str, Any]) -> list[Array]:
 
 
 def _batch(program: Program, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The batch that arrays have: all of it, or none."""
+    """The batch shape of the arrays; each must have it whole or have none."""
     batches = {s[: len(s) - len(core)] for s, core in zip(shapes, program.graph.input_shapes, strict=True)} - {()}
     assert len(batches) <= 1
     return batches.pop() if batches else ()
 
 
 def _spread(program: Program, arrays: Sequence[Array], batch: tuple[int, ...]) -> list[Array]:
-    """The arrays with the whole batch, or none."""
+    """The arrays broadcast to the whole batch, if there is one."""
     cores = program.graph.input_shapes
     return [x if x.shape == core else jnp.broadcast_to(x, batch + core) for x, core in zip(arrays, cores, strict=True)]
 
@@ -100,15 +100,16 @@ primitive.multiple_results = True
 
 @functools.lru_cache(maxsize=1024)
 def _jitted(program: Program) -> Callable[..., Any]:
-    return jax.jit(functools.partial(primitive.bind, program=program))
+    run: Callable[..., Any] = jax.jit(functools.partial(primitive.bind, program=program))
+    return run
 
 
-@primitive.def_impl
+@primitive.def_impl  # type: ignore[untyped-decorator]
 def _run(*arrays: Array, program: Program) -> Any:
     return _jitted(program)(*arrays)
 
 
-@primitive.def_abstract_eval
+@primitive.def_abstract_eval  # type: ignore[untyped-decorator]
 def _shapes(*arrays: Any, program: Program) -> Any:
     batch = _batch(program, [x.shape for x in arrays])
     return [jax.core.ShapedArray(batch + core, arrays[0].dtype) for core in program.graph.output_shapes]
@@ -172,7 +173,7 @@ def _elsewhere(ctx: Any, *operands: Any, program: Program) -> Any:
 
 
 def _as_written(program: Program, *arrays: Array) -> tuple[Array, ...]:
-    """What the program computes, from the function as it is written, with JAX's own derivatives."""
+    """The program's results by the function as written, with JAX's own derivatives."""
     if program.origin is None:
         found = program.written(*arrays)
         return found if isinstance(found, tuple) else (found,)
@@ -190,8 +191,10 @@ def _as_written(program: Program, *arrays: Array) -> tuple[Array, ...]:
 
     at = tuple(arrays[k] for k in inputs)
     if kind == "along":
-        return jax.jvp(of, at, arrays[n:])[1]
-    return jax.vjp(of, *at)[1](arrays[n:])
+        rates: tuple[Array, ...] = jax.jvp(of, at, arrays[n:])[1]
+    else:
+        rates = jax.vjp(of, *at)[1](arrays[n:])
+    return rates
 
 
 ad.primitive_jvps[primitive] = _jvp

@@ -61,7 +61,7 @@ FREE, BALL, SLIDE, HINGE = range(4)
 
 
 def compiled(load: Callable[[], Any]) -> tuple[Any, list[str]]:
-    """The model that `load` compiles, and what MuJoCo says of it, which it would else write to the terminal and into a file."""
+    """The model that `load` compiles, and MuJoCo's messages, which it would otherwise write to the terminal and to a file."""
     mujoco = engine("mujoco")
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
@@ -75,7 +75,7 @@ def compiled(load: Callable[[], Any]) -> tuple[Any, list[str]]:
 def to_mjmodel(robot: Robot) -> Any:
     """The robot as a compiled `mujoco.MjModel`; see `coadjoint.robot.mjcf_write.to_mjcf` for what MuJoCo cannot hold.
 
-    MuJoCo orders joints depth-first, the robot as described; the conversions of states mind that.
+    MuJoCo orders joints depth-first, the robot as described; the conversions of states account for that.
     """
     mujoco = engine("mujoco")
     text = to_mjcf(robot)
@@ -93,7 +93,7 @@ def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -
     fixed_joints="keep" a link. What is fixed to the world, mocap bodies included, has no share in the dynamics. base="free" lets
     the one body that is welded to the world move freely; a model that has its own free joint stays as it is.
 
-    What a Robot does not hold is listed in `robot.warnings`. Where that changes the motion (springs, tendons, equality
+    Features that a Robot cannot represent are listed in `robot.warnings`. Where that changes the motion (springs, tendons, equality
     constraints, actuators, gravity compensation, fluids and the like) one ModelWarning says so as well.
     """
     check_options(base, fixed_joints)
@@ -213,7 +213,7 @@ def _joint(model: Any, j: int, name: str, reflected: dict[str, np.ndarray]) -> J
 
 
 def _on_scalar_joint(model: Any, actuator: int) -> int:
-    """The hinge or slide that an actuator drives by its gear; -1 if it drives something else."""
+    """The hinge or slide that an actuator drives through its gear; -1 if it drives something else."""
     joint = int(model.actuator_trnid[actuator, 0])
     driven = model.actuator_trntype[actuator] in (0, 1) and joint >= 0  # mjTRN_JOINT, mjTRN_JOINTINPARENT
     return joint if driven and model.jnt_type[joint] in (SLIDE, HINGE) else -1
@@ -232,7 +232,7 @@ def _reflected(model: Any) -> dict[str, np.ndarray]:
 
 
 def _left_out(model: Any) -> list[tuple[str, bool]]:
-    """What a Robot does not hold, one sentence each, and whether it changes the motion."""
+    """The features of the model that a Robot cannot represent, one sentence each, and whether they change the motion."""
     found: list[tuple[str, bool]] = []
 
     def note(what: str, which: Any, names: list[str], changes: bool = True) -> None:
@@ -241,8 +241,14 @@ def _left_out(model: Any) -> list[tuple[str, bool]]:
             shown = [names[k] or f"number {k}" for k in numbers]
             found.append((f"{what} ({len(numbers)}): {listing(shown)}", changes))
 
-    everything = lambda n: np.ones(n, dtype=bool)
-    optional = lambda key, rows: getattr(model, key, np.zeros(rows)).astype(bool).reshape(rows, -1 if rows else 1).any(-1)
+    def everything(n: int) -> np.ndarray:
+        return np.ones(n, dtype=bool)
+
+    def optional(key: str, rows: int) -> np.ndarray:
+        given: np.ndarray = getattr(model, key, np.zeros(rows))
+        present: np.ndarray = np.any(given.astype(bool).reshape(rows, -1 if rows else 1), axis=-1)
+        return present
+
     joints, bodies = joint_names(model), _body_names(model)
     actuators, tendons = names_of(model, "actuator"), names_of(model, "tendon")
     note("springs of joints", (model.jnt_stiffness != 0) | optional("jnt_stiffnesspoly", model.njnt), joints)

@@ -4,7 +4,7 @@
     q_pin = q_to_pinocchio(robot, model, q)              q = q_from_pinocchio(robot, model, q_pin)
     v_pin = v_to_pinocchio(robot, model, v)              v = v_from_pinocchio(robot, model, v_pin)
 
-Joints belong together by name; their order may differ, and with it the place of every coordinate. Beyond that:
+Joints are matched by name; their order may differ, and with it the index of every coordinate. Beyond that:
 
     free                   q alike; v_pin = (v, ω) of the body for our (ω, v)
     planar                 q_pin = (x, y, cos θ, sin θ) for our (x, y, θ); v_pin = (vx, vy, ω) for our (ω, vx, vy)
@@ -43,10 +43,10 @@ __all__ = [
 ]
 
 NONE = 1e300
-"""Pinocchio's limit where there is none is the largest number there is."""
+"""Pinocchio represents a missing limit by the largest floating-point number."""
 
 VELOCITY_ORDER = {"free": (3, 4, 5, 0, 1, 2), "planar": (2, 0, 1)}
-"""Where our velocities of a joint stand among Pinocchio's, for kinds whose order differs."""
+"""The indices of our velocities of a joint in Pinocchio's, for kinds whose order differs."""
 
 
 def exchange(x: Any, axis: int = -1) -> np.ndarray:
@@ -59,7 +59,7 @@ def exchange(x: Any, axis: int = -1) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Part:
-    """One of our joints out of a joint of Pinocchio: kind, screws, where it stands in the part before, and its size in q."""
+    """One of our joints that make up a joint of Pinocchio: kind, screws, placement in the previous part, and size in q."""
 
     kind: str
     screws: np.ndarray
@@ -72,7 +72,7 @@ class _Part:
 
     @property
     def positions(self) -> int:
-        """How many of the first coordinates in Pinocchio are ours as they are: all but quaternions, cosines and sines."""
+        """How many of the first coordinates are the same in Pinocchio: all but quaternions, cosines and sines."""
         return {"free": 3, "planar": 2, "spherical": 0}.get(self.kind, 0 if self.nq > len(self.screws) else self.nq)
 
 
@@ -83,11 +83,11 @@ _PARTS = {
     "SphericalZYX": [_Part("continuous", Joint.revolute(axis).screws, 1) for axis in np.eye(3)[::-1]],
     "Translation": [_Part("prismatic", Joint.prismatic(axis).screws, 1) for axis in np.eye(3)],
 }
-"""Joints of Pinocchio that have no numbers of their own."""
+"""The parts of Pinocchio's joint types that have no parameters."""
 
 
 def _parts(joint: Any, name: str) -> list[_Part]:
-    """Our joints that a joint of Pinocchio is made of."""
+    """The parts of a joint of Pinocchio."""
     kind = joint.shortname().removeprefix("JointModel")
     if kind in _PARTS:
         return _PARTS[kind]
@@ -167,14 +167,16 @@ def _kind_of(frame: Any) -> str:
 
 
 def _limit(model: Any, key: str) -> np.ndarray:
-    """A vector of limits by its name since Pinocchio 4, or the one before."""
+    """A vector of limits, by its name since Pinocchio 4 or by the older one."""
     older = {"upperEffortLimit": "effortLimit", "upperVelocityLimit": "velocityLimit", "upperDryFrictionLimit": "friction"}
     values = np.array(getattr(model, key) if hasattr(model, key) else getattr(model, older[key]))
     return np.where(np.abs(values) > NONE, np.copysign(np.inf, values), values)
 
 
 def _uneven_limits(model: Any) -> list[str]:
-    """The kinds of limits of which some differ by direction; by size, because Pinocchio 4's lowest velocity is +max by default."""
+    """The kinds of limits that are not symmetric; absolute values are compared, because Pinocchio 4's lowest velocity is +max by
+    default.
+    """
     found = []
     for kind in ("Effort", "Velocity", "DryFriction"):
         upper = np.abs(_limit(model, f"upper{kind}Limit"))
@@ -262,8 +264,9 @@ def _sizes(joint: Any) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def _pairs(robot: Robot, model: Any) -> Iterator[tuple[int, int, int, int, tuple[int, ...]]]:
-    """For every joint of the robot with coordinates: its number; in Pinocchio the first index and size in q, the first in v, and
-    where our velocities stand from there."""
+    """For every moving joint of the robot: its index; in Pinocchio, the first index and the size in q, the first index in v, and
+    the order of our velocities from there.
+    """
     taken, ours = 0, set(robot.joint_names)
     for j, (joint, name) in enumerate(zip(model.joints, model.names, strict=True)):
         if j == 0 or joint.nv == 0:

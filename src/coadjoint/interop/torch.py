@@ -3,23 +3,23 @@
     torque = cj.interop.torch.function(cj.inverse_dynamics, robot)
     (torque(q, v, a) ** 2).sum().backward()
 
-Tensors in the processor's memory are read where they lie, by machine code; those on other devices go through the function as written.
-Derivatives are kernels too (`_programs`), exact, and made when they are first asked for; those by q are by its entries.
+Machine code reads tensors on the CPU in place; for tensors on other devices the function runs as written.
+Derivatives are kernels too (`_programs`): exact, and compiled at their first use; derivatives by q are by its entries.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..arrays import Array, alike, asfloat
+from ..arguments import check_inputs
+from ..arrays import alike, asfloat
 from ..errors import CoadjointError
 from ..kernel.passes.evaluate import evaluate
 from ..kernel.runtime import native
-from ..kernel.runtime.arguments import check_inputs
 from ..robot.robot import Robot
 from ._common import engine
 from ._programs import Program
@@ -28,6 +28,7 @@ from ._programs import program as program_of
 __all__ = ["function"]
 
 torch = engine("torch")
+Tensor: TypeAlias = Any
 _Function: Any = torch.autograd.Function
 DTYPES = {torch.float64: np.float64, torch.float32: np.float32}
 
@@ -64,8 +65,8 @@ def function(
     return call
 
 
-def _checked(given: Mapping[str, Any]) -> list[Array]:
-    """The arrays as tensors of one floating-point type."""
+def _checked(given: Mapping[str, Any]) -> list[Tensor]:
+    """The arrays converted to tensors of one floating-point type."""
     tensors = [asfloat(x if isinstance(x, torch.Tensor) else torch.as_tensor(x), name) for name, x in given.items()]
     for name, x in zip(given, tensors, strict=True):
         if x.dtype not in DTYPES:
@@ -73,11 +74,11 @@ def _checked(given: Mapping[str, Any]) -> list[Array]:
     return alike(tensors)
 
 
-class _Run(_Function):
-    """A program on tensors that all have the whole batch."""
+class _Run(_Function):  # type: ignore[misc]
+    """The autograd function that runs a program on tensors with a common batch."""
 
     @staticmethod
-    def forward(program: Program, *tensors: Array) -> tuple[Array, ...]:
+    def forward(program: Program, *tensors: Tensor) -> tuple[Tensor, ...]:
         arrays = [x.detach().numpy() for x in tensors]
         try:
             found = program.call(arrays[0].dtype)(*arrays)
@@ -86,17 +87,17 @@ class _Run(_Function):
         return tuple(torch.from_numpy(x) for x in (found if isinstance(found, tuple) else (found,)))
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Array, ...]) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.program = inputs[0]
         ctx.save_for_backward(*inputs[1:])
         ctx.save_for_forward(*inputs[1:])
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, *weights: Array | None) -> tuple[Array | None, ...]:
+    def backward(ctx: Any, *weights: Tensor | None) -> tuple[Tensor | None, ...]:
         inputs = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
         outputs = tuple(k for k, w in enumerate(weights) if w is not None)
-        found: list[Array | None] = [None] * len(ctx.needs_input_grad)
+        found: list[Tensor | None] = [None] * len(ctx.needs_input_grad)
         if inputs and outputs:
             pulled_back = ctx.program.pulled_back(inputs, outputs)
             gradients = _Run.apply(pulled_back, *ctx.saved_tensors, *(weights[k] for k in outputs))
@@ -105,12 +106,13 @@ class _Run(_Function):
         return tuple(found)
 
     @staticmethod
-    def jvp(ctx: Any, _: None, *directions: Array | None) -> tuple[Array, ...]:
+    def jvp(ctx: Any, _: None, *directions: Tensor | None) -> tuple[Tensor, ...]:
         inputs = tuple(k for k, d in enumerate(directions) if d is not None)
-        return _Run.apply(ctx.program.along(inputs), *ctx.saved_tensors, *(directions[k] for k in inputs))
+        result: tuple[Any, ...] = _Run.apply(ctx.program.along(inputs), *ctx.saved_tensors, *(directions[k] for k in inputs))
+        return result
 
     @staticmethod
-    def vmap(info: Any, axes: tuple[int | None, ...], program: Program, *tensors: Array) -> tuple[Any, Any]:
+    def vmap(info: Any, axes: tuple[int | None, ...], program: Program, *tensors: Tensor) -> tuple[Any, Any]:
         moved = [
             x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0)
             for x, axis in zip(tensors, axes[1:], strict=True)

@@ -1,1 +1,1 @@
-"""From readable array code to machine code: trace, differentiate, lower, call."""
+"""The compiler from array code to machine code; README.md walks through it."""

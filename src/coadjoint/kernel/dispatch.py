@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
+from ..arguments import Shape, check_core, check_outs, check_threads
 from ..arrays import Array, alike, any_lazy, asfloat, broadcast_batch, like, namespace, not_real
 from ..errors import CoadjointError
 from ..scale.deferred import call_kernel_lazily
 from .mechanism import Mechanism
-from .runtime.arguments import Shape, check_core, check_outs, check_threads
 
 if TYPE_CHECKING:
     from .runtime.function import CompiledFunction
@@ -60,7 +60,8 @@ KEPT = 512
 def kernel(
     *returns: str,
     joint_space: bool = False,
-    explain: Callable[..., None] | None = None,
+    no_result: Callable[..., None] | None = None,
+    double: bool = False,
     check: Callable[..., None] | None = None,
     largest: float = math.inf,
     **cores: str,
@@ -68,8 +69,10 @@ def kernel(
     """Declare the core shapes of a function's results and array arguments by the robot's sizes: `wrenches="n_links 6"`.
 
     `joint_space`: the result does not depend on which frames are fixed to the links, so that the robot's canonical form may be used.
-    A function whose result is nan where there is none gives `explain`, which is called with the robot and the arrays when that
-    happens to NumPy arrays, to raise an error that says why. `check` is called with the robot and the arguments that are not arrays
+    A state without a result has NaN, the last entry of the last result included. Where that happens to NumPy arrays, no_result(robot,
+    result=…, **arguments) is called: it raises an error that says why, or writes into the result what it finds by another way, or leaves
+    NaN. `double`: only double precision can tell, so NumPy arrays of single precision are computed in double, and results given in single.
+    `check` is called with the robot and the arguments that are not arrays
     before anything is traced. `largest`: for a robot with more velocities (nv) the function runs as written, because straight-line
     code would take too long to make.
 
@@ -77,14 +80,16 @@ def kernel(
     """
 
     def decorate(source: Callable[P, R]) -> KernelFunction[P, R]:
-        return Kernel(source, returns, cores, joint_space, explain, check, largest).function()
+        function: KernelFunction[P, R] = Kernel(source, returns, cores, joint_space, no_result, double, check, largest).function()
+        return function
 
     return decorate
 
 
 def as_written(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The source of a kernel, to be run on arrays as it stands, without checks."""
-    return fn.source  # type: ignore[attr-defined]
+    source: Callable[..., Any] = fn.source  # type: ignore[attr-defined]
+    return source
 
 
 KEYWORDS = [
@@ -103,12 +108,13 @@ class Kernel:
         returns: tuple[str, ...],
         cores: dict[str, str],
         joint_space: bool,
-        explain: Callable[..., None] | None,
+        no_result: Callable[..., None] | None,
+        double: bool,
         check: Callable[..., None] | None,
         largest: float,
     ) -> None:
         self.source, self.returns, self.cores = source, returns, cores
-        self.joint_space, self.explain, self.check, self.largest = joint_space, explain, check, largest
+        self.joint_space, self.no_result, self.double, self.check, self.largest = joint_space, no_result, double, check, largest
         self.last: Any = (..., *(-1 for _ in returns[-1].split()))
         self.signature = inspect.signature(source)
         self.parameters = list(self.signature.parameters.values())[1:]
@@ -132,6 +138,11 @@ class Kernel:
         arrays, batch = check(robot, named)
         statics = {name: frozen(given[name], robot) for name in self.statics}
         threads = check_threads(threads)
+        if self.double and all(type(x) is np.ndarray and x.dtype == np.float32 for x in arrays.values()):
+            wide = {name: x.astype(np.float64) for name, x in arrays.items()}
+            found = self.call(robot, **wide, **statics, threads=threads)
+            narrow = tuple(x.astype(np.float32) for x in found) if isinstance(found, tuple) else found.astype(np.float32)
+            return written_to(out, narrow, self.source.__name__)
         compiled = self.native(robot, arrays, statics)
         if compiled is not None:
             result = compiled.run(list(arrays.values()), batch, out, threads)
@@ -139,8 +150,8 @@ class Kernel:
             result = self.traced(robot, arrays, statics, batch)
         else:
             result = written_to(out, self.as_written(robot, arrays, statics, batch), self.source.__name__)
-        if self.explain is not None and self._lacking(result):
-            self.explain(robot, **arrays)
+        if self.no_result is not None and self._lacking(result):
+            self.no_result(robot, result=result, **arrays, **statics)
         return result
 
     def native(self, robot: Mechanism, arrays: dict[str, Array], statics: dict[str, Any]) -> CompiledFunction | None:
@@ -150,19 +161,24 @@ class Kernel:
         single = all(x.dtype == np.float32 for x in arrays.values())
         key = (self.source, tuple(arrays), tuple(statics.items()), single)
         try:
-            found = robot._fast.get(key, key)
+            found: Any = robot._fast.get(key, key)
         except TypeError:
             return None  # a static argument that cannot be a key
-        if found is key:
+        before = None if found is key else found  # it may serve other robots as well
+        if found is key or (before is not None and before.spent):
             from .pipeline import compiled
 
-            found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64)
+            found = compiled(self, robot, tuple(arrays), statics, np.float32 if single else np.float64, own=before is not None)
+            if found is None and before is not None:  # it cannot be made now
+                before.renew()
+                found = before
             robot._fast[key] = found
             if len(robot._fast) > KEPT:  # users' functions make new ones without end
                 robot._fast.pop(next(iter(list(robot._fast))), None)
             if found is not None and not single:
                 self._remember(robot, arrays, statics, found)
-        return found
+        compiled_function: CompiledFunction | None = found
+        return compiled_function
 
     def _remember(self, robot: Mechanism, arrays: dict[str, Array], statics: dict[str, Any], compiled: CompiledFunction) -> None:
         """Let the function that users call find the machine code for calls with the required arguments alone."""
@@ -176,6 +192,11 @@ class Kernel:
         compiled.otherwise = otherwise
         robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = compiled.call
 
+    def in_use(self, robot: Mechanism) -> str:
+        """Which kernels calls on a robot use, in words; empty if there are none yet."""
+        made = [found for key, found in list(robot._fast.items()) if type(key) is tuple and key[0] is self.source]
+        return " and ".join(dict.fromkeys(x.kind for x in made if hasattr(x, "kind")))
+
     def as_written(self, robot: Mechanism, arrays: dict[str, Array], statics: dict[str, Any], batch: Shape) -> Any:
         """The source itself on these arrays."""
         reference = next(iter(arrays.values()))
@@ -183,7 +204,10 @@ class Kernel:
             one = {name: like(np.zeros(core_shape(self.cores[name], robot)), x) for name, x in arrays.items()}
             with np.errstate(all="ignore"):
                 result = self._spread(self.source(robot.like(reference), **one, **statics), (), reference)
-            none = lambda x: spread(x, (0,), x.ndim, reference).reshape((*batch, *x.shape))
+
+            def none(x: Array) -> Array:
+                return spread(x, (0,), x.ndim, reference).reshape((*batch, *x.shape))
+
             return tuple(map(none, result)) if isinstance(result, tuple) else none(result)
         return self._spread(self.source(robot.like(reference), **arrays, **statics), batch, reference)
 
@@ -241,9 +265,9 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
         except (KeyError, AttributeError, TypeError):
             pass  # not compiled yet; or not a robot, or a name that is none: the check says so
         else:
-            {"return" if self.explain is None else "result ="} compiled({arrays}) if out is None and threads is None else \
+            {"return" if self.no_result is None else "result ="} compiled({arrays}) if out is None and threads is None else \
                 compiled({arrays}, out=out, threads=threads)
-            {"" if self.explain is None else look}
+            {"" if self.no_result is None else look}
     {"" if self.check is None else f"_check(robot, {', '.join(self.statics)})"}
     return _call(robot, {names}, out=out, threads=threads)
 """

@@ -1,4 +1,4 @@
-"""What was made of a graph, as text: for `coadjoint.explain`, and for COADJOINT_DUMP, a folder to write it to."""
+"""Graphs and plans as text: for `coadjoint.explain`, and for the folder that COADJOINT_DUMP names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def graph_text(graph: Graph) -> str:
-    """A node a line: t7 = mul t3 t5."""
+    """The graph as text, one node per line: t7 = mul t3 t5."""
     lines = [f"{graph.name}({', '.join(f'{n}{list(s)}' for n, s in zip(graph.input_names, graph.input_shapes, strict=True))})"]
     for k, (op, args, value) in enumerate(zip(graph.op, graph.args, graph.value, strict=True)):
         if op == "input":

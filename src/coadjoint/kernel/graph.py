@@ -1,7 +1,7 @@
-"""The expression graph: what tracing makes, and what lowering, differentiation and printing read.
+"""The expression graph: the result of tracing, and the input of lowering, differentiation and printing.
 
 A `Graph` is a straight-line program on scalars. Node `k` applies `op[k]` to the nodes `args[k]`, all of which come before
-it, and `value[k]` holds what is not a node: the number of a constant, the place of an input, the size of a block.
+it, and `value[k]` holds what is not a node: the number of a constant, the index of an input, the size of a block.
 """
 
 from __future__ import annotations
@@ -41,13 +41,15 @@ class Graph:
     """Node numbers of each output, flat in row-major order."""
     output_shapes: tuple[tuple[int, ...], ...]
     traced: Graph | None = field(default=None, compare=False, repr=False)
-    """The graph as traced, where this one was rewritten: what it must compute."""
+    """The graph before rewriting, if this one was rewritten: the reference for its values."""
+    example: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
+    """The first input of a kernel for a structure: the numbers of a robot, at and near which the kernel proves itself."""
 
     def __len__(self) -> int:
         return len(self.op)
 
     def count(self) -> dict[str, int]:
-        """How many nodes of each operation there are."""
+        """The number of nodes of each operation."""
         counts: dict[str, int] = {}
         for op in self.op:
             counts[op] = counts.get(op, 0) + 1
@@ -57,7 +59,7 @@ class Graph:
 def verify(graph: Graph) -> Graph:
     """The graph itself, if it is sound: else an AssertionError that names the node.
 
-    Arguments stand before their node, as many as its operation takes; truth values feed only `and`, `or`, `not` and the condition
+    Arguments precede their node, as many as its operation takes; truth values feed only `and`, `or`, `not` and the condition
     of `where`; parts are read of blocks, and nothing else reads a block; outputs are numbers.
     """
 

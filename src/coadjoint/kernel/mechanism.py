@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..arrays import Array
 
 
@@ -40,4 +42,17 @@ class Mechanism(Protocol):
 
     def canonical_arguments(self, arrays: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
         """The same mechanism in frames that make computing cheap, and the arguments of a function as seen in them."""
+        ...
+
+    @property
+    def skeleton(self) -> str:
+        """All that a traced function can read of it beside its numbers."""
+        ...
+
+    def numbers(self, joint_space: bool) -> tuple[np.ndarray, np.ndarray]:
+        """All its numbers in one vector, those of its canonical form for functions that may use it; and which are always inputs."""
+        ...
+
+    def member(self, joint_space: bool, values: np.ndarray, arrays: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        """A mechanism of the same skeleton with other numbers, symbols among them, and arguments as seen in its frames."""
         ...

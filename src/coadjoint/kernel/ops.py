@@ -1,6 +1,5 @@
-"""The operations of a graph: everything that is known of each, in one place.
-
-To add an operation is to add an entry to OPS. Tracing, folding, evaluation, differentiation, the simplifier's and the scheduler's
+"""The operations of a graph: the one table of all their properties. To add an operation, add an entry to OPS. Tracing, folding,
+evaluation, differentiation, the simplifier's and the scheduler's
 costs, machine code, and the exports to C, JavaScript, LaTeX, SymPy and CasADi all read it here.
 """
 
@@ -29,26 +28,26 @@ class Op:
 
     arity: int
     number: Callable[..., Any]
-    """Of Python's floats, infinities and NaN as in NumPy: what folds constants."""
+    """The operation on Python floats, with infinities and NaN as in NumPy: for constant folding."""
     numpy: Any
-    """Of NumPy's arrays: a ufunc, or np.where."""
+    """The operation on NumPy arrays: a ufunc, or np.where."""
     array: str
     """Its name in array libraries."""
     cost: int = 1
-    """Instructions, about: what the simplifier saves and the scheduler cuts by."""
+    """The approximate number of instructions: the cost model of the simplifier and the scheduler."""
     commutative: bool = False
     truth: bool = False
-    """Whether the result is a truth value; it may only feed and, or, not and where."""
+    """Whether the result is a truth value; only and, or, not and where may use it."""
     parity: Literal["odd", "even"] | None = None
     """f(-x) = -f(x), or f(x)."""
     partials: tuple[Partial, ...] = ()
-    """∂/∂argument for each argument; empty for what is constant piece by piece."""
+    """∂/∂argument for each argument; empty for piecewise constant operations."""
     choice: Callable[[Any, Any], Any] | None = None
     """For min and max: the condition under which the result is the first argument."""
     llvm: Emit | None = None
-    """None for sin and cos, which are computed together, several angles at a time."""
+    """The emitter of LLVM code; None for sin and cos, which are computed together, several angles at a time."""
     called: bool = False
-    """Whether machine code is long enough to be a function of its own."""
+    """Whether the machine code is long enough for a separate function."""
     c: str
     js: str = ""
     """Without one, the form in C, whose functions JavaScript has in `Math`."""
@@ -60,7 +59,7 @@ class Op:
 
 
 def _safe(function: Callable[[float], float], overflow: float = math.nan) -> Callable[[float], float]:
-    """A function of `math` with what NumPy gives where `math` raises."""
+    """A function of `math` that returns NumPy's value where `math` raises an error."""
 
     def safe(x: float) -> float:
         try:
@@ -74,7 +73,7 @@ def _safe(function: Callable[[float], float], overflow: float = math.nan) -> Cal
 
 
 def quotient(x: Any, y: Any) -> Any:
-    """x / y as NumPy has it: ±inf or NaN for y = 0."""
+    """x / y with NumPy's values for y = 0: ±inf or NaN."""
     if type(y) is float and y == 0.0 and type(x) is float:
         return math.copysign(math.inf, x) * math.copysign(1.0, y) if x and not math.isnan(x) else math.nan
     return x / y

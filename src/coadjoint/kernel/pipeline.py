@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from .dispatch import core_shape
 from .graph import Graph, verify
-from .runtime.native import NativeError, available, build
+from .runtime.abi import NUMBERS
+from .runtime.native import NativeError, available, build, made
 
 if TYPE_CHECKING:
     from .emit.llvm import Lanes
@@ -52,7 +53,7 @@ def compile_graph(graph: Graph, dtype: str, target: Target | None = None) -> Com
     verify(graph)
     scheme = plan(graph, target.fma, widths(lanes))
     module = lower(graph, scheme, lanes, target)
-    define_call(module, lanes, graph.input_shapes, graph.output_shapes)
+    define_call(module, lanes, graph.input_shapes, graph.output_shapes, counted=graph.input_names[:1] == (NUMBERS,))
     define_repeat(module, lanes, len(graph.input_shapes), len(graph.output_shapes))
     text = module.text()
     made = Compilation(graph, target, lanes, scheme, text, compile_ir(text, target))
@@ -63,13 +64,22 @@ def compile_graph(graph: Graph, dtype: str, target: Target | None = None) -> Com
     return made
 
 
-def compiled(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str, Any], dtype: Any) -> Any:
-    """The native function of a kernel for a robot, with these arrays given; None where the as-written path must serve."""
+def compiled(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str, Any], dtype: Any, own: bool = False) -> Any:
+    """The native function of a kernel for a robot, with these arrays given; None where the as-written path must serve.
+
+    It is one for this robot alone if there is such a one, or if it is the first of its structure, or if `own`; else it is shared.
+    """
     if not available() or not robot.has_plain_numbers:
         return None
     plain = {name: x.identity(robot) if hasattr(x, "identity") else x for name, x in statics.items()}
     what = repr((kernel.source.__module__, kernel.source.__qualname__, given, plain, robot.fingerprint))
     try:
+        if not own and not made(what, dtype):
+            from .structures import shared
+
+            found = shared(kernel, robot, given, statics, dtype)
+            if found is not None:
+                return found
         return build(lambda: traced(kernel, robot, given, statics), dtype, key=what)
     except NativeError:
         return None

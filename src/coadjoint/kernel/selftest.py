@@ -20,8 +20,15 @@ from .graph import Graph
 STATES = 6
 
 
-def states(shapes: Sequence[tuple[int, ...]], count: int = STATES) -> list[Array]:
-    """Inputs for `count` states, always the same: of both signs, positive, and small; where they look like poses, poses."""
+NEAR = 0.01
+"""How far, relatively, from the numbers of a robot a kernel for its structure is tried."""
+
+
+def states(shapes: Sequence[tuple[int, ...]], count: int = STATES, example: Sequence[float] | None = None) -> list[Array]:
+    """Inputs for `count` states, always the same: of both signs, positive, and small; where they look like poses, poses.
+
+    With an example, the first input is that for the first state, and near it for the others.
+    """
     inputs, first = [], 7
     for shape in shapes:
         k = np.arange(first, first + count * math.prod(shape), dtype=float)
@@ -33,6 +40,8 @@ def states(shapes: Sequence[tuple[int, ...]], count: int = STATES) -> list[Array
             x[..., :3, :3] = _rotations(x[..., :3, :3])
             x[..., 3, :] = (0.0, 0.0, 0.0, 1.0)
         inputs.append(x)
+    if example is not None:
+        inputs[0] = np.asarray(example) * (1.0 + NEAR * inputs[0] * (np.arange(count) > 0)[:, None])
     return inputs
 
 
@@ -45,7 +54,7 @@ def disagreement(graph: Graph, dtype: str, run: Callable[..., Sequence[Array]]) 
     """What a kernel, `run(*inputs)` on states with one batch axis, does other than its graph; empty if nothing."""
     from .trial import attempt  # here: a kernel from the cache needs none of it
 
-    trial = attempt(graph.traced or graph, states(graph.input_shapes), dtype)
+    trial = attempt(graph.traced or graph, states(graph.input_shapes, example=graph.example), dtype)
     for count in (1, 3 * STATES + 1):  # one state has code of its own; many are blocks of lanes, and some that remain
         some = trial.repeated(count)
         text = some.described(run(*some.inputs))
@@ -54,10 +63,12 @@ def disagreement(graph: Graph, dtype: str, run: Callable[..., Sequence[Array]]) 
     return ""
 
 
-def sums(shapes: Sequence[tuple[int, ...]], run: Callable[..., Sequence[Array]]) -> list[list[float]]:
+def sums(
+    shapes: Sequence[tuple[int, ...]], run: Callable[..., Sequence[Array]], example: Sequence[float] | None = None
+) -> list[list[float]]:
     """Of each result at the first state: how many entries are NaN, Σ|x|, and a sum that every entry changes."""
     found = []
-    for x in run(*states(shapes, 1)):
+    for x in run(*states(shapes, 1, example)):
         x = np.asarray(x, dtype=float).ravel()
         finite = np.where(np.isfinite(x), x, 0.0)
         weights = 1.0 + np.arange(x.size) * 0.6180339887498949 % 1.0

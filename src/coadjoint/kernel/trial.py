@@ -1,6 +1,6 @@
-"""A graph at some states, and how far from it rounding may lead: what kernels are compared with.
+"""Reference values of a graph at some states, with bounds on rounding errors: for comparison with kernels.
 
-Rounding can be anything between nothing and all digits: sums that cancel, choices near a tie, systems that are nearly singular. So
+Rounding errors can be of any size: sums cancel, choices are near a tie, systems are nearly singular. So
 the graph is evaluated several times, every number in it, constants and inputs too, changed at random by some thousand units in the
 last place. What the results then scatter by is what rounding can explain. An error in a kernel is larger by many orders.
 """
@@ -18,7 +18,7 @@ from .graph import Graph
 from .passes.evaluate import NUMPY
 
 COPIES = 7
-"""Evaluations with noise beside the one without; on a difference, many more decide."""
+"""The number of evaluations with noise; if a difference is found, many more decide."""
 MANY = 48
 NOISE = {"float64": 2.0**-40, "float32": 2.0**-17}
 """Relative size of the noise: 4096 and 64 units in the last place."""
@@ -28,7 +28,7 @@ ROWS = 509
 
 @dataclass(frozen=True)
 class Trial:
-    """States, what a kernel must give there, and how much it may differ; NaN where rounding decides."""
+    """States, the reference results there, and the tolerated differences; NaN where rounding decides the result."""
 
     graph: Graph
     dtype: str
@@ -37,7 +37,7 @@ class Trial:
     allowed: list[Array]
 
     def repeated(self, count: int) -> Trial:
-        """The states again and again, `count` in all."""
+        """The states repeated cyclically, `count` in all."""
         again = [[np.resize(x, (count, *x.shape[1:])) for x in side] for side in (self.inputs, self.expected, self.allowed)]
         return Trial(self.graph, self.dtype, *again)
 
@@ -52,7 +52,7 @@ class Trial:
         return found
 
     def described(self, results: Sequence[Array]) -> str:
-        """The first of the differences that rounding does not explain, also if it is looked at more closely; empty if none."""
+        """A description of the first difference that rounding does not explain, also under more noise; empty if there is none."""
         if not any(bad.any() for bad in self.wrong(results)):
             return ""
         closer = attempt(self.graph, self.inputs, self.dtype, MANY, seed=2)
@@ -69,7 +69,7 @@ class Trial:
 
 
 def attempt(graph: Graph, inputs: Sequence[Array], dtype: str, copies: int = COPIES, seed: int = 1) -> Trial:
-    """What the graph gives for inputs (states, *shape), and by how much its results scatter under noise."""
+    """The results of the graph for inputs (states, *shape), and their scatter under noise."""
     count = len(inputs[0]) if inputs else 1
     rows = [np.asarray(x, dtype=dtype).astype(float).reshape(count, -1).T for x in inputs]
     noise = np.random.default_rng(seed).uniform(-NOISE[dtype], NOISE[dtype], size=(ROWS, copies + 1, count)) + 1.0

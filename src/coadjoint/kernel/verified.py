@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import Shape
 from ..errors import KernelWarning
 from . import selftest
 from .graph import Graph
-from .runtime.arguments import Shape
 from .runtime.function import CompiledFunction, Kernel, Recipe
 from .trial import attempt
 
@@ -56,9 +56,9 @@ class VerifiedFunction(CompiledFunction):
             for x, y in zip(results, trial.expected, strict=True):
                 x[...] = y
 
-    def repeat(self, inputs: list[np.ndarray], outputs: list[np.ndarray], steps: int, threads: Any = None) -> None:
+    def steps(self, inputs: list[np.ndarray], outputs: list[np.ndarray], threads: Any = None) -> None:
         """Step after step, each compared."""
-        for step in range(steps):
+        for step in range(outputs[0].shape[1]):
             result = self.compute(*(x[:, step] for x in inputs), threads=threads)
             for x, y in zip(outputs, result if isinstance(result, tuple) else (result,), strict=True):
                 x[:, step] = y

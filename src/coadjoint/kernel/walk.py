@@ -1,4 +1,4 @@
-"""Walks over the nodes of a graph, whose arguments come before them."""
+"""Traversals of the nodes of a graph, which are in topological order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def needed(args: Args, roots: Iterable[int]) -> bytearray:
 
 
 def uses(args: Args, roots: Iterable[int]) -> list[int]:
-    """How often each node is an argument or a root."""
+    """The number of uses of each node, as an argument or a root."""
     counts = [0] * len(args)
     for row in args:
         for k in row:
@@ -31,7 +31,7 @@ def uses(args: Args, roots: Iterable[int]) -> list[int]:
 
 
 def postorder(args: Args | Sequence[Sequence[int]], roots: Iterable[int], key: Callable[[int], int] = int) -> list[int]:
-    """The nodes that the roots need, each just before it is first needed, of several arguments the one with the largest key first."""
+    """The nodes that the roots need in depth-first postorder; of several arguments, the one with the largest key first."""
     seen = bytearray(len(args))
     order: list[int] = []
     for root in roots:

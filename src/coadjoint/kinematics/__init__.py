@@ -1,4 +1,4 @@
-"""Where the links of a robot are and how they move: the product of exponentials and its derivatives."""
+"""Kinematics: the poses and velocities of links, by the product of exponentials and its derivatives."""
 
 from .dh import DH, from_dh, to_dh
 from .exponentials import body_screws, path_coordinates, product_of_exponentials, relative_screws, space_screws

@@ -37,8 +37,9 @@ from .subproblems import Angle, angle, azimuth, back, both, subproblem1, subprob
 STRAIGHT = 1e-10
 """The sine of the angle between parallel axes."""
 EXACT, NEARLY = 1e-9, 3e-5
-"""Axes are parallel, or meet, to this (the sine of an angle; a part of the arm's size); or nearly, as those of files with angles such as
-1.5707963 or 1.5708 are."""
+"""Tolerances for axes that are parallel (sine of the angle) or meet (distance relative to the arm's size): to rounding, and nearly,
+as in files with angles such as 1.5707963 or 1.5708.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,9 @@ def recognise(robot: Robot, frame: str) -> Arm:
 def _kind(w: np.ndarray, p: np.ndarray, home: np.ndarray, tolerance: float) -> Arm | str:
     """The arm of these axes, by what they have in common to a tolerance; or why there is no closed form."""
     size = float(np.abs(np.concatenate([p, home[:3, 3][None]])).max()) or 1.0
-    parallel = lambda i, j: bool(np.linalg.norm(np.cross(w[i], w[j])) < tolerance)
+
+    def parallel(i: int, j: int) -> bool:
+        return bool(np.linalg.norm(np.cross(w[i], w[j])) < tolerance)
 
     def meeting(*axes: int) -> np.ndarray | None:
         """The point where these axes meet, if they do; parallel neighbours do not."""
@@ -113,7 +116,9 @@ def _kind(w: np.ndarray, p: np.ndarray, home: np.ndarray, tolerance: float) -> A
 
 
 def _ideal(arm: Arm) -> Arm:
-    """The arm whose axes are parallel and meet exactly where those of this one nearly do; axes that are nearly across are made so."""
+    """The arm whose axes are parallel and meet exactly where those of this one nearly do; axes that are nearly orthogonal are made
+    so.
+    """
     w, p = arm.w.copy(), arm.p.copy()
     groups = {"wrist, 2 ∥ 3": (1, 2), "wrist, 1 ∥ 2": (0, 1), "three parallel": (1, 2, 3)}
     first, *others = groups.get(arm.kind, (0,))
@@ -134,7 +139,7 @@ def _ideal(arm: Arm) -> Arm:
 
 
 def _snapped(x: np.ndarray) -> np.ndarray:
-    """Entries within rounding of a whole number made whole, so that they vanish from traced code."""
+    """x with entries that are integers up to rounding made exact, so that traced code folds them."""
     return np.where(np.abs(x - np.round(x)) < 4e-15, np.round(x), x)
 
 
@@ -168,7 +173,10 @@ def _wrist(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Ar
     found = []
     for q1, q2, q3 in _POSITION[arm.kind](arm, w, p, c, k):
         reached = _moved(w, p, 0, q1, _moved(w, p, 1, q2, _moved(w, p, 2, q3, c)))
-        seen = lambda x, q1=q1, q2=q2, q3=q3: turned(w[2], back(q3), turned(w[1], back(q2), turned(w[0], back(q1), mv(R, x))))
+
+        def seen(x: Array, q1: Angle = q1, q2: Angle = q2, q3: Angle = q3) -> Array:
+            return turned(w[2], back(q3), turned(w[1], back(q2), turned(w[0], back(q1), mv(R, x))))
+
         end, beside = seen(w[5]), seen(aside)  # R₄R₅R₆ of both
         for q5 in _tilts(arm, w, 3, w[3], end):
             sixth = turned(w[4], q5, w[5])  # R₅ ω₆
@@ -183,7 +191,8 @@ def _wrist(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[Angle], Ar
 def _tilts(arm: Arm, w: Array, i: int, x: Array, y: Array) -> tuple[Angle, Angle]:
     """Both q₅ with ωᵢ · R₅ω₆ = x · y, for unit vectors x, y: subproblem 4.
 
-    Where ω₅ is across ωᵢ and ω₆, x and y are q₅ apart but for a constant, and its sine is |x × y|, which is exact where the height x · y,
+    Where ω₅ is orthogonal to ωᵢ and ω₆, x and y are q₅ apart but for a constant, and its sine is |x × y|, which is exact where the
+    height x · y,
     near 1, does not tell the angle: by a wrist that is nearly straight.
     """
     if arm.w[4] @ arm.w[i] != 0.0 or arm.w[4] @ arm.w[5] != 0.0:
@@ -194,7 +203,7 @@ def _tilts(arm: Arm, w: Array, i: int, x: Array, y: Array) -> tuple[Angle, Angle
 
 
 def _across(w: np.ndarray) -> np.ndarray:
-    """A unit vector across w, along an axis where w is one."""
+    """A unit vector orthogonal to w; along a coordinate axis if w is one."""
     x = np.cross(w, np.eye(3)[np.argmin(np.abs(w))])
     return _snapped(x / np.linalg.norm(x))
 
@@ -208,9 +217,12 @@ def _second_parallel_third(arm: Arm, w: Array, p: Array, c: Array, k: Array) -> 
 
 
 def _planar(w: Array, p: Array, joints: tuple[int, int], x: Array, y: Array) -> list[tuple[Angle, Angle]]:
-    """Both angles of two parallel joints i, j with eᵢ eⱼ x = y, in the plane across them."""
+    """Both pairs of angles of two parallel joints i, j with eᵢ eⱼ x = y, in the plane orthogonal to their axes."""
     i, j = joints
-    flat = lambda z: z - dot(w[i], z)[..., None] * w[i]
+
+    def flat(z: Array) -> Array:
+        return z - dot(w[i], z)[..., None] * w[i]
+
     goal = flat(y - p[i])
     found = []
     for qj in subproblem3(w[j], flat(x - p[j]), flat(p[i] - p[j]), dot(goal, goal)):
@@ -265,8 +277,13 @@ def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[A
             free = xp.less(dot(cross(w[5], seen), cross(w[5], seen)), STRAIGHT**2)
             bent = subproblem1(w[5], seen, fifth)
             q6 = Angle(xp.where(free, straight.sin, bent.sin), xp.where(free, straight.cos, bent.cos))
-            undone = lambda x, q5=q5, q6=q6: _moved(w, p, 5, back(q6), _moved(w, p, 4, back(q5), x))
-            at = lambda x, minus=minus, undone=undone: _moved(w, p, 0, minus, mv(R, undone(x)) + shift)  # e₂e₃e₄ x
+
+            def undone(x: Array, q5: Angle = q5, q6: Angle = q6) -> Array:
+                return _moved(w, p, 5, back(q6), _moved(w, p, 4, back(q5), x))
+
+            def at(x: Array, minus: Angle = minus, undone: Callable[[Array], Array] = undone) -> Array:  # e₂e₃e₄ x
+                return _moved(w, p, 0, minus, mv(R, undone(x)) + shift)
+
             fourth, beside = at(p[3]), at(p[3] + aside)
             total = angle(azimuth(w[1], aside, beside - fourth))  # of the three parallel joints together
             off = _apart((turned(w[5], q6, seen), fifth)) + dot(w[3], beside - fourth) ** 2
@@ -280,9 +297,13 @@ def _three_parallel(arm: Arm, w: Array, p: Array, g: Array) -> list[tuple[list[A
 def _least_bent(w: Array, p: Array, g: Array, q1: Angle, q5: Angle) -> Angle:
     """q₆ for a straight wrist, where axis 6 is the fourth parallel one and its angle free: the elbow is brought nearest to a right angle.
 
-    So the rest can be reached if it can be at all: |g e₆⁻¹e₅⁻¹p₄ - e₁p₂|² in the plane across ω₆ is to be |p₃ - p₂|² + |p₄ - p₃|².
+    So the rest can be reached if it can be at all: |g e₆⁻¹e₅⁻¹p₄ - e₁p₂|² in the plane orthogonal to ω₆ is to be |p₃ - p₂|² + |p₄ -
+    p₃|².
     """
-    flat = lambda i, x: x - dot(w[i], x)[..., None] * w[i]
+
+    def flat(i: int, x: Array) -> Array:
+        return x - dot(w[i], x)[..., None] * w[i]
+
     hub = mv(transpose(g[..., :3, :3]), _moved(w, p, 0, q1, p[1]) - g[..., :3, 3])  # g⁻¹ e₁ p₂
     upper, fore = flat(1, p[2] - p[1]), flat(1, p[3] - p[2])
     arm = _moved(w, p, 4, back(q5), p[3])

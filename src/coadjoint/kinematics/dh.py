@@ -17,11 +17,12 @@ What a row cannot hold is in `base`, from space to the first frame, and `tool`, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arguments import numbers, takes
+from ..arrays import ArrayLike
 from ..errors import ModelError, ShapeError
 from ..lie import screw as _screw
 from ..lie import se3
@@ -29,7 +30,9 @@ from ..robot.dh import check_rows, row_pose
 from ..robot.link import as_pose
 
 PARALLEL = 1e-8
-"""The sine of the angle below which two axes count as parallel: the feet of a normal lose as much to rounding as is lost so."""
+"""The sine of the angle below which two axes count as parallel: the error made by that equals the rounding error of the feet of
+their common normal.
+"""
 SAME = 1e-11
 """The distance in metres below which parallel axes are one line."""
 
@@ -48,7 +51,9 @@ class DH(NamedTuple):
     convention: str
 
 
-def from_dh(rows: Any, convention: str = "standard", kinds: str | None = None, base: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def from_dh(
+    rows: ArrayLike, convention: str = "standard", kinds: str | None = None, base: ArrayLike | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The screws (n, 6) of the joints in the space frame and the links' frames (n, 4, 4), both at home, from rows (n, 4).
 
     kinds: a letter for each row, R or P; all revolute if None. base (4, 4): the frame that the first row starts from.
@@ -66,7 +71,7 @@ def from_dh(rows: Any, convention: str = "standard", kinds: str | None = None, b
 
 
 @takes(screws=numbers)
-def to_dh(screws: Any, home: Any, convention: str = "standard") -> DH:
+def to_dh(screws: ArrayLike, home: ArrayLike, convention: str = "standard") -> DH:
     """Denavit–Hartenberg parameters of a chain of revolute and prismatic joints.
 
     screws (n, 6) in the space frame and home (4, 4), the pose of the tool, both at home, as in the product of exponentials (13).
@@ -127,11 +132,12 @@ def _axes(screws: np.ndarray, home: np.ndarray) -> tuple[str, list[tuple[np.ndar
 
 
 def _across(z: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """The unit vector across z that is nearest the x axis, or the y axis where x is along z."""
+    """The unit vector orthogonal to z that is nearest to the x axis, or to the y axis if z is along x."""
     for e in axes.T:
         x = e - (e @ z) * z
         if np.linalg.norm(x) > 1e-6:
-            return x / np.linalg.norm(x)
+            result: np.ndarray = x / np.linalg.norm(x)
+            return result
     raise AssertionError("three axes cannot all be along one")
 
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arguments import a_name, a_robot, numbers, takes
-from ..arrays import Array, asfloat, broadcast_batch, like, namespace, stack
-from ..errors import CoadjointError, ModelError, ShapeError
+from ..arguments import a_name, a_robot, check_core, numbers, takes
+from ..arrays import Array, ArrayLike, asfloat, broadcast_batch, like, namespace, stack
+from ..errors import CoadjointError, ModelError
 from ..lie import se3
 from ..robot.robot import Robot
 
@@ -76,17 +76,16 @@ def _rows(screws: list[Array], robot: Robot) -> Array:
     return stack(screws, axis=-2) if screws else like(np.zeros((0, 6)), robot.screws)
 
 
-def path_coordinates(robot: Robot, q: Array, frame: str) -> Array:
+def path_coordinates(robot: Robot, q: ArrayLike, frame: str) -> Array:
     """The coordinates (..., n) of the joints on the path to a frame, base outward, for q (..., nq); of mimic joints their own."""
     path, _ = _path(robot, frame)
     q = asfloat(q, "q")
-    if q.ndim == 0 or q.shape[-1] != robot.nq:
-        raise ShapeError(f"q has shape {tuple(q.shape)}; expected (..., {robot.nq}) for robot {robot.name!r}.")
+    check_core("q", q, (robot.nq,), f" for robot {robot.name!r}")
     return robot.tree_q(q)[..., [robot.tree_q_slices[i].start for i in path if robot.kind(i).nv]]
 
 
 @takes(screws=numbers, home=numbers, q=numbers, form=a_name)
-def product_of_exponentials(screws: Array, home: Array, q: Array, form: str = "space") -> Array:
+def product_of_exponentials(screws: ArrayLike, home: ArrayLike, q: ArrayLike, form: str = "space") -> Array:
     """The pose (..., 4, 4) of the last frame for screws (..., n, 6), home (..., 4, 4) and q (..., n).
 
     form "space": (13); "body": (14); "relative": (12), with home (..., n, 4, 4).
@@ -100,10 +99,7 @@ def product_of_exponentials(screws: Array, home: Array, q: Array, form: str = "s
     n = q.shape[-1] if q.ndim else -1
     core = (n, 4, 4) if form == "relative" else (4, 4)
     for what, x, shape in (("screws", screws, (n, 6)), ("home", home, core)):
-        if tuple(x.shape[-len(shape) :]) != shape:
-            raise ShapeError(
-                f"{what} has shape {tuple(x.shape)}; expected (..., {', '.join(map(str, shape))}) for q {tuple(q.shape)}."
-            )
+        check_core(what, x, shape, f" for q {tuple(q.shape)}")
     batch = broadcast_batch(screws=(screws, 2), home=(home, len(core)), q=(q, 1))
     f: Array = home if form == "body" else None
     for i in range(n):

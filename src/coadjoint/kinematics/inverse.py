@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_number, a_robot, takes
-from ..arrays import Array, stack, to_numpy
+from ..arrays import Array, ArrayLike, stack, to_numpy
 from ..errors import CoadjointError
-from ..families import Family, built
+from ..families import Family, built, number_axes
+from ..kernel.runtime.function import run_steps
 from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
@@ -27,10 +28,10 @@ from .starts import closest, features, table
 from .targets import Target, core_of, residual
 
 ROUNDS = (8, 4, 4)
-"""Steps of a start between which targets that have arrived are taken out: nearly all that arrive at all do so within these."""
+"""Numbers of steps after which targets that are reached are removed; nearly all that are reached at all need no more."""
 
 TOGETHER = 1024
-"""Targets whose steps are run together: few enough for the cache, many enough that Python costs little."""
+"""How many targets are iterated together: few enough for the cache, many enough to make Python's overhead small."""
 
 DESCENT, DESCENTS = 30, 10
 """Steps of a descent to the nearest pose, and how often, each with Newton's steps behind, it is tried."""
@@ -38,11 +39,11 @@ DESCENT, DESCENTS = 30, 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InverseKinematics:
-    """What was found, target by target of the batch.
+    """The result for every target of the batch.
 
     q (..., nq): a configuration within the limits; where `success` (...) is False, the one whose poses are nearest of all that were
-    tried. poses (..., targets, 4, 4) are those of the frames there; angles and distances (..., targets) what is left to the targets in
-    the chosen rows, in radians and metres. starts (...): how many were made.
+    tried. poses (..., targets, 4, 4) are those of the frames there; angles and distances (..., targets) are the remaining errors in
+    the chosen rows, in radians and metres. starts (...): how many starts were used.
     """
 
     q: np.ndarray
@@ -71,7 +72,7 @@ class InverseKinematics:
         return f"{head}; of the others the farthest is off by {self.distances[left].max():.3g} m, {self.angles[left].max():.3g} rad"
 
 
-@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq")
+@lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq", parameters=number_axes)
 @takes(robot=a_robot, tolerance=a_number)
 def inverse_kinematics(
     robot: Robot,
@@ -79,7 +80,7 @@ def inverse_kinematics(
     frame: str | None = None,
     *,
     rows: Sequence[int] | None = None,
-    q0: Array | None = None,
+    q0: ArrayLike | None = None,
     starts: int = 50,
     tolerance: float = 1e-9,
     seed: int = 0,
@@ -163,11 +164,11 @@ class _Solver:
         self.rest = rest[..., ~self.moving]
 
     def nearest(self, k: int, seed: int) -> Callable[[np.ndarray], np.ndarray]:
-        """For targets of these numbers the nearest of the configurations of table k."""
+        """A function that returns, for targets of these indices, the nearest configurations of table k."""
         configurations, there = table(self.robot, self.targets, k, seed)
 
         def starting(index: np.ndarray) -> np.ndarray:
-            q = configurations[closest(features(self.targets, self.goal[index]), there)]
+            q: np.ndarray = configurations[closest(features(self.targets, self.goal[index]), there)]
             if not self.moving.all():
                 q[:, ~self.moving] = self.rest[index]
             return q
@@ -196,13 +197,15 @@ class _Solver:
         self.open = np.concatenate(still)
 
     def _keep(self, index: np.ndarray, q: np.ndarray, cost: np.ndarray, worst: np.ndarray) -> None:
-        """Remember what is better than before, and all that has arrived; costs that are not numbers are neither."""
+        """Store configurations that are better than before, and close the targets that are reached; a cost of NaN is ignored."""
         better = (cost < self.cost[index]) | (worst <= self.tolerance**2)
         index = index[better]
         self.q[index], self.cost[index], self.worst[index] = q[better], cost[better], worst[better]
 
     def approach(self) -> None:
-        """From the best of all starts down to the nearest pose, for what is still open: some steps of the descent, then Newton's."""
+        """For targets that are still open, descend from the best configuration to the nearest pose: first by damped steps, then by
+        Newton's method.
+        """
         down = _kernel(self.family, self.targets, descend, ("trial", "state", "goal"))
         newton = _kernel(self.family, self.targets, slope, ("goal",))
         left = self.open
@@ -236,7 +239,7 @@ class _Solver:
 
 
 def _reached(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tuple[Array, Array]:
-    """What is left, (2 targets), and the poses (targets, 4, 4) of the frames."""
+    """The remaining errors (2 targets) and the poses (targets, 4, 4) of the frames."""
     return residual(robot, q, goal, targets)[2], stack([pose(robot, q, x.frame) for x in targets], axis=0)
 
 
@@ -259,15 +262,9 @@ def _kernel(family: Family, targets: list[Target], fn: Callable[..., Any], names
 
 def _run(take: Callable[..., Any], inputs: list[np.ndarray], outputs: list[np.ndarray], threads: int | None) -> None:
     """All steps: inputs (N, steps, …) but the last, the targets (N, …), whose results (N, steps, …) are inputs of the next step."""
-    steps = outputs[0].shape[1]
     *moving, goal = inputs
-    repeat = getattr(getattr(take, "__self__", None), "repeat", None)  # of a compiled step
-    if repeat is not None:
-        repeat([*moving, np.broadcast_to(goal[:, None], (len(goal), steps, goal.shape[-1]))], outputs, steps, threads)
-        return
-    for k in range(steps):
-        for x, y in zip(outputs, take(*(x[:, k] for x in moving), goal), strict=True):
-            x[:, k] = y
+    targets = np.broadcast_to(goal[:, None], (len(goal), outputs[0].shape[1], goal.shape[-1]))
+    run_steps(take, [*moving, targets], outputs, threads)
 
 
 def _moving(robot: Robot, targets: list[Target]) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Jacobians of frames, their rate and their derivative by q.
 
-Write a_k for the body column of freedom k: its screw, seen in the frame. Park, Bobrow & Ploen (1995), (18), and `MATH` of the
-closed form give its derivatives as brackets, with "k before l" when freedom k lies nearer the base than l on the path:
+Write a_k for the body column of freedom k: its screw, seen in the frame. By Park, Bobrow & Ploen (1995), (18) and (53), its
+derivatives are brackets, with "k before l" when freedom k lies nearer the base than l on the path:
 
     body     ∂_l a_k = [a_k, a_l] if k before l, else 0
     space    A_k = Ad_f a_k,  ∂_l A_k = [A_l, A_k] unless k before l
@@ -25,7 +25,7 @@ REFERENCES = ("body", "space", "world")
 
 
 def check_reference(robot: Robot, frame: str, reference: str) -> None:
-    """An error for a name that is no frame of the robot, and for a reference that there is not."""
+    """Raise an error for an unknown frame or an unknown reference."""
     check_robot(robot)
     robot.frame(frame)
     if reference not in REFERENCES:
@@ -47,7 +47,7 @@ def _body_columns(robot: Robot, q: Array, frame: str) -> tuple[Array, dict[int, 
 
 
 def _seen_from(T: Array, column: Array, reference: str) -> Array:
-    """A body column in the reference asked for."""
+    """A body column expressed in the given reference."""
     if reference == "space":
         return se3.Ad_act(T, column)
     if reference == "world":

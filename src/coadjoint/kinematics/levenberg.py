@@ -27,13 +27,13 @@ DAMPING = 0.03
 """μ of the search: of 0.01, 0.03, 0.1 and 0.3 the one that finds most within ten steps, for 6 and 7 joints alike."""
 
 LEAST = 1e-13
-"""The least λ, as part of the trace of JJᵀ: keeps the factorisation alive where J is singular."""
+"""The least λ, as a fraction of the trace of JJᵀ: it keeps the factorisation defined where J is singular."""
 
 TINY = 1e-100
-"""The same where nothing moves the frames: J = 0."""
+"""The least λ where J = 0: no joint moves the frames."""
 
 ROUNDING = 1e-13
-"""Differences of |e|², as part of it, that may be rounding."""
+"""Relative differences of |e|² that may be rounding."""
 
 
 def search(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tuple[Array, Array]:

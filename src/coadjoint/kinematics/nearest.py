@@ -18,10 +18,10 @@ from .levenberg import ROUNDING, _free, _largest, clamped
 from .targets import Target, residual
 
 DIFFERENCE = 1e-5
-"""Of a coordinate, for the Hessian: its error, about 1e-10, only slows the last steps down by as much."""
+"""The step of the finite differences for the Hessian; its error of about 1e-10 affects only the rate of convergence."""
 
 FLAT = 1e-12
-"""A gradient that is none."""
+"""The gradient that counts as zero."""
 
 FARTHEST = 0.5
 """The longest step, in radians or metres."""
@@ -36,7 +36,9 @@ def slope(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tup
 def converged_to_nearest(
     robot: Robot, q: np.ndarray, goal: np.ndarray, slope: Callable[..., Any], steps: int = 25
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """From q (n, nq) to the nearest pose: q, |e|² with what is left (n, 2), and whether the gradient vanishes there (n,)."""
+    """The configurations of the nearest poses, starting from q (n, nq): q, |e|² with the largest remaining square (n, 2), and
+    whether the gradient vanishes (n,).
+    """
     q, scale = np.array(q), np.ones(len(q))
     g, state = slope(q, goal)
     g = g * _free(robot, q, -g)
@@ -68,4 +70,5 @@ def _newton(robot: Robot, q: np.ndarray, goal: np.ndarray, g: np.ndarray, slope:
     values, vectors = np.linalg.eigh((H + np.swapaxes(H, -1, -2)) / 2)
     sizes = np.abs(values)
     sizes = np.maximum(sizes, 1e-9 * np.maximum(sizes.max(-1, keepdims=True), 1e-9))
-    return -(vectors @ ((np.swapaxes(vectors, -1, -2) @ g[..., None]) / sizes[..., None]))[..., 0] * free
+    result: np.ndarray = -(vectors @ ((np.swapaxes(vectors, -1, -2) @ g[..., None]) / sizes[..., None]))[..., 0] * free
+    return result

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_number, numbers, one_of, positive, takes
+from ..arrays import ArrayLike
 from ..errors import CoadjointError
 from ..lie import se3, so3
 from ..robot.link import as_pose
@@ -84,7 +85,7 @@ class _Screws:
 
 
 @takes(kind=one_of("screw", "double"))
-def geodesic_path(start: Any, goal: Any, duration: float = 1.0, rest: bool = False, kind: str = "screw") -> Path:
+def geodesic_path(start: ArrayLike, goal: ArrayLike, duration: float = 1.0, rest: bool = False, kind: str = "screw") -> Path:
     """From one pose (4, 4) to another by one screw motion, or by `kind="double"`: rotation and straight line apart."""
     T0, T1 = as_pose(start, "start"), as_pose(goal, "goal")
     if kind == "screw":
@@ -109,7 +110,13 @@ def _screw(T0: np.ndarray, xi: np.ndarray) -> Curve:
 
 @takes(angle=a_number)
 def circle_path(
-    start: Any, center: Any, axis: Any, angle: float = 2 * np.pi, duration: float = 1.0, rest: bool = False, turn: bool = False
+    start: ArrayLike,
+    center: ArrayLike,
+    axis: ArrayLike,
+    angle: float = 2 * np.pi,
+    duration: float = 1.0,
+    rest: bool = False,
+    turn: bool = False,
 ) -> Path:
     """From a pose (4, 4) round the axis (3,) through the point `center` (3,), in space; with `turn` the orientation goes along."""
     T0 = as_pose(start, "start")
@@ -140,7 +147,7 @@ def circle_path(
 
 
 @takes(poses=numbers)
-def spline_path(poses: Any, duration: float = 1.0, rest: bool = False, closed: bool = False) -> Path:
+def spline_path(poses: ArrayLike, duration: float = 1.0, rest: bool = False, closed: bool = False) -> Path:
     """Through poses (n, 4, 4) at equal intervals of s, twists and accelerations continuous; `closed` goes on from the last to the first.
 
     Neighbouring poses should be less than half a turn apart. At open ends the acceleration vanishes.

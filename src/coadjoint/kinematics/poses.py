@@ -39,7 +39,7 @@ def forward_kinematics(robot: Robot, q: Array) -> Array:
 
 
 def check_frame(robot: Robot, frame: str) -> None:
-    """An error for a name that is no frame of the robot."""
+    """Raise an error if the robot has no frame of that name."""
     check_robot(robot)
     robot.frame(frame)
 

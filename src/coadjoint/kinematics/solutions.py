@@ -1,4 +1,4 @@
-"""All solutions of inverse kinematics where there is a closed form: many targets in one kernel, limits, whole turns, polish."""
+"""All solutions of inverse kinematics in closed form: many targets in one kernel, joint limits, whole turns, refinement."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from .levenberg import clamped, search
 from .targets import RIGID, Target
 
 ROUGH, GOOD = 1e-5, 1e-12
-"""Solutions that are off by more than the one are none; those off by more than the other are polished."""
+"""A candidate with an error above ROUGH is not a solution; one with an error above GOOD is refined by Newton's method."""
 
 AT_LIMIT = 1e-12
-"""An angle may be so far beyond a limit by rounding; it is set to the limit."""
+"""An angle that exceeds a limit by at most this, by rounding, is set to the limit."""
 NEARBY = 1e-3
-"""Instead of both `ROUGH` and `AT_LIMIT` for the solutions of an ideal arm near the robot's, before they are polished."""
+"""Replaces both `ROUGH` and `AT_LIMIT` for the solutions of an ideal arm near the robot's, before they are refined."""
 
 
 STEPS = 12
-"""Of Newton's method at most: two or three do, but near singularities, where it converges slowly."""
+"""The most steps of Newton's method: two or three suffice, except near singularities, where it converges slowly."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solutions:
-    """All configurations that reach the targets: q (..., 8, nq), of which `valid` (..., 8) says which are; the others are nan.
+    """All configurations that reach the targets: q (..., 8, nq); `valid` (..., 8) marks the solutions, the other rows are NaN.
 
-    Each angle is the one within ±π, or where that is beyond the limits the first whole turn off it that is not.
+    Each angle is within ±π, or, if that violates the limits, shifted by the fewest whole turns that satisfy them.
     """
 
     robot: Robot = field(metadata={"for_all": True})
@@ -56,8 +56,9 @@ class Solutions:
 
     @property
     def count(self) -> np.ndarray:
-        """How many solutions every target has (...,); those that fall together are counted as often as they are found."""
-        return self.valid.sum(-1)
+        """How many solutions every target has (...,); coinciding solutions are counted as often as they occur."""
+        result: np.ndarray = self.valid.sum(-1)
+        return result
 
     def of(self, *index: int, turns: bool = False, apart: float = 1e-6) -> np.ndarray:
         """The distinct solutions (m, nq) of one target of the batch; with `turns` also those whole turns away within the limits."""
@@ -73,7 +74,9 @@ class Solutions:
         return np.array(kept).reshape(-1, self.robot.nq)
 
     def _turns(self, q: np.ndarray) -> list[np.ndarray]:
-        """q with every angle whole turns away that is within the limits; three turns each way where there are none."""
+        """q with every angle shifted by all whole turns within the limits; by up to three turns each way for joints without
+        limits.
+        """
         lower, upper = (np.clip(x, -6 * np.pi, 6 * np.pi) for x in (self.robot.lower, self.robot.upper))
         choices = []
         for k in range(self.robot.nq):
@@ -94,7 +97,7 @@ def inverse_kinematics_solutions(
     For arms of six revolute joints with a spherical wrist, or with three parallel axes, recognised by their screws (`closed_form.py`);
     an error says why a robot is none of them. limits: leave out what is beyond the joint limits. tolerance: of position (m) and
     rotation (rad). A target out of reach has no solution: `inverse_kinematics` gives the nearest pose. Where rounded numbers in a file
-    make axes parallel, or meet, only to 3e-5, solutions of the ideal arm are polished until the robot itself reaches the pose.
+    make axes parallel, or meet, only to 3e-5, solutions of the ideal arm are refined until the robot itself reaches the pose.
 
     Joints that do not move the frame stay at home, or at the limit nearest to it.
     """
@@ -143,7 +146,7 @@ def _without_limits(robot: Robot) -> Robot:
 
 
 def _all(robot: Robot, target: Array, arm: Arm, ranges: tuple[np.ndarray, np.ndarray]) -> tuple[Array, Array, Array]:
-    """`solve`, with every angle brought within its range by whole turns; nan where that cannot be or the pose is not reached."""
+    """`solve`, with every angle shifted into its limits by whole turns; NaN where that is impossible or the pose is not reached."""
     q, off = solve(robot, target, arm)
     xp, beyond, rough = namespace(q), AT_LIMIT if arm.exact else NEARBY, ROUGH if arm.exact else NEARBY
     columns = []
@@ -167,7 +170,7 @@ def _all(robot: Robot, target: Array, arm: Arm, ranges: tuple[np.ndarray, np.nda
 
 
 def _rigid(target: Array) -> Array:
-    """How far (..., 1) matrices are from rigid motions, roughly: what `Target.checked` looks at, without leaving the kernel."""
+    """A rough distance (..., 1) of matrices from rigid motions: the test of `Target.checked`, inside the kernel."""
     xp = namespace(target)
     x, y, z = (target[..., :3, k] for k in range(3))
     right = cross(x, y) - z  # x × y = z has everything in it but the lengths of x and y
@@ -177,7 +180,7 @@ def _rigid(target: Array) -> Array:
 
 
 def _polished(robot: Robot, goal: Target, q: np.ndarray, poses: np.ndarray, limits: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Some of Newton's steps for every solution, kept where they help, and how far it is off then."""
+    """Every solution refined by steps of Newton's method, kept where they help, and its remaining error."""
     own = Family(robot if limits else _without_limits(robot), None)
     flat = poses[:, :3].reshape(-1, 12)
     step, reached = _kernel(own, [goal], search, ("goal",)), _kernel(own, [goal], _reached, ("goal",))

@@ -1,4 +1,4 @@
-"""Where to start from: the nearest of some configurations drawn at random, by where they bring the frames."""
+"""Initial guesses: for each target, the random configuration whose frames are nearest to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .poses import pose
 from .targets import Target
 
 TABLE = 256
-"""Configurations of which a start is the nearest: as many as cost about one step to look through."""
+"""How many random configurations a start is chosen from: searching them costs about as much as one step."""
 
 
 def table(robot: Robot, targets: list[Target], k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +27,9 @@ def table(robot: Robot, targets: list[Target], k: int, seed: int) -> tuple[np.nd
 
 
 def features(targets: list[Target], goal: np.ndarray) -> np.ndarray:
-    """Numbers (N, f) whose distance tells how far apart poses are, roughly: entries of R, and p three times as heavy."""
+    """Features (N, f) whose Euclidean distance approximates the distance of poses: the entries of R, and p with three times the
+    weight.
+    """
     parts = []
     offset = 0
     for target in targets:
@@ -41,7 +43,7 @@ def features(targets: list[Target], goal: np.ndarray) -> np.ndarray:
 
 
 def closest(wanted: np.ndarray, known: np.ndarray, block: int = 128) -> np.ndarray:
-    """For every row of `wanted` the number of the nearest row of `known`: the largest ⟨a, b⟩ - ½ |b|²."""
+    """For every row of `wanted`, the index of the nearest row of `known`: the largest ⟨a, b⟩ - ½ |b|²."""
     columns = np.ascontiguousarray(np.concatenate([known, -0.5 * (known * known).sum(-1, keepdims=True)], axis=-1).T)
     rows = np.concatenate([wanted, np.ones((len(wanted), 1), dtype=np.float32)], axis=-1)
     found = np.empty(len(wanted), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""The subproblems of Paden and Kahan: angles about given axes that bring points to where they shall be.
+"""The subproblems of Paden and Kahan: angles about given axes that bring points to given places.
 
 B. Paden, Kinematics and control of robot manipulators (1986), as in Murray, Li & Sastry (1994), chapter 3, section 3.2; the fourth from
 Elias & Wen, Canonical subproblems for robot inverse kinematics (2022). w is a unit vector, R(q) the rotation by q about it, points are
@@ -31,7 +31,7 @@ class Angle(NamedTuple):
 
 
 TINY = 1e-60
-"""The fourth power of a length below which a direction is none."""
+"""A vector whose length to the fourth power is below this has no direction."""
 
 
 def angle(q: Angle) -> Array:
@@ -58,7 +58,7 @@ def back(q: Angle) -> Angle:
 
 
 def subproblem1(w: Array, p: Array, k: Array) -> Angle:
-    """q with R(q) p = k: the angle between what of p and of k is across the axis."""
+    """q with R(q) p = k: the angle between the projections of p and k orthogonal to the axis."""
     return _unit(azimuth(w, p, k))
 
 
@@ -81,7 +81,7 @@ def subproblem3(w: Array, p: Array, k: Array, square: Array) -> tuple[Angle, Ang
 
 
 def subproblem4(w: Array, h: Array, p: Array, d: Array) -> tuple[Angle, Angle]:
-    """Both q with h · R(q) p = d: a cos q + b sin q = r, with a and b from what of h and of p is across the axis."""
+    """Both q with h · R(q) p = d: a cos q + b sin q = r, with a and b from the projections of h and p orthogonal to the axis."""
     axial = dot(w, h) * dot(w, p)
     a, b, r = dot(cross(w, h), cross(w, p)), dot(h, cross(w, p)), d - axial
     xp = namespace(a, b, r)
@@ -103,7 +103,7 @@ def both(a: Array, b: Array, r: Array, s: Array) -> tuple[Angle, Angle]:
 
 
 def _unit(q: Angle) -> Angle:
-    """The pair of length 1 in that direction; (0, 1) where there is none."""
+    """The pair scaled to length 1; (0, 1) where both are zero."""
     xp = namespace(q.sin, q.cos)
     square = q.sin * q.sin + q.cos * q.cos
     some = xp.less(TINY, square)

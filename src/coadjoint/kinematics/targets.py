@@ -1,4 +1,5 @@
-"""What inverse kinematics is to reach: poses or positions of frames, wholly or in chosen rows, and how far a robot is from them.
+"""Targets of inverse kinematics: poses or positions of frames, in all rows or in chosen ones, and the robot's error with respect to
+them.
 
 A frame at (R, p) and its target (R*, p*) differ by six numbers in the axes of the target,
 
@@ -6,8 +7,8 @@ A frame at (R, p) and its target (R*, p*) differ by six numbers in the axes of t
     d = R*ᵀ (p* - p)      in the axes of the target; in those of space where the target is a position
 
 the logarithm of SO(3) × R³. Not that of SE(3), whose linear part mixes the two: here |w| and |d| are the angle and the distance
-themselves, and the gradient of ½ |w|² + ½ |d|² is -Jᵀ (w, d) with the plain Jacobian J of the frame, at any distance. So the nearest
-pose, where a target is out of reach, is nearest in a sense that can be said: a position is met by its projection.
+themselves, and the gradient of ½ |w|² + ½ |d|² is -Jᵀ (w, d) with the plain Jacobian J of the frame, at any distance. So the
+nearest pose, where a target is out of reach, has a clear meaning: for a position it is the orthogonal projection.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Target:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """All but the numbers of `to`: what a kernel is made for."""
+        """Everything but the numbers of `to`: the key of the compiled kernel."""
         return self.frame, self.size, self.rows, self.weight
 
     def flat(self, batch: tuple[int, ...]) -> np.ndarray:
@@ -111,7 +112,7 @@ def _numbers(x: Any) -> bool:
 
 
 def _whole(rows: Any) -> tuple[int, ...]:
-    """Rows as whole numbers; none where they are something else."""
+    """The rows as integers; an empty list if they are anything else."""
     try:
         return tuple(operator.index(row) for row in rows)
     except TypeError:
@@ -119,14 +120,17 @@ def _whole(rows: Any) -> tuple[int, ...]:
 
 
 RIGID = 1e-6
-"""How far RᵀR and the last row of a pose may be from what they shall be."""
+"""The largest error of RᵀR = 1 and of the last row of a pose."""
 
 
 def _check_poses(poses: np.ndarray, where: str) -> None:
-    """An error for matrices that are no rigid motions, which says what is wrong with the first of them."""
+    """Raise an error if one of the matrices is not a rigid motion; it says what is wrong with the first."""
     a = poses.reshape(-1, 16).T.copy().reshape(4, 4, -1)  # entry by entry: long rows are quicker than small matrices
     x, y, z = (a[:3, k] for k in range(3))
-    product = lambda u, v: u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+
+    def product(u: Any, v: Any) -> Array:
+        return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+
     skew = abs(product(x, x) - 1.0)
     for u, v, one in ((y, y, 1.0), (z, z, 1.0), (x, y, 0.0), (y, z, 0.0), (z, x, 0.0)):
         skew = np.maximum(skew, abs(product(u, v) - one))

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import argument, arguments
 from ..arrays import Array, asfloat, block, concat, cross, dot, like, matrix, mv, namespace, stack, transpose
 from ..errors import ShapeError
 from . import se3, so3
-from ._arguments import argument, arguments
 from ._series import column
 
 _UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))

@@ -5,8 +5,8 @@ q = (u sin θ/2, cos θ/2) is the rotation by θ about the unit vector u; q and 
 
 from __future__ import annotations
 
+from ..arguments import argument, arguments
 from ..arrays import Array, concat, cross, dot, matrix, namespace, stack
-from ._arguments import argument, arguments
 from ._series import angle_over_sine, column, cos_half, sinc_half
 
 

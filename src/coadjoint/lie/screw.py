@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arguments import argument, arguments
 from ..arrays import Array, concat, cross, dot, namespace
-from ._arguments import argument, arguments
 from ._series import column
 
 # A resultant this much smaller than the moment would put the axis beyond the range of float64: it counts as none.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import argument, arguments
 from ..arrays import Array, block, concat, cross, dot, like, matrix, mv, namespace, transpose
 from ..errors import CoadjointError
 from . import so3
-from ._arguments import argument, arguments
 from ._series import a_and_b, c_of, column, d_of, db_ds, dc_ds, dd_ds
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import argument
 from ..arrays import Array, dot, like, matrix, stack
 from . import quaternion
-from ._arguments import argument
 from ._series import a_and_b, c_of, column, d_of
 
 

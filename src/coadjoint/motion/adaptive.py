@@ -21,18 +21,18 @@ from .events import Event
 from .trajectory import EventRecord, Piece
 
 SAMPLES = 8
-"""Points of a step between which events are looked for; between them, where a signal turns back."""
+"""Points of a step at which events are sought; between them also at extrema of a signal."""
 NOISE = 1e-14
-"""Gaps, and forces of closed contacts, below zero by less than this are rounding."""
+"""Gaps, and forces of closed contacts, that are negative by less than this are rounding."""
 ZENO = 1e-6
-"""Bounces that last shorter than this, in seconds, and become ever shorter are over: they rise no more than a picometre."""
+"""A sequence of bounces that becomes shorter than this, in seconds, ends: further bounces would be lower than a picometre."""
 
 STEPS = 25
-"""Steps after which it is asked whether the motion is stiff."""
+"""The number of steps between tests for stiffness."""
 STABLE = 4.5
 """Steps times the largest eigenvalue from which on it is: stability, at about 6.4, and not precision limits them; else it is below 3."""
 LONG = 200
-"""Steps that are still to come for a change of the method to be worth while."""
+"""The least number of remaining steps for which a change of the method pays."""
 MARGIN = 1e-12
 """Part of its dry friction by which a joint may be overloaded and still stick: rounding."""
 
@@ -67,7 +67,7 @@ def _samples(
 
 
 class Flow:
-    """A motion on its way: the present state, the pieces and the happenings so far."""
+    """A simulation in progress: the present state, the dense output and the events so far."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Flow:
     # --- on to the next
 
     def advance(self, end: float, report: Callable[[float], None]) -> str:
-        """Go on to the time `end`, or to a terminal event, whose name is returned."""
+        """Integrate to the time `end`, or to a terminal event, whose name is returned."""
         while self.t < end:
             name = self._smooth(min(end, self._sample()), end, report)
             if name:
@@ -182,7 +182,7 @@ class Flow:
             )
 
     def _smooth(self, until: float, end: float, report: Callable[[float], None]) -> str:
-        """Integrate until something happens, and let it."""
+        """Integrate to the next event, and handle it."""
         solver = self._solver(until)
         before, armed = self._signals(self.t, self.q, self.v), False
         while solver.status == "running":
@@ -234,11 +234,12 @@ class Flow:
         return y[: self.robot.nq], y[self.robot.nq :]
 
     def _keep(self, sol: Any, start: float, stop: float) -> None:
-        """A piece of dense output, on the constraints."""
+        """Store a piece of dense output, projected onto the constraints."""
         self.pieces.append((start, stop, Dense(self.mechanics, sol)))
 
     def _signals(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """What is watched: the events' functions; the gaps of open contacts and the forces of closed ones; of joints with dry friction
+        """The signals whose zeros are located: the events' functions; the gaps of open contacts and the forces of closed ones; of
+        joints with dry friction
         the velocity, as long as they slip, and what is left of the friction, as long as they stick."""
         mechanics, mode = self.mechanics, self.mechanics.mode
         signals = [np.array([e.value(q, v, t) for e in self.events])]
@@ -254,7 +255,10 @@ class Flow:
         from scipy.optimize import brentq
 
         k = len(self.events)
-        at = lambda t: self._signals(t, *self._split(sol(t)))
+
+        def at(t: float) -> np.ndarray:
+            return self._signals(t, *self._split(sol(t)))
+
         if not armed:  # what has just happened is not to happen again: a gap that is closed at the start must open first
             before = before.copy()
             before[k:] = np.where(before[k:] <= TOUCHING, np.finfo(float).tiny, before[k:])
@@ -293,7 +297,7 @@ class Flow:
         return bool(np.all(np.minimum(np.minimum(before, middle), after) > 4 * swing))
 
     def _fire(self, crossed: np.ndarray) -> str:
-        """Let happen what was found at the present time."""
+        """Handle the events at the present time."""
         k = len(self.events)
         for event, happens in zip(self.events, crossed[:k], strict=True):
             if not happens:

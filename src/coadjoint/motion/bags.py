@@ -70,10 +70,11 @@ def _columns(path: Path, messages: list[Message]) -> dict[str, np.ndarray]:
 
 
 def _ordered(message: Message, key: str, names: tuple[str, ...]) -> np.ndarray:
-    x = getattr(message, key)
+    x: np.ndarray = getattr(message, key)
     if message.names == names:
         return x
-    return x[[message.names.index(name) for name in names]]
+    result: np.ndarray = x[[message.names.index(name) for name in names]]
+    return result
 
 
 def _topic(path: Path, topics: list[str], topic: str | None) -> str:

@@ -35,18 +35,21 @@ class Comparison:
     @property
     def residuals(self) -> np.ndarray:
         """Measured minus computed (N, nv)."""
-        return self.measured - self.computed
+        result: np.ndarray = self.measured - self.computed
+        return result
 
     @property
     def rms(self) -> np.ndarray:
         """Root mean square of the residuals (nv,)."""
-        return np.sqrt(np.mean(self.residuals**2, axis=0))
+        result: np.ndarray = np.sqrt(np.mean(self.residuals**2, axis=0))
+        return result
 
     @property
     def relative(self) -> np.ndarray:
         """The norm of each joint's residuals over that of its measured forces (nv,)."""
         size = np.linalg.norm(self.measured, axis=0)
-        return np.linalg.norm(self.residuals, axis=0) / np.where(size > 0, size, 1.0)
+        result: np.ndarray = np.linalg.norm(self.residuals, axis=0) / np.where(size > 0, size, 1.0)
+        return result
 
     @property
     def total(self) -> float:

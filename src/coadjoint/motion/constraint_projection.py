@@ -1,8 +1,6 @@
 """Keeping states on a constraint inside compiled code: a fixed number of corrections, rows that depend on each other allowed.
 
-Rows are divided by their length in the metric, so that units do not matter. A M⁻¹ Aᵀ gets a small multiple of 1 added, so that redundant
-rows do no harm, and every correction is repeated until the effect of that is gone: what is left after k turns is the
-(REGULARIZATION / σ²)ᵏ-th part, σ the least singular value of independent rows.
+The rows are those of `constraints/metric_rows.py`, regularised: every correction is repeated until the effect of that is gone.
 """
 
 from __future__ import annotations
@@ -11,20 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, like, mv, namespace, solve_spd, stack, transpose
-from ..constraints.constraint import ZERO, Constraint, checked, robot_size
+from ..arrays import Array, mv, namespace, stack, transpose
+from ..constraints.constraint import Constraint, checked, robot_size
 from ..constraints.manifold import check_state
+from ..constraints.metric_rows import OVERCONSTRAINED_LENGTH, ZERO, RegularizedRows, inverse, row_lengths
 from ..constraints.rank import is_overconstrained, note_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from .friction import locked
 
-REGULARIZATION = 1e-8
-"""What is added to A M⁻¹ Aᵀ of rows of length one."""
-TURNS = 3
-OVERCONSTRAINED = 1e-3, 8
-"""What is added, and turns, where rows depend on each other on the constraint only, and nearly so beside it."""
 CHORDS = 6
 """Turns for q: each gains a factor of about the distance from the constraint, which long steps make large."""
 
@@ -44,41 +38,22 @@ def check_start(robot: Robot, constraints: Any, q: np.ndarray, v: np.ndarray) ->
     return constraint
 
 
-def inverse(a: Array) -> Array:
-    """A⁻¹ (..., n, n) of a symmetric positive definite matrix."""
-    return solve_spd(a, like(np.eye(a.shape[-1]), a))
+class ConstraintRows(RegularizedRows):
+    """The rows of a constraint at q in the metric W = M⁻¹ or near it. held (..., nv): 1 for joints that are locked.
 
-
-class Bound:
-    """The constraint at q, with W = M⁻¹ or near it: what impulses it answers with. held (..., nv): 1 for joints that are locked.
-
-    Rows have the length that they have without locked joints: those which only these could move are then nothing beside 1.
+    Rows have the length that they have without locked joints: those which only these could move then vanish beside 1.
     """
 
     def __init__(self, robot: Robot, constraint: Constraint, q: Array, W: Array, held: Array | None = None) -> None:
-        self.robot, self.constraint, self.q = robot, constraint, q
-        self.W = W if held is None else locked(W, held)
-        self.A = constraint.jacobian(robot, q)
-        one, xp = like(np.eye(self.A.shape[-2]), self.A), namespace(self.A)
-        square, size = ((self.A @ W @ transpose(self.A)) * one).sum(-1), xp.abs(self.A).sum(-1)
-        least = ZERO * (robot_size(robot) + size.sum(-1)[..., None])  # shorter rows are rounding, and are not made longer
-        self.length = xp.sqrt(xp.where((size > least) & (square > 0.0), square, 1.0 + 0.0 * square))
-        regularization, self.turns = REGULARIZATION, TURNS
-        if is_overconstrained(robot, constraint):  # rows that vanish on the constraint have no direction beside it: they stay short
-            regularization, self.turns = OVERCONSTRAINED
-            self.length = xp.sqrt(square + 0.01 * square.sum(-1)[..., None])
-        G = self.A @ self.W @ transpose(self.A)
-        self.inverse = inverse(G / (self.length[..., :, None] * self.length[..., None, :]) + regularization * one)
-
-    def impulse(self, rate: Array) -> Array:
-        """Aᵀ Λ (..., nv) that takes the rate (..., m) of the rows away."""
-        return mv(transpose(self.A), mv(self.inverse, -rate / self.length) / self.length)
-
-    def tangent(self, p: Array) -> Array:
-        """The momentum p + Aᵀ Λ, with A M⁻¹ (p + Aᵀ Λ) = 0."""
-        for _ in range(self.turns):
-            p = p + self.impulse(mv(self.A, mv(self.W, p)))
-        return p
+        self.constraint = constraint
+        A, overconstrained = constraint.jacobian(robot, q), is_overconstrained(robot, constraint)
+        xp = namespace(A)
+        square, size = xp.einsum("...kk->...k", A @ (W @ transpose(A))), xp.abs(A).sum(-1)
+        if overconstrained:
+            length = xp.sqrt(square + OVERCONSTRAINED_LENGTH**2 * square.sum(-1)[..., None])
+        else:
+            length = row_lengths(square, size > ZERO * (robot_size(robot) + size.sum(-1)[..., None]))
+        super().__init__(A, W if held is None else locked(W, held), length, overconstrained)
 
 
 def row_rates(robot: Robot, constraint: Constraint, values: Array, velocities: Array) -> Array:
@@ -93,14 +68,14 @@ def nearest_state(robot: Robot, constraint: Constraint, q: Array, v: Array, held
     Joints that are held (..., nv), marked with 1, stay where they are.
     """
     q = robot.normalize(q)
-    bound = Bound(robot, constraint, q, inverse(mass_matrix(robot, q)), held)
+    rows = ConstraintRows(robot, constraint, q, inverse(mass_matrix(robot, q)), held)
     if len(constraint.holonomic_rows(robot)):
         for _ in range(CHORDS):
-            far = row_rates(robot, constraint, constraint.residual(robot, q), 0.0 * bound.A[..., 0])
-            q = robot.integrate(q, mv(bound.W, bound.impulse(far)))
-        bound = Bound(robot, constraint, q, inverse(mass_matrix(robot, q)), held)
-    for _ in range(bound.turns):
-        v = v + mv(bound.W, bound.impulse(mv(bound.A, v)))
+            far = row_rates(robot, constraint, constraint.residual(robot, q), 0.0 * rows.A[..., 0])
+            q = robot.integrate(q, mv(rows.W, rows.impulse(far)))
+        rows = ConstraintRows(robot, constraint, q, inverse(mass_matrix(robot, q)), held)
+    for _ in range(rows.turns):
+        v = v + mv(rows.W, rows.impulse(mv(rows.A, v)))
     return q, v
 
 
@@ -114,7 +89,7 @@ def project_state(robot: Robot, constraint: Constraint, q: Array, v: Array) -> t
 def constrained_acceleration(robot: Robot, constraint: Constraint, q: Array, v: Array, tau: Array, friction: bool = False) -> Array:
     """The acceleration of `constrained_dynamics`, also where rows depend on each other."""
     a = forward_dynamics(robot, q, v, tau, friction=friction)
-    bound, bias = Bound(robot, constraint, q, inverse(mass_matrix(robot, q))), constraint.bias(robot, q, v)
-    for _ in range(bound.turns):
-        a = a + mv(bound.W, bound.impulse(mv(bound.A, a) + bias))
+    rows, bias = ConstraintRows(robot, constraint, q, inverse(mass_matrix(robot, q))), constraint.bias(robot, q, v)
+    for _ in range(rows.turns):
+        a = a + mv(rows.W, rows.impulse(mv(rows.A, a) + bias))
     return a

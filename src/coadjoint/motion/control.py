@@ -1,4 +1,4 @@
-"""What drives a robot: functions control(robot, q, v, t), and objects with force(q, v, t)."""
+"""Controls: functions control(robot, q, v, t), and objects with force(q, v, t)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ Control = Callable[[Robot, Any, Any, Any], Any]
 
 
 def as_function(control: Any) -> Control:
-    """The function of a control, which is one already, or an object with a method force(q, v, t)."""
+    """A control as a function: itself, or the method force(q, v, t) of an object."""
     force = getattr(control, "force", None)
     if callable(force):
         return lambda robot, q, v, t: force(q, v, t)
     if callable(control):
-        return control
+        function: Control = control
+        return function
     raise CoadjointError(
         f"control is {type(control).__name__}; expected a function control(robot, q, v, t), or an object with force(q, v, t)."
     )
 
 
 def traced_control(family: Family, control: Control) -> Traced:
-    """τ (nv,) of q, v, t (1,) and the numbers, if any, that differ from robot to robot; what the control reads besides is that of now."""
+    """τ (nv,) of q, v, t (1,) and the numbers, if any, that differ from robot to robot; other variables that the control reads are
+    constants with their present values.
+    """
     robot = family.robot
 
     def run(q: Array, v: Array, t: Array, *numbers: Array) -> Array:

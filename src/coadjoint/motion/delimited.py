@@ -160,7 +160,7 @@ class Csv(Columns):
         return np.loadtxt(lines, delimiter=delimiter, usecols=order, ndmin=2, comments=None, quotechar='"')
 
     def _cleaned(self, number: int, line: str, order: list[int], optional: frozenset[int]) -> str:
-        """The wanted cells of a line with nan where they are empty; what is no number is an error, or nan where it is optional."""
+        """The wanted cells of a line with NaN where they are empty; what is no number is an error, or NaN where it is optional."""
         cells, kept = self._cells(number, line), []
         for column in order:
             cell = self._plain(cells[column])

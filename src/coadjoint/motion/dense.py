@@ -1,4 +1,4 @@
-"""The motion between two steps of the adaptive integrator."""
+"""Dense output of the adaptive integrator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .equations_of_motion import EquationsOfMotion
 class Dense:
     """States q (N, nq), v (N, nv) at times (N,) of one step: the integrator's polynomial, brought back to constraints and contacts.
 
-    It has no part in the control, which need not pickle.
+    It does not contain the control, which need not be picklable.
     """
 
     def __init__(self, mechanics: EquationsOfMotion, polynomial: Any) -> None:

@@ -1,4 +1,4 @@
-"""The discrete mechanics that variational integrators stand on: momenta, forces and group maps of the joints.
+"""Discrete mechanics for variational integrators: momenta, forces and group maps of the joints.
 
 Velocities are left-trivialised: q moves by `robot.integrate(q, h v)`, for a free base T exp(h v). Momenta p = ∂T/∂v and forces are
 the covectors that pair with them.

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..constraints import constrained_dynamics
-from ..constraints.complementarity import box_complementarity, row_lengths
+from ..constraints.complementarity import box_complementarity
 from ..constraints.constraint import Constraint
 from ..constraints.impacts import Impact, impact_account
 from ..constraints.manifold import check_state
+from ..constraints.metric_rows import least_squares
 from ..constraints.rank import ConstraintError, is_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix_inverse
 from ..errors import CoadjointError
@@ -28,10 +29,6 @@ TOUCHING = 1e-9
 """Gaps, in metres, that count as closed at an impact of another row."""
 SLOW = 1e-9
 """Relative velocity of a row that counts as rest."""
-DEPENDENT, OVERCONSTRAINED = 1e-11, 1e-6
-"""Eigenvalues of A M⁻¹ Aᵀ, beside the largest, that are nothing: in general, and where they vanish on the constraint only."""
-SHORT = 0.1
-"""Rows shorter than this part of all together are not made longer where they depend on each other on the constraint only."""
 AMPLIFIED, ROUNDING = 1e5, 1e-10
 """A way back to the constraint that is this many times longer than what is violated, and more than rounding, is not taken."""
 FREE = 1e-9
@@ -54,16 +51,6 @@ class _Rows:
 
     def jacobian(self, robot: Robot, q: np.ndarray) -> np.ndarray:
         return self.A
-
-
-def _solve(G: np.ndarray, b: np.ndarray, overconstrained: bool) -> np.ndarray:
-    """G⁻¹ b, rows scaled to about the same length, by powers of two; the shortest where they are redundant."""
-    length = row_lengths(G)
-    if overconstrained:  # a row that vanishes on the constraint has no direction beside it
-        length = np.sqrt(np.diag(G) + SHORT**2 * np.trace(G))
-    scale = np.exp2(np.round(np.log2(length)))
-    dependent = OVERCONSTRAINED if overconstrained else DEPENDENT
-    return np.linalg.lstsq(G / np.outer(scale, scale), b / scale, rcond=dependent)[0] / scale
 
 
 def _shared(forces: np.ndarray, free: np.ndarray, limit: np.ndarray) -> np.ndarray:
@@ -165,7 +152,7 @@ class EquationsOfMotion:
             hold[mode.sticking] = held = np.linalg.solve(rows[:, mode.sticking], -a[mode.sticking])
             return np.where(mode.sticking, 0.0, a + held @ rows), force, hold
         A, bias = self._rows(q, v, mode.closed, mode.sticking)
-        lam = _solve(A @ W @ A.T, -(A @ a + bias), self.overconstrained)
+        lam = least_squares(A @ W @ A.T, -(A @ a + bias), self.overconstrained)
         m, n = int(mode.sticking.sum()), int(mode.closed.sum())
         hold[mode.sticking] = lam[len(lam) - m :]
         force[mode.closed] = lam[len(lam) - m - n : len(lam) - m]
@@ -237,10 +224,10 @@ class EquationsOfMotion:
             return project_state(self.robot, self.constraint, q, v)
         for _ in range(3):
             A, W = self._rows(q, v, mode.closed, mode.sticking)[0], mass_matrix_inverse(self.robot, q)
-            q = self.robot.integrate(q, W @ (A.T @ _solve(A @ W @ A.T, -self._values(q, mode), self.overconstrained)))
+            q = self.robot.integrate(q, W @ (A.T @ least_squares(A @ W @ A.T, -self._values(q, mode), self.overconstrained)))
         A, W = self._rows(q, v, mode.closed, mode.sticking)[0], mass_matrix_inverse(self.robot, q)
         for _ in range(2):
-            v = v + W @ (A.T @ _solve(A @ W @ A.T, -A @ v, self.overconstrained))
+            v = v + W @ (A.T @ least_squares(A @ W @ A.T, -A @ v, self.overconstrained))
         return q, np.where(mode.sticking, 0.0, v)
 
     def changed(self, event: Event, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,10 @@ def resample(log: Log, rate: float | None = None) -> Log:
     if step.size and np.ptp(step) < 1e-6 * step.mean() and abs(rate * step.mean() - 1) < 1e-6:
         return log
     time = log.time[0] + np.arange(int(np.floor(log.duration * rate + 1e-9)) + 1) / rate
-    even = lambda x: np.interp(time, log.time, x) if x.ndim == 1 else np.stack([np.interp(time, log.time, y) for y in x.T], axis=1)
+
+    def even(x: np.ndarray) -> np.ndarray:
+        return np.interp(time, log.time, x) if x.ndim == 1 else np.stack([np.interp(time, log.time, y) for y in x.T], axis=1)
+
     own: dict[str, Any] = {what: None if (x := getattr(log, what)) is None else even(x) for what in ("q", "v", "a", "tau")}
     return replace(log, time=time, **own, extra={name: even(x) for name, x in log.extra.items()})
 
@@ -64,7 +67,11 @@ def prepared(robot: Robot, log: Log, cutoff: float | None) -> tuple[Log, list[st
     smooth = (lambda x: x) if cutoff is None else (lambda x: zero_phase(x, rate, cutoff))
     if cutoff is not None:
         notes.append(f"zero-phase low-pass at {cutoff:g} Hz (Butterworth of order {ORDER}, forward and backward)")
-    slope = lambda x: np.gradient(x, 1.0 / rate, axis=0, edge_order=2)
+
+    def slope(x: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.gradient(x, 1.0 / rate, axis=0, edge_order=2)
+        return found
+
     q = smooth(even.q)
     v = slope(q) if even.v is None else smooth(even.v)
     a = slope(v) if even.a is None else smooth(even.a)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array, like, mv, namespace, solve_spd, stack
+from ..constraints.metric_rows import REGULARIZATION, inverse
 from ..robot.robot import Robot
 
 SWEEPS, ROUNDS, TURNS = 4, 3, 3
 """Sweeps over the joints one by one that find which are inside their bounds, then turns that solve for all of these; so many rounds."""
-REGULARIZATION = 1e-8
-"""Added to rows of length one, so that joints which a constraint makes depend on each other do no harm; turns remove its effect."""
 ROUNDING = 1e-14
 """Mobility of a joint, beside the largest, that is rounding: the constraint holds it."""
 
@@ -67,13 +66,9 @@ def box_forces(W: Array, u: Array, lower: Array, upper: Array) -> Array:
         rows, columns, one = inside[..., :, None], inside[..., None, :], like(np.eye(n), W)
         inner = rows * W * columns + (1.0 - rows) * one + REGULARIZATION * (rows * scale[..., :, None]) * one
         for _ in range(TURNS):
-            x = x - inside * mv(_inverse(inner), inside * (mv(W, x) + u))
+            x = x - inside * mv(inverse(inner), inside * (mv(W, x) + u))
         x = _clip(x, lower, upper)
     return x
-
-
-def _inverse(a: Array) -> Array:
-    return solve_spd(a, like(np.eye(a.shape[-1]), a))
 
 
 def _clip(x: Array, lower: Array, upper: Array) -> Array:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..arrays import Array, like, mv, namespace, transpose
+from ..arrays import Array, like, mv, namespace
 from ..constraints.constraint import Constraint
+from ..constraints.metric_rows import inverse
 from ..dynamics import mass_matrix
 from ..dynamics.newton_euler import bias_force
 from ..robot.robot import Robot
 from . import variational
-from .constraint_projection import Bound, inverse, nearest_state
+from .constraint_projection import ConstraintRows, nearest_state
 from .friction import box_forces, friction_coefficients, locked
 
 STILL = 1e-11
@@ -33,29 +34,31 @@ class Frictional:
         self.damping, self.dry = friction_coefficients(robot)
         self.force: Force = lambda q, v, t: force(q, v, t) - self.damping * v
 
-    def _mobility(self, q: Array, held: Array | None = None) -> tuple[Array, Bound | None]:
+    def _mobility(self, q: Array, held: Array | None = None) -> tuple[Array, ConstraintRows | None]:
         """M⁻¹ with held joints locked, and the constraint there."""
         W = inverse(mass_matrix(self.robot, q))
-        bound = None if self.constraint is None else Bound(self.robot, self.constraint, q, W, held)
-        return W if held is None else locked(W, held), bound
+        rows = None if self.constraint is None else ConstraintRows(self.robot, self.constraint, q, W, held)
+        return W if held is None else locked(W, held), rows
 
-    def acceleration(self, q: Array, v: Array, t: Array, W: Array, bound: Bound | None, direction: Array | float = 0.0) -> Array:
+    def acceleration(
+        self, q: Array, v: Array, t: Array, W: Array, rows: ConstraintRows | None, direction: Array | float = 0.0
+    ) -> Array:
         """a (..., nv) with that mobility; joints slip in the direction."""
         a = mv(W, self.force(q, v, t) - self.dry * direction - bias_force(self.robot, q, v))
-        if bound is not None:
-            bias = bound.constraint.bias(self.robot, q, v)
-            for _ in range(bound.turns):
-                a = a + mv(W, bound.impulse(mv(bound.A, a) + bias))
+        if rows is not None:
+            bias = rows.constraint.bias(self.robot, q, v)
+            for _ in range(rows.turns):
+                a = a + mv(W, rows.impulse(mv(rows.A, a) + bias))
         return a
 
     def decide(self, q: Array, v: Array, t: Array) -> tuple[Array, Array]:
         """1 for joints that stick, and the signs of slipping of the others, 0 for those without friction; both (..., nv)."""
-        xp, (W, bound) = namespace(v), self._mobility(q)
+        xp, (W, rows) = namespace(v), self._mobility(q)
         one, zero, dry = 1.0 + 0.0 * v, 0.0 * v, like(self.dry, v) + 0.0 * v
         still = (xp.abs(v) <= STILL * (1.0 + xp.abs(v).sum(-1)[..., None])) & (dry > 0.0)
         sign = xp.where(v > 0.0, one, -one)
         lower, upper = xp.where(still, -dry, -dry * sign), xp.where(still, dry, -dry * sign)
-        x = box_forces(_projected(W, bound), self.acceleration(q, v, t, W, bound), lower, upper)
+        x = box_forces(_projected(W, rows), self.acceleration(q, v, t, W, rows), lower, upper)
         sticks = still & (x > -dry) & (x < dry)
         slips = xp.where(still, xp.where(x < 0.0, one, -one), sign)
         return xp.where(sticks, one, zero), xp.where(sticks | (dry <= 0.0), zero, slips)
@@ -88,9 +91,9 @@ class Frictional:
 
     def euler(self, q: Array, v: Array, t: Array) -> tuple[Array, Array]:
         """One semi-implicit step."""
-        W, bound = self._mobility(q)
-        u, limit = v + self.h * self.acceleration(q, v, t, W, bound), self.h * self.dry + 0.0 * v
-        W = _projected(W, bound)
+        W, rows = self._mobility(q)
+        u, limit = v + self.h * self.acceleration(q, v, t, W, rows), self.h * self.dry + 0.0 * v
+        W = _projected(W, rows)
         x = box_forces(W, u, -limit, limit)
         v, rest = _at_rest(u + mv(W, x), (x > -limit) & (x < limit))
         return self._kept(self.robot.integrate(q, self.h * v), v, rest)
@@ -111,14 +114,9 @@ class Frictional:
         return q, mv(mass_matrix(self.robot, q), v), w, left
 
 
-def _projected(W: Array, bound: Bound | None) -> Array:
+def _projected(W: Array, rows: ConstraintRows | None) -> Array:
     """The mobility W for motions that the constraint allows."""
-    if bound is None:
-        return W
-    found, rows = W, bound.A / bound.length[..., None]
-    for _ in range(bound.turns):
-        found = found - W @ (transpose(rows) @ (bound.inverse @ (rows @ found)))
-    return 0.5 * (found + transpose(found))
+    return W if rows is None else rows.mobility()
 
 
 def _at_rest(v: Array, held: Array) -> tuple[Array, Array]:

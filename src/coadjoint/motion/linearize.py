@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, numbers, positive, takes
-from ..arrays import Array, block, like, to_numpy, transpose
+from ..arrays import Array, ArrayLike, block, like, to_numpy, transpose
 from ..dynamics.blocks import Blocks
 from ..dynamics.derivatives import forward_dynamics_derivatives
 from ..dynamics.newton_euler import bias_force
@@ -26,7 +26,9 @@ from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 
 
-@kernel("2nv 2nv", "2nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", explain=explain_singular, joint_space=True, largest=20)
+@kernel(
+    "2nv 2nv", "2nv nv", q="nq", v="nv", tau="nv", wrenches="n_links 6", no_result=explain_singular, joint_space=True, largest=20
+)
 def linearize(
     robot: Robot, q: Array, v: Array, tau: Array, wrenches: Array | None = None, friction: bool = False
 ) -> tuple[Array, Array]:
@@ -44,13 +46,13 @@ def linearize(
 
 
 @takes(robot=a_robot, q=numbers)
-def equilibrium_force(robot: Robot, q: Array, wrenches: Array | None = None) -> Array:
+def equilibrium_force(robot: Robot, q: ArrayLike, wrenches: ArrayLike | None = None) -> Array:
     """τ (..., nv) that holds the robot still at q (..., nq) under gravity and wrenches (..., n_links, 6) on its links."""
     return bias_force(robot, q, like(np.zeros(robot.nv), q), wrenches)
 
 
 @takes(A=numbers, B=numbers, dt=positive)
-def discretize(A: Any, B: Any, dt: float) -> tuple[np.ndarray, np.ndarray]:
+def discretize(A: ArrayLike, B: ArrayLike, dt: float) -> tuple[np.ndarray, np.ndarray]:
     """x' = A_d x + B_d u over a step dt with u held, exactly: exp([[A, B], [0, 0]] dt); batch axes in front. NumPy arrays."""
     from scipy.linalg import expm
 
@@ -63,7 +65,7 @@ def discretize(A: Any, B: Any, dt: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @takes(A=numbers, B=numbers)
-def controllability(A: Any, B: Any) -> np.ndarray:
+def controllability(A: ArrayLike, B: ArrayLike) -> np.ndarray:
     """(B, A B, …, Aⁿ⁻¹ B) (..., n, n m), of rank n where u can bring x anywhere."""
     A, B = _system(A, B)
     blocks = [B]
@@ -73,7 +75,7 @@ def controllability(A: Any, B: Any) -> np.ndarray:
 
 
 @takes(A=numbers, B=numbers, Q=numbers, R=numbers)
-def lqr(A: Any, B: Any, Q: Any, R: Any, discrete: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def lqr(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, discrete: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """K (..., m, n) and P (..., n, n): u = -K x makes ∫ xᵀ Q x + uᵀ R u dt (the sum over steps if discrete) least, namely x₀ᵀ P x₀.
 
     Q (n, n) or its diagonal (n,), positive semidefinite; R (m, m) or its diagonal (m,), positive definite. The results are NumPy arrays.
@@ -108,8 +110,8 @@ def _system(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _weight(name: str, x: Any, n: int) -> np.ndarray:
-    x = np.asarray(to_numpy(x, name), dtype=float)
-    x = np.diag(x) if x.ndim == 1 else x
-    if x.shape != (n, n):
-        raise ShapeError(f"{name} has shape {x.shape}; expected ({n}, {n}) or its diagonal ({n},).")
-    return x
+    numbers = np.asarray(to_numpy(x, name), dtype=float)
+    weight = np.diag(numbers) if numbers.ndim == 1 else numbers
+    if weight.shape != (n, n):
+        raise ShapeError(f"{name} has shape {numbers.shape}; expected ({n}, {n}) or its diagonal ({n},).")
+    return weight

@@ -23,7 +23,7 @@ def check_times(label: str, time: np.ndarray) -> None:
         k = int(np.argmax(step < 0 if back else step == 0))
         remedy = "times='sort' puts rows in order and keeps the first of equal times."
         if back:
-            kind = f"times must grow; row {k + 2} has {time[k + 1]:.9g} after {time[k]:.9g} ({back} rows go back)"
+            kind = f"times must increase; row {k + 2} has {time[k + 1]:.9g} after {time[k]:.9g} ({back} rows go back)"
         else:
             kind = f"row {k + 2} repeats the time {time[k]:.9g} of the row before ({same} rows do)"
         raise ReadError(f"{label}: {kind}. {remedy}")

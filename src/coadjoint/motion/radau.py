@@ -54,7 +54,7 @@ def jacobian(f: Callable[[float, np.ndarray], np.ndarray], t: float, y: np.ndarr
     return J
 
 
-class Radau(OdeSolver):
+class Radau(OdeSolver):  # type: ignore[misc]
     """One motion on its way, with the interface of SciPy's solvers."""
 
     def __init__(
@@ -95,7 +95,8 @@ class Radau(OdeSolver):
             return np.zeros((STAGES, len(self.y)))
         length, coefficients = self.before
         at = np.vander(1.0 + C * h / length, STAGES + 1, increasing=True) @ coefficients
-        return at - coefficients.sum(0)
+        result: np.ndarray = at - coefficients.sum(0)
+        return result
 
     def _stages(self, t: float, h: float, factors: Any, scale: np.ndarray) -> tuple[np.ndarray, float] | None:
         """z (s, n), and how quickly Newton's method found them; None where it did not."""
@@ -163,7 +164,7 @@ class Radau(OdeSolver):
         return _Polynomial(self.t_old, self.t, self.start, self.before[1])
 
 
-class _Polynomial(DenseOutput):
+class _Polynomial(DenseOutput):  # type: ignore[misc]
     """The polynomial of a step."""
 
     def __init__(self, t_old: float, t: float, y: np.ndarray, coefficients: np.ndarray) -> None:
@@ -173,4 +174,5 @@ class _Polynomial(DenseOutput):
     def _call_impl(self, t: np.ndarray) -> np.ndarray:
         s = np.atleast_1d((t - self.t_old) / self.length)
         y = self.y[:, None] + (np.vander(s, STAGES + 1, increasing=True) @ self.coefficients).T
-        return y if np.ndim(t) else y[:, 0]
+        result: np.ndarray = y if np.ndim(t) else y[:, 0]
+        return result

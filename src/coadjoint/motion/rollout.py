@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv, to_numpy
+from ..arrays import Array, ArrayLike, mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..constraints.manifold import _check_rows, check_state
 from ..constraints.rank import ConstraintError, is_overconstrained, note_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
 from ..errors import CoadjointError, ShapeError
-from ..families import Family
+from ..families import Family, number_axes
+from ..kernel.runtime.function import run_steps
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from ..traced import Traced
@@ -33,6 +34,9 @@ from .friction import has_dry_friction
 from .frictional_steps import Frictional
 
 METHODS = ("euler", "rk4", "variational")
+
+TOUCHED, PAGE = 1 << 25, 1 << 21
+"""Bytes of fresh memory that are made ready in one bit, and those of a large page."""
 
 Acceleration = Callable[[Array, Array, Array], Array]
 """a (nv,) from q, v and t (1,)."""
@@ -58,12 +62,12 @@ def rk4_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Accelerat
     return robot.normalize(q), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
 
 
-@lazily("step nq", "step nv", q="nq", v="nv", tau="step nv")
+@lazily("step nq", "step nv", q="nq", v="nv", tau="step nv", parameters=number_axes)
 def rollout(
     robot: Robot,
-    q: Array,
-    v: Array,
-    tau: Array | None = None,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike | None = None,
     *,
     dt: float,
     steps: int | None = None,
@@ -107,11 +111,22 @@ def rollout(
     family = Family(robot, parameters)
     batch = family.batch(q=q.shape[:-1], v=v.shape[:-1], **({} if tau is None else {"tau": tau.shape[:-2]}))
     qs, vs = np.empty((*batch, steps + 1, robot.nq)), np.empty((*batch, steps + 1, robot.nv))
-    qs[..., 0, :], vs[..., 0, :] = q, v
+    _begin(qs, q)
+    _begin(vs, v)
     run = _Run(family, qs, vs, float(dt), method, friction, constraints, threads)
     if steps and qs.size:
         run.take_steps(tau, None if control is None else as_function(control))
     return qs, vs
+
+
+def _begin(states: np.ndarray, first: Array) -> None:
+    """Write the first states (..., n) into fresh memory (..., steps + 1, n), bit by bit: the system makes it ready in pages of up to
+    2 MiB where it is touched, which takes seconds for gigabytes, and an interrupt is answered between two bits."""
+    flat, rows = states.reshape(-1, *states.shape[-2:]), np.broadcast_to(first, (*states.shape[:-2], states.shape[-1]))
+    rows = rows.reshape(-1, states.shape[-1])
+    some = max(1, min(TOUCHED // PAGE, TOUCHED // max(1, flat[:1].nbytes)))
+    for k in range(0, len(flat), some):
+        flat[k : k + some, 0] = rows[k : k + some]
 
 
 class _Run:
@@ -165,16 +180,19 @@ class _Run:
         n = int(np.prod(self.qs.shape[:-2]))
         if tau is None:
             return np.broadcast_to(self.dt * np.arange(self.steps)[:, None], (n, self.steps, 1))
-        spread = np.broadcast_to(tau, (*self.qs.shape[:-2], self.steps, tau.shape[-1]))
-        return np.ascontiguousarray(spread, dtype=float).reshape(n, self.steps, tau.shape[-1])
+        tau = np.asarray(tau, dtype=float)
+        if tau.strides[-1] != tau.itemsize:
+            tau = np.ascontiguousarray(tau)
+        return np.broadcast_to(tau, (*self.qs.shape[:-2], *tau.shape[-2:])).reshape(n, self.steps, tau.shape[-1])
 
     def _variational(self, tau: Array | None, force: Traced | None) -> None:
         family, vs, nv = self.family, self.vs, self.family.robot.nv
         ps, ws, left = np.empty(vs.shape), np.empty(vs.shape), np.empty((*vs.shape[:-1], 1))
         sizes = {"q": (family.robot.nq,), "v": (nv,)}
         momentum = family.compiled("momentum", lambda robot, _, q, v: mv(mass_matrix(robot, q), v), "momentum", **sizes)
-        ps[..., 0, :] = momentum(*self._states(0), *self.numbers).reshape(ps[..., 0, :].shape)
-        ws[..., 0, :], left[..., 0, :] = vs[..., 0, :], 0.0
+        _begin(ps, momentum(*self._states(0), *self.numbers).reshape(ps[..., 0, :].shape))
+        _begin(ws, vs[..., 0, :])
+        _begin(left, np.zeros(1))
         third = self._third(tau) + (0.0 if tau is not None else self.dt / 2)  # forces act in the middle of a step
         length = np.broadcast_to(self.dt, (*third.shape[:-1], 1))
         take = variational_step(family, force, self.friction, self.constraint, tau is not None)
@@ -241,10 +259,15 @@ def _is_hard(robot: Robot, constraint: Constraint | None) -> bool:
     return constraint is not None and is_overconstrained(robot, constraint)
 
 
-def _with_friction(robot: Robot, friction: bool, force: Any) -> Any:
+def _with_friction(
+    robot: Robot, friction: bool, force: Callable[[Array, Array], Array] | None
+) -> Callable[[Array, Array], Array] | None:
     if not friction:
         return force
-    loss = lambda v: robot.from_tree(friction_force(robot, robot.tree_v(v)))
+
+    def loss(v: Array) -> Array:
+        return robot.from_tree(friction_force(robot, robot.tree_v(v)))
+
     return (lambda q, v: -loss(v)) if force is None else (lambda q, v: force(q, v) - loss(v))
 
 
@@ -313,10 +336,4 @@ def _run(
     steps = states[0].shape[-2] - 1
     flat = [x.reshape(-1, steps + 1, x.shape[-1]) for x in states]
     given = [x[:, :-1] for x in flat[:inputs]] + further
-    found = [x[:, 1:] for x in flat]
-    repeat = getattr(getattr(take, "__self__", None), "repeat", None)  # of a compiled step
-    if repeat is not None:
-        repeat(given, found, steps, threads)
-        return
-    for k in range(steps):
-        take(*(x[:, k] for x in given), out=tuple(x[:, k] for x in found))
+    run_steps(take, given, [x[:, 1:] for x in flat], threads)

@@ -1,40 +1,55 @@
-"""Simulation of one robot: `simulate`, the common door to the adaptive and the variational integrators."""
+"""Simulation of one robot or of many: `simulate`, the common door to the adaptive and the variational integrators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name, a_robot, numbers, takes
-from ..arrays import mv, to_numpy
+from ..arguments import a_moving_robot, a_name, finite, numbers, takes
+from ..arrays import ArrayLike, is_lazy, to_numpy
 from ..constraints.constraint import Constraint
-from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..errors import CoadjointError, ShapeError
-from ..families import Family
+from ..families import Family, number_axes
 from ..robot.robot import Robot
+from ..scale.deferred import lazily
 from .adaptive import Flow
-from .constraint_projection import check_start, project_state
-from .control import Control, as_function, traced_control
+from .constraint_projection import check_start, constraint_at, project_state
+from .control import Control, as_function
 from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
-from .rollout import check_converged, variational_step
+from .rollout import _is_hard, check_rows
+from .symplectic import Symplectic
+from .together import Run
+from .trajectories import Trajectories
 from .trajectory import Trajectory
 from .variational import COMPOSITIONS
 
 METHODS = {"adaptive": 8, "implicit": 9, "variational": 2, "symplectic": 4}
 """The methods and their orders."""
-CHUNK = 1 << 14
-"""Steps that run natively in one go: short enough for progress and interruption."""
 
 
-@takes(robot=a_robot, q=numbers, v=numbers, t=numbers, method=a_name)
+def _of_states(core: str) -> Callable[[Any], str]:
+    """The core axis of a lazy argument, which has batch axes."""
+
+    def core_of(x: Any) -> str:
+        if is_lazy(x) and x.ndim < 2:
+            raise ShapeError(
+                f"a Dask array or DataArray of shape {x.shape} is one state; give a batch (..., {core}), or NumPy arrays."
+            )
+        return core
+
+    return core_of
+
+
+@lazily("time nq", "time nv", "time nv", "", "parameters", q=_of_states("nq"), v=_of_states("nv"), parameters=number_axes)
+@takes(robot=a_moving_robot, q=numbers, v=numbers, t=numbers, method=a_name)
 def simulate(
     robot: Robot,
-    q: Any,
-    v: Any,
-    t: Any,
+    q: ArrayLike,
+    v: ArrayLike,
+    t: ArrayLike,
     control: Control | Any = None,
     constraints: Constraint | Sequence[Constraint] | None = None,
     events: Iterable[Event | Contact] | Event | Contact = (),
@@ -46,11 +61,15 @@ def simulate(
     period: float | None = None,
     delay: float = 0.0,
     stops: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
     report: Callable[[float], None] | None = None,
 ) -> Trajectory:
     """The motion from the state q (nq,), v (nv,) over t, a duration or the times (N,) at which states are wanted, the first the start.
 
-    It computes with, and returns, NumPy arrays, of one robot in one state; `rollout` takes batches of states and robots.
+    States (..., nq), (..., nv) with batch axes, and `parameters` {name: (..., numbers)} of robots that differ, as for `rollout`, give
+    `Trajectories`: every member takes steps of its own, all in compiled code, and a control is then written with array operations.
+    Members run one after the other where something has to be located in their time (events, stops, dry friction, a period) and where
+    they are stiff. It computes with, and returns, NumPy arrays; Dask arrays and DataArrays of states stay what they are.
 
     control: joint forces (nv,), or a function control(robot, q, v, t) or an object with force(q, v, t) that gives them, as for `rollout`.
     With a `period`, in seconds, it is evaluated at samples only, and what it gives is held between them, from `delay` seconds after the
@@ -64,8 +83,6 @@ def simulate(
     control for them is written with array operations, and they take no events and no period. `report` is called with the part that is
     done. Interrupted (Ctrl-C), the motion so far is returned, `stopped` being "interrupted"; that before an error is its `motion`.
     """
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     q, v = _state(robot, q, v)
     times = _times(t)
     if method not in METHODS:
@@ -73,22 +90,24 @@ def simulate(
     for name, x in (("tolerance", tolerance), ("step", step)):
         if not isinstance(x, int | float | np.number) or not (np.isfinite(x) and x > 0):
             raise CoadjointError(f"{name} is {x!r}; expected a positive number.")
-    if callable(control) or callable(getattr(control, "force", None)):
-        control = as_function(control)
-    elif control is not None:
-        control = np.asarray(robot._checked(to_numpy(control, "control"), "control", robot.nv), dtype=float)
-        if control.shape != (robot.nv,) or not np.all(np.isfinite(control)):
-            raise ShapeError(
-                f"control has shape {control.shape}; expected {robot.nv} finite joint forces, or a function that gives them."
-            )
+    control = _checked_control(robot, control)
     _check_sampling(period, delay, method)
     happening = list(events) if isinstance(events, Iterable) else [events]
     for other in happening:
         if not isinstance(other, Event | Contact):
             raise CoadjointError(f"events have {other!r}; expected Event or Contact.")
+    if METHODS[method] in COMPOSITIONS and (happening or stops is not None):
+        raise CoadjointError(f"method {method!r} takes no events or contacts; choose 'adaptive' for them.")
+    say = (lambda part: None) if report is None else report
     if stops is not None:
         happening += joint_stops(robot, stops)
         _check_within(robot, q)
+    family = Family(robot, parameters)
+    forces = {"control": control.shape[:-1]} if isinstance(control, np.ndarray) else {}
+    if batch := family.batch(q=q.shape[:-1], v=v.shape[:-1], **forces):
+        options = {"method": method, "tolerance": tolerance, "friction": friction, "period": period, "delay": delay}
+        return _batch(family, batch, q, v, times, control, constraints, happening, step, say, **options)
+    robot = family.member(family.flat(())[0])
     constraint = check_start(robot, constraints, q, v)
     if constraint is not None:
         q, v = project_state(robot, constraint, q, v)
@@ -97,13 +116,63 @@ def simulate(
     if period is not None and control is not None:
         mechanics.sample(float(times[0]), float(period), float(delay))
     mechanics.check_contacts(q, v, "at the start")
-    say = (lambda part: None) if report is None else report
     if METHODS[method] not in COMPOSITIONS:
         watched = [x for x in happening if isinstance(x, Event)]
         return _adaptive(Flow(mechanics, float(times[0]), q, v, watched, tolerance, method == "implicit"), times, say)
-    if happening:
-        raise CoadjointError(f"method {method!r} takes no events or contacts; choose 'adaptive' for them.")
-    return _variational(mechanics, times, q, v, COMPOSITIONS[METHODS[method]], step, say)
+    run = Symplectic(Family(robot, None), [], times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, say)
+    qs, vs, stopped = run(q[None], v[None])
+    return _whole(mechanics, times[: qs.shape[1]], qs[0], vs[0], (), stopped, ())
+
+
+def _batch(
+    family: Family,
+    batch: tuple[int, ...],
+    q: np.ndarray,
+    v: np.ndarray,
+    times: np.ndarray,
+    control: Control | np.ndarray | None,
+    constraints: Any,
+    happening: list[Event | Contact],
+    step: float,
+    report: Callable[[float], None],
+    **options: Any,
+) -> Trajectories:
+    """The motions of all members of a batch."""
+    robot, method, friction = family.robot, options["method"], options["friction"]
+    own = [family.flat(batch)] if family else []
+
+    def flat(x: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1])
+
+    def member(k: int) -> Robot:
+        return family.member(own[0][k]) if own else robot
+
+    q, v = flat(q), flat(v)
+    control = flat(control) if isinstance(control, np.ndarray) else control
+    constraint = constraint_at(member(0), constraints, q[0]) if len(q) else None
+    if constraint is not None:
+        check_rows(family, constraint, [q, v], own, batch)
+    qs, vs = np.full((len(q), len(times), robot.nq), np.nan), np.full((len(q), len(times), robot.nv), np.nan)
+    qs[:, 0], vs[:, 0] = q, v
+    run = Run(family, own, times, qs, vs, control, constraint, friction, options["tolerance"], report)
+
+    def alone(k: int, start: float | None = None, q: Any = None, v: Any = None) -> Trajectory:
+        force = control[k] if isinstance(control, np.ndarray) else control
+        if start is None:
+            return simulate(member(k), run.q[k, 0], run.v[k, 0], times, force, constraint, happening, **options)
+        rest = np.append(start, times[times > start])
+        return simulate(member(k), q, v, rest, force, constraint, **options | {"method": "implicit"})
+
+    dry = friction and (np.any(robot.friction) or not {"friction", "drives"}.isdisjoint(family.names))
+    if METHODS[method] in COMPOSITIONS and len(q):
+        steps = Symplectic(family, own, times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, report)
+        qs, vs, stopped = steps(q, v)
+        run.q[:, : qs.shape[1]], run.v[:, : qs.shape[1]], run.stopped[:] = qs, vs, stopped
+    elif happening or dry or options["period"] is not None or method == "implicit" or _is_hard(robot, constraint):
+        run.one_by_one(alone)
+    else:
+        run.together(alone)
+    return run.result(batch)
 
 
 def _adaptive(flow: Flow, times: np.ndarray, report: Callable[[float], None]) -> Trajectory:
@@ -137,69 +206,23 @@ def _so_far(flow: Flow, times: np.ndarray, stopped: str) -> Trajectory:
     return _whole(mechanics, times, q, v, tuple(flow.happenings), stopped, tuple(flow.pieces))
 
 
-def _variational(
-    mechanics: EquationsOfMotion,
-    times: np.ndarray,
-    q: np.ndarray,
-    v: np.ndarray,
-    parts: tuple[float, ...],
-    step: float,
-    report: Callable[[float], None],
-) -> Trajectory:
-    """Steps in chunks of native code; only the states at the wanted times are kept."""
-    robot = mechanics.robot
-    control: Any = mechanics.control
-    constant = control is not None and not callable(control)
-    family = Family(robot, None)
-    force = None if constant or control is None else traced_control(family, control)
-    take = variational_step(family, force, mechanics.friction, mechanics.constraint, constant)
-    repeat = getattr(getattr(take, "__self__", None), "repeat", None)
-    counts = np.maximum(1, np.ceil(np.diff(times) / step - 1e-9)).astype(int)
-    # All times and lengths of steps, made as they are needed: there may be millions.
-    p, w = mass_matrix(robot, q) @ v, v
-    qs, ps = [q], [p]
-    stopped = ""
-    try:
-        for k, n in enumerate(counts):
-            h = (times[k + 1] - times[k]) / n
-            for first in range(0, n, CHUNK):
-                some = min(CHUNK, n - first)
-                lengths = np.tile(np.array(parts) * h, some)
-                begin = times[k] + first * h + np.concatenate([[0.0], np.cumsum(lengths)[:-1]])
-                third = np.tile(control, (len(lengths), 1)) if constant else (begin + lengths / 2)[:, None]
-                q, p, w, left = _steps(take, repeat, (q, p, w), [third, lengths[:, None]])
-                check_converged(left.reshape(some, -1).max(1), h, int(counts[:k].sum()) + first)
-                report((times[k] + (first + some) * h - times[0]) / (times[-1] - times[0]))
-            qs.append(q)
-            ps.append(p)
-    except KeyboardInterrupt:
-        stopped = "interrupted"
-    states = np.array(qs[: len(ps)])
-    vs = mv(mass_matrix_inverse(robot, states), np.array(ps))
-    return _whole(mechanics, times[: len(states)], states, vs, (), stopped, ())
-
-
-def _steps(take: Any, repeat: Any, state: tuple[np.ndarray, ...], given: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """The last state after steps with these inputs (steps, n), and how far each was from converged."""
-    steps = len(given[0])
-    rows = [np.empty((1, steps + 1, x.size)) for x in state] + [np.empty((1, steps + 1, 1))]
-    for row, x in zip(rows, state, strict=False):
-        row[0, 0] = x
-    inputs = [x[:, :-1] for x in rows[:3]] + [np.ascontiguousarray(x)[None] for x in given]
-    outputs = [x[:, 1:] for x in rows]
-    if repeat is not None:
-        repeat(inputs, outputs, steps, 1)
-    else:
-        for k in range(steps):
-            take(*(x[:, k] for x in inputs), out=tuple(x[:, k] for x in outputs))
-    return (*(x[0, -1].copy() for x in rows[:3]), rows[3][0, 1:, 0])
-
-
 def _whole(
     mechanics: EquationsOfMotion, times: np.ndarray, q: np.ndarray, v: np.ndarray, happenings: Any, stopped: str, pieces: Any
 ) -> Trajectory:
     tau = mechanics.forces(q, v, times)
     return Trajectory(mechanics.robot, times, q, v, tau, happenings, mechanics.constraint, stopped, pieces)
+
+
+def _checked_control(robot: Robot, control: Any) -> Control | np.ndarray | None:
+    """A function, or finite forces (..., nv)."""
+    if control is None:
+        return None
+    if callable(control) or callable(getattr(control, "force", None)):
+        return as_function(control)
+    force = np.asarray(robot._checked(to_numpy(control, "control"), "control", robot.nv), dtype=float)
+    if not np.all(np.isfinite(force)):
+        raise CoadjointError("control has entries that are not finite; expected joint forces, or a function that gives them.")
+    return force
 
 
 def _check_sampling(period: Any, delay: Any, method: str) -> None:
@@ -221,26 +244,20 @@ def _check_within(robot: Robot, q: np.ndarray) -> None:
     """An error for a configuration beyond the joints' limits."""
     beyond = (q < robot.lower - TOUCHING) | (q > robot.upper + TOUCHING)
     if beyond.any():
-        k = int(np.argmax(beyond))
+        *_, k = index = tuple(np.argwhere(beyond)[0])
         raise CoadjointError(
-            f"q of {robot.q_names[k]} is {q[k]:.6g}, beyond its limits {robot.lower[k]:.6g} and {robot.upper[k]:.6g}; start between the "
-            "stops, or leave `stops` out."
+            f"q of {robot.q_names[k]} is {q[index]:.6g}, beyond its limits {robot.lower[k]:.6g} and {robot.upper[k]:.6g}; start between "
+            "the stops, or leave `stops` out."
         )
 
 
 def _state(robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
-    """One state of finite numbers, its quaternions of length one."""
+    """States (..., nq), (..., nv) of finite numbers, quaternions of length one."""
     q, v = (
         np.asarray(robot._checked(to_numpy(x, name), name, n), dtype=float)
         for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv))
     )
-    for name, x, n in (("q", q, robot.nq), ("v", v, robot.nv)):
-        if x.ndim != 1:
-            raise ShapeError(
-                f"{name} has shape {x.shape}; `simulate` takes one state, ({n},). For a batch there is `coadjoint.rollout`."
-            )
-        if not np.all(np.isfinite(x)):
-            raise CoadjointError(f"{name} has entries that are not finite numbers.")
+    finite(q, "q"), finite(v, "v")
     return robot.normalize(q), v
 
 

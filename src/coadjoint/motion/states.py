@@ -65,7 +65,7 @@ def column_names(robot: Robot, quantity: str, numbered: bool) -> list[str]:
 
 
 def turning(robot: Robot) -> np.ndarray:
-    """Which velocities (nv,) are of angles."""
+    """Which velocities (nv,) are angular."""
     turns = np.any(robot.screws[:, :3] != 0, axis=1)
     own = [turns[robot.tree_v_slices[i]] for i in range(robot.n_links) if i not in robot.mimics]
     return np.concatenate(own) if own else np.zeros(0, dtype=bool)
@@ -92,7 +92,7 @@ def differentiate(robot: Robot, states: States) -> tuple[States, list[str]]:
         raise CoadjointError(f"differentiating needs at least 3 rows; the table has {len(time)}.")
     if np.any(stuck := np.diff(time) <= 0):
         k = int(np.argmax(stuck))
-        raise CoadjointError(f"differentiating needs growing times; row {k + 2} has {time[k + 1]:.9g} after {time[k]:.9g}.")
+        raise CoadjointError(f"differentiating needs increasing times; row {k + 2} has {time[k + 1]:.9g} after {time[k]:.9g}.")
     if v is None:
         made.append("v")
         v = _rates(time, robot.difference(states.q[:-1], states.q[1:]))
@@ -108,4 +108,5 @@ def _rates(time: np.ndarray, steps: np.ndarray) -> np.ndarray:
     slope, middle = steps / h, (0.5 * (time[1:] + time[:-1]))[:, None]
     k = np.clip(np.arange(len(time)) - 1, 0, len(middle) - 2)
     weight = (time[:, None] - middle[k]) / (middle[k + 1] - middle[k])
-    return slope[k] + weight * (slope[k + 1] - slope[k])
+    result: np.ndarray = slope[k] + weight * (slope[k + 1] - slope[k])
+    return result

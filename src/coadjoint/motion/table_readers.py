@@ -21,7 +21,7 @@ from .columns import SPELLINGS, Header, Place, words
 from .states import coordinate_names
 
 Report = Callable[[float], None]
-"""Called now and then with the part that is done, from 0 to 1."""
+"""Called occasionally with the completed fraction, from 0 to 1."""
 
 LARGEST = 8 * 2**30
 """The most bytes of a table's file, and of the numbers in it, which are kept in memory."""
@@ -33,7 +33,7 @@ def open_table(path: Path) -> BinaryIO:
 
 
 def _check_size(path: Path, size: int) -> None:
-    """Refuse what is small in the file and large in memory."""
+    """Raise an error for tables that are small in the file and large in memory."""
     if size > LARGEST:
         raise ReadError(f"{path}: the numbers take {size / 2**30:.3g} GiB; at most {LARGEST / 2**30:.3g} GiB are read.")
 
@@ -93,7 +93,7 @@ class Columns:
 
 
 def _unreadable(what: str, error: Exception) -> ReadError:
-    """Of a damaged file the libraries that read it may say anything, in any kind of error."""
+    """Turn any error that a library raises on a damaged file into a ReadError."""
     return ReadError(f"{what}: {cut(' '.join(str(error).split()), 200) or type(error).__name__}")
 
 

@@ -39,7 +39,7 @@ class MissingColumnsError(ReadError):
 
 
 def check_format(path: str | Path) -> str:
-    """The extension of a table's name, if it is one that can be written here."""
+    """The extension of a table's file name, or an error if that format cannot be written."""
     extension = as_path(path).suffix.lower()
     if extension not in WRITTEN:
         raise CoadjointError(f"{cut(str(path), 300)}: tables end in {', '.join(WRITTEN)}, not in {extension or 'nothing'!r}.")
@@ -79,7 +79,8 @@ def open_file(path: str | Path, names: list[str] | None = None, topic: str | Non
         return Csv(path, names)
     if names is not None:
         raise CoadjointError(f"{path}: a list of columns is for text; give {{'q': [names]}}.")
-    return READERS[extension](path)
+    result: Columns = READERS[extension](path)
+    return result
 
 
 def read_states(path: str | Path, robot: Robot, needs: Sequence[str] = ("q", "v", "a"), report: Report | None = None) -> States:
@@ -101,7 +102,7 @@ def missing_columns(reader: Columns, robot: Robot | None, absent: Sequence[str])
 
 
 def write_states(path: str | Path, robot: Robot, states: States, report: Report | None = None) -> None:
-    """The states as a table; the file appears whole or not at all."""
+    """Write the states as a table, atomically."""
     extension = check_format(path)
     check_output(path)
     arrays = {what: getattr(states, what) for what in ("time", *QUANTITIES) if getattr(states, what) is not None}
@@ -123,7 +124,7 @@ def write_states(path: str | Path, robot: Robot, states: States, report: Report 
 
 
 def _check_header(names: list[str]) -> None:
-    """Refuse names that a line of text cannot give back."""
+    """Raise an error for names that cannot be read back from a line of text."""
     for name in names:
         if name != name.strip() or len(name.splitlines()) > 1 or "\0" in name:
             raise CoadjointError(

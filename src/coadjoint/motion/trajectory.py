@@ -1,9 +1,9 @@
-"""A simulated motion: its states, what happened on the way, and what can be asked of it."""
+"""A simulated motion: its states, events and energies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from .tables import read_states, write_states
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EventRecord:
-    """Something that happened at a time: an event, an impact, contact that sets in or ends, a joint that sticks or breaks loose."""
+    """The record of an event: a user's event, an impact, a contact that closes or opens, a joint that sticks or slips."""
 
     time: float
     kind: str
@@ -40,32 +40,36 @@ class EventRecord:
         return f"<{self.kind} {self.name!r} at {self.time:.9g} s>"
 
 
+FOR_ALL = {"for_all": True}
+"""Marks fields without batch axes."""
+
 Piece = tuple[float, float, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]]
-"""From when to when, and the states q, v at times between."""
+"""(start, end, function that returns q, v at times between)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """States q (N, nq), v (N, nv) at times (N,), and the motion between them: `trajectory(t)` gives q(t), v(t)."""
 
-    robot: Robot
-    time: np.ndarray
+    robot: Robot = field(metadata=FOR_ALL)
+    time: np.ndarray = field(metadata=FOR_ALL)
     q: np.ndarray
     v: np.ndarray
     tau: np.ndarray
     """Joint forces of the control (N, nv)."""
-    happenings: tuple[EventRecord, ...] = ()
-    constraints: Constraint | None = None
-    stopped: str = ""
+    happenings: tuple[EventRecord, ...] = field(default=(), metadata=FOR_ALL)
+    constraints: Constraint | None = field(default=None, metadata=FOR_ALL)
+    stopped: Any = ""
     """Why it ended early: "" (it did not), "interrupted", or the name of the event."""
-    pieces: Sequence[Piece] = ()
+    pieces: Sequence[Piece] = field(default=(), metadata=FOR_ALL)
     """Dense output; without it states are interpolated."""
 
     def __len__(self) -> int:
         return len(self.time)
 
     def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
-        """q (*t.shape, nq) and v (*t.shape, nv) at any times of the motion; at an impact, the state after it.
+        """q (*t.shape, nq) and v (*t.shape, nv) at any times of the motion, behind its batch axes if it has some; at an impact, the state
+        after it.
 
         From the integrator's own dense output where it has one; else by cubic curves through neighbouring states, of fourth order.
         """
@@ -75,15 +79,15 @@ class Trajectory:
         if t.size and not (t.min() >= first - slack and t.max() <= last + slack):
             raise CoadjointError(f"t goes from {t.min():g} to {t.max():g}; the motion from {first:g} to {last:g} s.")
         flat = np.clip(t.ravel(), first, last)
-        q, v = np.empty((flat.size, self.robot.nq)), np.empty((flat.size, self.robot.nv))
         if not self.pieces:
             q, v = self._interpolated(flat)
         else:
+            q, v = np.empty((flat.size, self.robot.nq)), np.empty((flat.size, self.robot.nv))
             index = np.searchsorted([start for start, _, _ in self.pieces], flat, side="right") - 1
             for k in np.unique(index):
                 rows = index == k
                 q[rows], v[rows] = self.pieces[k][2](flat[rows])
-        return q.reshape(*t.shape, self.robot.nq), v.reshape(*t.shape, self.robot.nv)
+        return q.reshape(*q.shape[:-2], *t.shape, self.robot.nq), v.reshape(*v.shape[:-2], *t.shape, self.robot.nv)
 
     @property
     def end(self) -> float:
@@ -93,15 +97,15 @@ class Trajectory:
     def _interpolated(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Cubic on the tangent space of the state before: q = q_k ⊕ x(t), x' = v to first order in x."""
         if len(self) == 1:
-            return np.repeat(self.q, len(t), 0), np.repeat(self.v, len(t), 0)
+            return np.repeat(self.q, len(t), -2), np.repeat(self.v, len(t), -2)
         k = np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self) - 2)
         h = (self.time[k + 1] - self.time[k])[:, None]
         s = (t - self.time[k])[:, None] / h
-        x1 = self.robot.difference(self.q[k], self.q[k + 1])
-        v0, v1 = self.v[k], self.v[k + 1]
+        q0, v0, v1 = self.q[..., k, :], self.v[..., k, :], self.v[..., k + 1, :]
+        x1 = self.robot.difference(q0, self.q[..., k + 1, :])
         x = (s**3 - 2 * s**2 + s) * h * v0 + (3 * s**2 - 2 * s**3) * x1 + (s**3 - s**2) * h * v1
         v = (3 * s**2 - 4 * s + 1) * v0 + (6 * s - 6 * s**2) * x1 / h + (3 * s**2 - 2 * s) * v1
-        return self.robot.integrate(self.q[k], x), v
+        return self.robot.integrate(q0, x), v
 
     # --- what can be asked
 
@@ -118,11 +122,12 @@ class Trajectory:
     @property
     def energy(self) -> np.ndarray:
         """T + U (N,)."""
-        return self.kinetic_energy + self.potential_energy
+        result: np.ndarray = self.kinetic_energy + self.potential_energy
+        return result
 
     @property
     def impacts(self) -> tuple[EventRecord, ...]:
-        """The impacts on the way."""
+        """The records of impacts."""
         return tuple(x for x in self.happenings if x.kind == "impact")
 
     def drift(self) -> tuple[float, float]:
@@ -145,21 +150,25 @@ class Trajectory:
         return self.states.to_dataframe(self.robot)
 
     def save(self, path: str | Path) -> None:
-        """Write time, q, v and tau: .npz, .parquet or .csv; `Trajectory.load` reads them again. For all of it there is `pickle`."""
+        """Write time, q, v and tau: .npz, .parquet or .csv; `Trajectory.load` reads them again. To keep everything, use
+        `pickle`.
+        """
         write_states(path, self.robot, self.states)
 
     @staticmethod
     def load(path: str | Path, robot: Robot) -> Trajectory:
         """The motion of a robot in a table with time, q and v, and tau if it has that, as `save` writes it.
 
-        Between its states the motion is interpolated. What happened on the way, the constraints and why it ended are not in a table.
+        Between its states the motion is interpolated. Events, constraints and the reason of the end are not in a table.
         """
         states = read_states(path, robot, ("q", "v"))
         if states.time is None or states.v is None:
             raise CoadjointError(f"{path}: the column 'time' is missing, without which states are no motion.")
         if np.any(stuck := np.diff(states.time) <= 0):
             k = int(np.argmax(stuck))
-            raise CoadjointError(f"{path}: times must grow; row {k + 2} has {states.time[k + 1]:.9g} after {states.time[k]:.9g}.")
+            raise CoadjointError(
+                f"{path}: times must increase; row {k + 2} has {states.time[k + 1]:.9g} after {states.time[k]:.9g}."
+            )
         tau = np.zeros_like(states.v) if states.tau is None else states.tau
         return Trajectory(robot, states.time, robot.normalize(states.q), states.v, tau)
 
@@ -177,7 +186,7 @@ class Trajectory:
         speed: float = 1.0,
         report: Callable[[float], None] | None = None,
     ) -> None:
-        """Write a film of the links as a stick figure: .gif, .html, or .mp4 where ffmpeg is installed; `report` gets the part done."""
+        """Write an animation of the links as a stick figure (.gif, .html, or .mp4 with ffmpeg); `report` gets the completed fraction."""
         from ..show.animation import animate
 
         animate(path, self, frames_per_second=frames_per_second, speed=speed, report=report)

@@ -28,9 +28,10 @@ from collections.abc import Callable
 
 from ..arrays import Array, dot, mv, namespace
 from ..constraints.constraint import Constraint
+from ..constraints.metric_rows import inverse
 from ..dynamics import mass_matrix
 from ..robot.robot import Robot
-from .constraint_projection import Bound, inverse, row_rates
+from .constraint_projection import ConstraintRows, row_rates
 from .discrete_mechanics import armature_force, coadjoint, dexp_dual, momentum_and_force
 from .friction import locked
 
@@ -60,9 +61,12 @@ def step(
 
     w (..., nv) guesses that velocity; force(q, v) gives the joint forces. held (..., nv): 1 for joints that are locked, whose w is 0.
     """
-    middle = lambda v: robot.integrate(q, (h / 2) * v)
+
+    def middle(v: Array) -> Array:
+        return robot.integrate(q, (h / 2) * v)
+
     W = inverse(mass_matrix(robot, middle(w)))
-    bound = None if constraint is None else Bound(robot, constraint, q, W, held)
+    closing = None if constraint is None else ConstraintRows(robot, constraint, q, W, held)
     W = W if held is None else locked(W, held)
 
     def equation(v: Array, p: Array) -> tuple[Array, Array, Array]:
@@ -78,16 +82,16 @@ def step(
     v, pushed, change = w, p, 0.0 * w
     for _ in range(iterations):
         left, m, _ = equation(v, pushed)
-        push = 0.0
-        if bound is not None and constraint is not None:
-            push = bound.impulse(_rates(robot, constraint, q, m, v, h) - mv(bound.A, mv(W, left)))
+        push: Array | float = 0.0
+        if closing is not None and constraint is not None:
+            push = closing.impulse(_rates(robot, constraint, q, m, v, h) - mv(closing.A, mv(W, left)))
             pushed = pushed + push
         change = mv(W, push - left)
         v = v + change
     _, _, p = equation(v, pushed)
     q = robot.integrate(q, h * v)
     if constraint is not None:
-        p = Bound(robot, constraint, q, inverse(mass_matrix(robot, q)), held).tangent(p)
+        p = ConstraintRows(robot, constraint, q, inverse(mass_matrix(robot, q)), held).tangent(p)
     slow = REST**2 if constraint is None else REST**2 + (CLOSING / h[..., 0]) ** 2
     return q, p, v, namespace(v).sqrt(dot(change, change) / (dot(v, v) + slow))[..., None]
 

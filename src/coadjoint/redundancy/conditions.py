@@ -1,4 +1,4 @@
-"""What holds of Altafini's theorem for a robot: is its task a Riemannian submersion, is the lift integrable, is it the pseudoinverse?
+"""Tests of Altafini's theorem for a robot: is its task a Riemannian submersion, is the lift integrable, is it the pseudoinverse?
 
 Each is a condition on M and J at every configuration, tested at random ones and measured free of units:
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import transpose
+from ..arrays import ArrayLike, transpose
 from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
 from ..kernel.dispatch import as_written
@@ -28,7 +28,9 @@ from .tracking import Method, method
 
 TOLERANCE = 1e-9
 REGULAR = 1e-2
-"""Random configurations whose dexterity is below this part of the largest are left out: close to singularities digits are lost."""
+"""Random configurations whose dexterity is below this fraction of the largest are left out: digits are lost close to
+singularities.
+"""
 
 
 def regular_configurations(robot: Robot, task: AnyTask, count: int, rng: Any = 0) -> np.ndarray:
@@ -40,7 +42,8 @@ def regular_configurations(robot: Robot, task: AnyTask, count: int, rng: Any = 0
     good = q[free > REGULAR * np.max(free, initial=1e-6)]
     if len(good) < count:
         raise singular(robot, q[int(np.argmax(free))], task, " nearly everywhere")
-    return good[:count]
+    result: np.ndarray = good[:count]
+    return result
 
 
 def _turned(robot: Robot, q: np.ndarray, L: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -48,14 +51,16 @@ def _turned(robot: Robot, q: np.ndarray, L: np.ndarray, B: np.ndarray) -> np.nda
     M = mass_matrix(robot, q)
     size = np.sqrt(np.maximum(np.einsum("...nab,...nm,...mab->...ab", B, M, B), 0.0))
     own = np.sqrt(np.einsum("...nb,...nm,...mb->...b", L, M, L))
-    return np.max(size / (np.linalg.norm(L, axis=-2)[..., :, None] * own[..., None, :]), axis=(-2, -1))
+    result: np.ndarray = np.max(size / (np.linalg.norm(L, axis=-2)[..., :, None] * own[..., None, :]), axis=(-2, -1))
+    return result
 
 
-def pseudoinverse_defect(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def pseudoinverse_defect(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """|P M (1 - P)| / |M| (...) with P = J⁺ J: zero exactly where M maps ker J to ker J, that is where L = J⁺."""
     task, q = task_of(frame, rows), np.asarray(q, dtype=float)
     P, M = moore_penrose(robot, q, task) @ task.jacobian(robot, q), mass_matrix(robot, q)
-    return np.linalg.norm(P @ M @ (np.eye(robot.nv) - P), axis=(-2, -1)) / np.linalg.norm(M, axis=(-2, -1))
+    result: np.ndarray = np.linalg.norm(P @ M @ (np.eye(robot.nv) - P), axis=(-2, -1)) / np.linalg.norm(M, axis=(-2, -1))
+    return result
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def _vertical(robot: Robot, q: np.ndarray, task: AnyTask, how: Method) -> tuple[
 
 @dataclass(frozen=True)
 class Submersion:
-    """What holds of a robot and its task, over random configurations; every figure is 0 where the property holds."""
+    """Properties of a robot and its task, over random configurations; every figure is 0 if the property holds."""
 
     robot: Robot
     task: AnyTask
@@ -136,7 +141,9 @@ class Submersion:
         return self.lift_from_pseudoinverse <= TOLERANCE
 
     def __str__(self) -> str:
-        yes = lambda x: "" if x else "not "
+        def yes(x: object) -> str:
+            return "" if x else "not "
+
         own = " in the axes of the frame, which turn along fibres" if self.from_metric <= TOLERANCE and not self.riemannian else ""
         lines = [
             f"{yes(self.riemannian)}a Riemannian submersion onto a left-invariant metric: off by {self.from_metric:.2g}{own}",

@@ -14,18 +14,18 @@ Manipulability is √det A of the first two: the volume of the ellipsoid but for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, like, namespace, solve_spd, transpose
+from ..arrays import Array, ArrayLike, like, namespace, solve_spd, transpose
 from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from .lift import explain_task, nan_where_none, split_of, with_singularity_report
+from .lift import explain_task, nan_where_none, split_of
 from .task import AnyTask, Task, task_of
 
 METRICS = ("euclidean", "kinetic")
@@ -63,13 +63,13 @@ def _manipulability(robot: Robot, q: Array, task: AnyTask, metric: str = "euclid
 
 @lazily("", q="nq")
 def manipulability(
-    robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, metric: str = "euclidean"
+    robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, metric: str = "euclidean"
 ) -> Array:
     """√det(J Jᵀ) (...), or √det(J M⁻¹ Jᵀ) with metric "kinetic", which does not depend on coordinates; 0 where the task is singular."""
     return _manipulability(robot, q, task_of(frame, rows), metric)
 
 
-@kernel("nv", q="nq", explain=explain_task)
+@kernel("nv", q="nq", no_result=explain_task, double=True)
 def _manipulability_gradient(robot: Robot, q: Array, task: AnyTask, metric: str = "euclidean") -> Array:
     W = _weight(robot, q, metric)
     parts = split_of(robot, q, task, W)
@@ -85,13 +85,13 @@ def _manipulability_gradient(robot: Robot, q: Array, task: AnyTask, metric: str 
 
 @lazily("nv", q="nq")
 def manipulability_gradient(
-    robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, metric: str = "euclidean"
+    robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, metric: str = "euclidean"
 ) -> Array:
     """∂w/∂q (..., nv) of `manipulability`: w (tr(∂_l J L) - ½ tr(Λ⁻¹ Lᵀ ∂_l W L)) with the weighted inverse L.
 
     `coadjoint.derivative(manipulability, robot, frame="tip")` is the same by tracing.
     """
-    return with_singularity_report(_manipulability_gradient, robot, q, task_of(frame, rows), metric=metric)
+    return _manipulability_gradient(robot, q, task=task_of(frame, rows), metric=metric)
 
 
 class Ellipsoid(NamedTuple):
@@ -105,7 +105,9 @@ class Ellipsoid(NamedTuple):
     """A (..., m, m)"""
 
 
-def ellipsoid(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None, kind: str = "velocity") -> Ellipsoid:
+def ellipsoid(
+    robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, kind: str = "velocity"
+) -> Ellipsoid:
     """One of the ellipsoids that the module tells. Choose rows of one unit, as (3, 4, 5): axes of mixed units have no length."""
     if kind not in KINDS:
         raise CoadjointError(f"kind is {kind!r}; choose from {', '.join(KINDS)}.")

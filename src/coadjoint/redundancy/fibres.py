@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, mv
+from ..arguments import check_core, states, times
+from ..arrays import Array, ArrayLike, mv
 from ..compiling import compile
 from ..differentiating import derivative
 from ..dynamics.composite import mass_matrix
@@ -44,31 +45,37 @@ def _needs_freedom(robot: Robot, task: AnyTask) -> None:
 
 def _one(robot: Robot, q: Any) -> np.ndarray:
     """q (nq,) as numbers."""
-    q = np.asarray(q, dtype=float)
-    if q.shape != (robot.nq,) or not np.all(np.isfinite(q)):
-        what = f"has shape {q.shape}" if q.shape != (robot.nq,) else "has entries that are not finite"
+    numbers = np.asarray(q, dtype=float)
+    if numbers.shape != (robot.nq,) or not np.all(np.isfinite(numbers)):
+        what = f"has shape {numbers.shape}" if numbers.shape != (robot.nq,) else "has entries that are not finite"
         raise ShapeError(f"q {what}; expected one configuration ({robot.nq},) of robot {robot.name!r}.")
-    return q
+    return numbers
 
 
-def self_motion(robot: Robot, q: Any, velocity: Any, t: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def self_motion(
+    robot: Robot,
+    q: ArrayLike,
+    velocity: ArrayLike | Callable[[np.ndarray], Any],
+    t: ArrayLike,
+    frame: str | AnyTask,
+    rows: Sequence[int] | None = None,
+) -> np.ndarray:
     """q (..., *t.shape, nq) from q (..., nq) along the fibre with dq/dt = (1 - L J) u, the vertical part of the velocity u (..., nv).
 
     u may be a function u(q) -> (..., nv) of NumPy arrays. Steps adapt to a local error of 1e-13; the task stays.
     """
     task = frozen(task_of(frame, rows), robot)
     _needs_freedom(robot, task)
-    (start,) = flow.states(robot, q=(q, robot.nq))
-    push = velocity if callable(velocity) else lambda _: velocity
+    (start,) = states(robot, q=(q, robot.nq))
+    push: Callable[[np.ndarray], Any] = velocity if callable(velocity) else lambda _: velocity
 
     def rate(_: float, y: list[np.ndarray]) -> list[np.ndarray]:
         u = np.asarray(push(y[0]), dtype=float)
-        if u.shape[-1:] != (robot.nv,):
-            raise ShapeError(f"velocity has shape {u.shape}; expected (..., {robot.nv}) for robot {robot.name!r}.")
+        check_core("velocity", u, (robot.nv,), f" for robot {robot.name!r}")
         u = np.broadcast_to(u, (*start.shape[:-1], robot.nv))
         return [robot.rate(y[0], split_velocity(robot, y[0], u, task)[1])]
 
-    t = flow.times(t)
+    t = times(t)
     target = _still(robot, start, task)
     found = robot.normalize(flow.Solution(rate, [start], t, "the motion along the fibre")(t)[0])
     core = len(task.target_shapes[0])
@@ -77,7 +84,7 @@ def self_motion(robot: Robot, q: Any, velocity: Any, t: Any, frame: str | AnyTas
 
 
 def fibre(
-    robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None, step: float = 0.02, longest: float = 50.0
+    robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, step: float = 0.02, longest: float = 50.0
 ) -> np.ndarray:
     """Configurations (N, nq) along the fibre through q (nq,), for a robot with one freedom more than its task, about `step` apart in q.
 
@@ -98,7 +105,8 @@ def fibre(
     def along(at: np.ndarray, before: np.ndarray) -> np.ndarray:
         n = vertical_basis(robot, at, task)[:, 0]
         n = n / np.linalg.norm(n)
-        return n if not before.size or n @ before >= 0 else -n
+        result: np.ndarray = n if not before.size or n @ before >= 0 else -n
+        return result
 
     while way < longest:
         at = found[-1]
@@ -139,7 +147,7 @@ class Optimum:
 
 def optimize_self_motion(
     robot: Robot,
-    q: Any,
+    q: ArrayLike,
     function: Function,
     frame: str | AnyTask,
     rows: Sequence[int] | None = None,

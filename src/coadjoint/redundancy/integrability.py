@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mv, namespace, solve_spd, stack, transpose
+from ..arrays import Array, ArrayLike, concat, like, mv, namespace, solve_spd, stack, transpose
 from ..dynamics.christoffel import check_metric
 from ..dynamics.coriolis import coriolis_matrix
 from ..kernel.dispatch import frozen, kernel
 from ..memo import recent
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from .lift import Split, explain_task, nan_where_none, split_of, with_singularity_report
+from .lift import Split, explain_task, nan_where_none, split_of
 from .task import AnyTask, OfRobot, task_of
 
 
@@ -63,7 +63,7 @@ def _antisymmetric(robot: Robot, L: Array, D: Array) -> Array:
     return D - transpose(D) + constant
 
 
-@kernel("nv task task", q="nq", weight="nv nv", explain=explain_task, largest=10)
+@kernel("nv task task", q="nq", weight="nv nv", no_result=explain_task, double=True, largest=10)
 def _brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None) -> Array:
     parts, D, _ = _lift_derivatives(robot, q, task, weight)
     return nan_where_none(parts.inertia, _antisymmetric(robot, parts.L, D), 3)
@@ -71,13 +71,13 @@ def _brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None
 
 @lazily("nv task task", q="nq", weight="nv nv")
 def lift_brackets(
-    robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
+    robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
     """[L_a, L_b] (..., nv, a, b) of the columns of the horizontal lift, or of the inverse of another constant weight (nv, nv)."""
-    return with_singularity_report(_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight}))
+    return _brackets(robot, q, task=task_of(frame, rows), **({} if weight is None else {"weight": weight}))
 
 
-@kernel("nv task task", q="nq", weight="nv nv", explain=explain_task, largest=10)
+@kernel("nv task task", q="nq", weight="nv nv", no_result=explain_task, double=True, largest=10)
 def _vertical_brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None) -> Array:
     parts, D, _ = _lift_derivatives(robot, q, task, weight)
     found = _antisymmetric(robot, parts.L, D)
@@ -87,18 +87,16 @@ def _vertical_brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | No
 
 @lazily("nv task task", q="nq", weight="nv nv")
 def vertical_brackets(
-    robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
+    robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, weight: Array | None = None
 ) -> Array:
     """(1 - L J) [L_a, L_b] (..., nv, a, b): zero everywhere exactly if motion by L repeats itself. See `lift_brackets`.
 
     For the lift it is twice the skew part of `oneill_tensor`, the curvature of the horizontal distribution.
     """
-    return with_singularity_report(
-        _vertical_brackets, robot, q, task_of(frame, rows), **({} if weight is None else {"weight": weight})
-    )
+    return _vertical_brackets(robot, q, task=task_of(frame, rows), **({} if weight is None else {"weight": weight}))
 
 
-@kernel("nv task task", q="nq", explain=explain_task, largest=10)
+@kernel("nv task task", q="nq", no_result=explain_task, double=True, largest=10)
 def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
     check_metric(robot)
     parts, D, turned = _lift_derivatives(robot, q, task, None)
@@ -108,21 +106,23 @@ def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
 
 
 @lazily("nv task task", q="nq")
-def oneill_tensor(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def oneill_tensor(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """A(L_a, L_b) = (∇_{L_a} L_b)ᵛ (..., nv, a, b): how the horizontal spaces turn into the vertical ones along horizontal ways.
 
     Its skew part is ½ [L_a, L_b]ᵛ, which vanishes if the horizontal distribution is integrable. Its symmetric part vanishes if Λ does not
     change along the fibre, that is if the task is a Riemannian submersion onto some metric. Then O'Neill's formula holds,
     K of the task's plane = K of its lift + ¾ |[X, Y]ᵛ|² for orthonormal X, Y; Altafini's (16) lacks this A.
     """
-    return with_singularity_report(_oneill, robot, q, task_of(frame, rows))
+    return _oneill(robot, q, task=task_of(frame, rows))
 
 
 Inverse = Callable[[Robot, Array], Array]
 """A user's own inverse: (nv, size) from the robot and q, with array operations."""
 
 
-def inverse_brackets(robot: Robot, q: Any, inverse: Inverse, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def inverse_brackets(
+    robot: Robot, q: ArrayLike, inverse: Inverse, frame: str | AnyTask, rows: Sequence[int] | None = None
+) -> np.ndarray:
     """(1 - L J) [L_a, L_b] (..., nv, a, b) of the columns of a user's inverse L(q), differentiated by tracing it."""
     from ..compiling import compile
     from ..differentiating import differential
@@ -137,7 +137,10 @@ def inverse_brackets(robot: Robot, q: Any, inverse: Inverse, frame: str | AnyTas
         flat = B.reshape((*B.shape[:-2], task.size**2))
         return (flat - L @ (task.jacobian(robot, q) @ flat)).reshape(B.shape)
 
-    return recent(robot, ("inverse brackets", now, task.key), lambda: compile(found, robot))(np.asarray(q, dtype=float))
+    result: np.ndarray = recent(robot, ("inverse brackets", now, task.key), lambda: compile(found, robot))(
+        np.asarray(q, dtype=float)
+    )
+    return result
 
 
 def constant_weight(robot: Robot, weight: Any) -> np.ndarray:

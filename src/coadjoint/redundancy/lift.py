@@ -11,15 +11,16 @@ pseudoinverse of Moore and Penrose, which does depend on them. L is that pseudoi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, like, mirror, mv, namespace, solve_spd, transpose
+from ..arguments import check_core
+from ..arrays import Array, ArrayLike, like, mirror, mv, namespace, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.singular import explain_singular
-from ..errors import CoadjointError, ShapeError
+from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
@@ -92,42 +93,14 @@ def nan_where_none(inertia: Array, x: Array, core: int) -> Array:
     return namespace(x).where(good[(..., *(None,) * core)], x, np.nan)
 
 
-def explain_task(robot: Robot, q: np.ndarray, **arrays: Any) -> None:
-    """Raise an error that says why there is no inverse: the mass matrix is singular, or the task."""
-    if not all(np.all(np.isfinite(x)) for x in (q, *arrays.values())):
+def explain_task(robot: Robot, q: np.ndarray, task: AnyTask, result: Any = None, **others: Any) -> None:
+    """Raise an error that says why there is no inverse: the mass matrix is singular, or the task, where, and what cannot be done."""
+    if not all(np.all(np.isfinite(x)) for x in (q, *others.values()) if isinstance(x, np.ndarray)):
         return
     explain_singular(robot, q)
-    raise SingularTaskError(f"a task of robot {robot.name!r} is singular: its Jacobian has lost rank.")
-
-
-def with_singularity_report(fn: Callable[..., Any], robot: Robot, q: Array, task: AnyTask, *others: Any, **options: Any) -> Any:
-    """fn(robot, q, *others, task), where an error names a singular task, the state and what cannot be done there.
-
-    Single precision cannot tell what is singular: NumPy arrays of it are computed in double, and the result is given in single again.
-    """
-    if getattr(q, "dtype", None) == np.float32 and isinstance(q, np.ndarray):
-        return _in_double(fn, robot, q, task, *others, **options)
-    try:
-        return fn(robot, q, *others, task=task, **options)
-    except SingularTaskError:
-        states = np.asarray(q, dtype=float).reshape(-1, robot.nq)
-        free = dexterity(robot, states, task)
-        k = int(np.argmin(free))
-        raise singular(robot, states[k], task, "" if np.ndim(q) == 1 else f" in state {k}") from None
-
-
-def _in_double(
-    fn: Callable[..., Any], robot: Robot, q: np.ndarray, task: AnyTask, *others: Any, out: Any = None, **options: Any
-) -> Any:
-    wide = lambda x: x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x
-    arrays = [x for x in (*others, *options.values()) if isinstance(x, np.ndarray)]
-    found = with_singularity_report(fn, robot, wide(q), task, *map(wide, others), **{name: wide(x) for name, x in options.items()})
-    if any(x.dtype != np.float32 for x in arrays):
-        return found
-    if out is not None:
-        out[...] = found
-        return out
-    return tuple(x.astype(np.float32) for x in found) if isinstance(found, tuple) else found.astype(np.float32)
+    states = q.reshape(-1, robot.nq)
+    k = int(np.argmin(dexterity(robot, states, task)))
+    raise singular(robot, states[k], task, "" if q.ndim == 1 else f" in state {k}")
 
 
 def singular(robot: Robot, q: np.ndarray, task: AnyTask, where: str = "") -> SingularTaskError:
@@ -145,7 +118,7 @@ def singular(robot: Robot, q: np.ndarray, task: AnyTask, where: str = "") -> Sin
     )
 
 
-@kernel("nv task", q="nq", weight="nv nv", explain=explain_task)
+@kernel("nv task", q="nq", weight="nv nv", no_result=explain_task, double=True)
 def _weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None, damping: float = 0.0) -> Array:
     parts = split_of(robot, q, task, weight, damping)
     return nan_where_none(parts.inertia, parts.L, 2)
@@ -154,7 +127,7 @@ def _weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | Non
 @lazily("nv task", q="nq", weight="nv nv")
 def weighted_inverse(
     robot: Robot,
-    q: Array,
+    q: ArrayLike,
     frame: str | AnyTask,
     weight: Array | None = None,
     damping: float = 0.0,
@@ -167,7 +140,7 @@ def weighted_inverse(
     if type(weight) is np.ndarray and weight.shape[-2:] == (robot.nv, robot.nv) and not _definite(weight):
         raise CoadjointError("weight is not symmetric positive definite, so there is no least vᵀ W v.")
     given = {} if weight is None else {"weight": weight}
-    return with_singularity_report(_weighted_inverse, robot, q, task_of(frame, rows), damping=damping, **given)
+    return _weighted_inverse(robot, q, task=task_of(frame, rows), damping=damping, **given)
 
 
 def _definite(W: np.ndarray) -> bool:
@@ -177,7 +150,7 @@ def _definite(W: np.ndarray) -> bool:
 @lazily("nv task", q="nq")
 def horizontal_lift(
     robot: Robot,
-    q: Array,
+    q: ArrayLike,
     frame: str | AnyTask,
     rows: Sequence[int] | None = None,
     *,
@@ -189,17 +162,17 @@ def horizontal_lift(
     L = M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹; J L = 1, and (L X)ᵀ M v = 0 for all v with J v = 0. Altafini (2004), (14), (23) corrected. `frame` may be a
     `Task` or `MapTask`. Where J has lost rank there is none: an error for NumPy arrays, nan for traced ones.
     """
-    return with_singularity_report(_weighted_inverse, robot, q, task_of(frame, rows), out=out, threads=threads)
+    return _weighted_inverse(robot, q, task=task_of(frame, rows), out=out, threads=threads)
 
 
 @lazily("nv task", q="nq")
-def moore_penrose(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def moore_penrose(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """J⁺ = Jᵀ (J Jᵀ)⁻¹ (..., nv, 6 or len(rows)). Altafini (2004), (19). It weighs radians against metres as they are written."""
     weight = like(np.eye(robot.nv), q if hasattr(q, "shape") else np.zeros(1))
-    return with_singularity_report(_weighted_inverse, robot, q, task_of(frame, rows), weight=weight)
+    return _weighted_inverse(robot, q, task=task_of(frame, rows), weight=weight)
 
 
-@kernel("task task", q="nq", explain=explain_task)
+@kernel("task task", q="nq", no_result=explain_task, double=True)
 def _effective_inertia(robot: Robot, q: Array, task: AnyTask) -> Array:
     return split_of(robot, q, task).inertia
 
@@ -207,7 +180,7 @@ def _effective_inertia(robot: Robot, q: Array, task: AnyTask) -> Array:
 @lazily("task task", q="nq")
 def effective_inertia(
     robot: Robot,
-    q: Array,
+    q: ArrayLike,
     frame: str | AnyTask,
     rows: Sequence[int] | None = None,
     *,
@@ -218,10 +191,10 @@ def effective_inertia(
 
     ½ Xᵀ Λ X is the least kinetic energy with the twist X. An error for NumPy arrays where J has lost rank.
     """
-    return with_singularity_report(_effective_inertia, robot, q, task_of(frame, rows), out=out, threads=threads)
+    return _effective_inertia(robot, q, task=task_of(frame, rows), out=out, threads=threads)
 
 
-@kernel("nv", "nv", q="nq", v="nv", explain=explain_task)
+@kernel("nv", "nv", q="nq", v="nv", no_result=explain_task, double=True)
 def _split_velocity(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple[Array, Array]:
     parts = split_of(robot, q, task)
     horizontal = nan_where_none(parts.inertia, mv(parts.L, mv(parts.J, v)), 1)
@@ -230,26 +203,26 @@ def _split_velocity(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple[Ar
 
 @lazily("nv", "nv", q="nq", v="nv")
 def split_velocity(
-    robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+    robot: Robot, q: ArrayLike, v: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> tuple[Array, Array]:
     """The horizontal and the vertical part of v, (..., nv) each: orthogonal in M, and only the first does the task. Altafini (13)."""
-    return with_singularity_report(_split_velocity, robot, q, task_of(frame, rows), v)
+    return _split_velocity(robot, q, v, task=task_of(frame, rows))
 
 
-@kernel("nv nv", q="nq", explain=explain_task)
+@kernel("nv nv", q="nq", no_result=explain_task, double=True)
 def _vertical_projector(robot: Robot, q: Array, task: AnyTask) -> Array:
     parts = split_of(robot, q, task)
     return nan_where_none(parts.inertia, parts.vertical(like(np.eye(robot.nv), q)), 2)
 
 
 @lazily("nv nv", q="nq")
-def vertical_projector(robot: Robot, q: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def vertical_projector(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """1 - L J (..., nv, nv): the M-orthogonal projector on the velocities that do nothing to the task."""
-    return with_singularity_report(_vertical_projector, robot, q, task_of(frame, rows))
+    return _vertical_projector(robot, q, task=task_of(frame, rows))
 
 
 def lift_function(
-    robot: Robot, q: Array, eta: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+    robot: Robot, q: ArrayLike, eta: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> tuple[Array, Array]:
     """dϑ = Jᵀ η and grad ϑ = M⁻¹ Jᵀ η, (..., nv) each, of a function of the pose seen as a function ϑ of q. Altafini (24) corrected.
 
@@ -263,8 +236,7 @@ def lift_function(
 def task_vector(task: AnyTask, x: Any, name: str) -> Array:
     """x (..., size) as an array; an error where it has not as many numbers as the task has rows."""
     x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
-    if x.ndim < 1 or x.shape[-1] != task.size:
-        raise ShapeError(f"{name} has shape {tuple(x.shape)}; expected (..., {task.size}) for task {task}.")
+    check_core(name, x, (task.size,), f" for task {task}")
     return x
 
 
@@ -274,7 +246,7 @@ def _gradient(robot: Robot, q: Array, force: Array) -> Array:
     return gradient(robot, q, force)
 
 
-def vertical_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def vertical_basis(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """Columns (..., nv, nv - size) that span the vertical velocities, orthonormal in M; their order and sign are arbitrary.
 
     Where J has lost rank there are more vertical velocities than these columns can span: an error.
@@ -288,14 +260,14 @@ def vertical_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[in
     return np.linalg.solve(transpose(root), transpose(right[..., task.size :, :]))
 
 
-def horizontal_basis(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def horizontal_basis(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """Columns (..., nv, size) that span the horizontal velocities, orthonormal in M: L G⁻ᵀ with Λ = G Gᵀ."""
     task = task_of(frame, rows)
     G = np.linalg.cholesky(effective_inertia(robot, q, task))
     return transpose(np.linalg.solve(G, transpose(horizontal_lift(robot, q, task))))
 
 
-def dexterity(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def dexterity(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """How far from singular a task is (...), from 0 to 1: the root of the least eigenvalue of J M⁻¹ Jᵀ, its rows scaled.
 
     Rows of one unit (of ω, of v, of a `MapTask`) are divided by their root mean square, so it is free of units and, with all of ω or v, of
@@ -304,7 +276,7 @@ def dexterity(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | 
     return np.sqrt(np.maximum(np.linalg.eigvalsh(_scaled(robot, q, task_of(frame, rows)))[..., 0], 0.0))
 
 
-def singular_rows(robot: Robot, q: Any, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
+def singular_rows(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """The combination (size,) of rows that the robot can move least at q (nq,), in the units of the rows scaled to unit inertia."""
     _, vectors = np.linalg.eigh(_scaled(robot, q, task_of(frame, rows)))
     return vectors[..., :, 0]
@@ -322,4 +294,5 @@ def _scaled(robot: Robot, q: Any, task: AnyTask) -> np.ndarray:
     for group in task.groups:
         size[..., group] = np.mean(size[..., group], axis=-1, keepdims=True)
     size = np.sqrt(np.where(size > 0, size, 1.0))
-    return A / (size[..., :, None] * size[..., None, :])
+    result: np.ndarray = A / (size[..., :, None] * size[..., None, :])
+    return result

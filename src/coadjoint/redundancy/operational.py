@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, concat, like, mirror, mv, solve_spd, transpose
+from ..arrays import Array, ArrayLike, concat, like, mirror, mv, solve_spd, transpose
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.composite import mass_matrix
 from ..dynamics.coriolis import coriolis_matrix
 from ..dynamics.newton_euler import bias_force, gravity_force, inverse_dynamics
+from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
@@ -31,7 +32,6 @@ from .lift import (
     nan_where_singular_task,
     split_of,
     task_vector,
-    with_singularity_report,
 )
 from .task import AnyTask, task_of
 
@@ -47,7 +47,7 @@ class OperationalSpace(NamedTuple):
     """p (..., m)"""
 
 
-@kernel("task task", "task", "task", q="nq", v="nv", explain=explain_task)
+@kernel("task task", "task", "task", q="nq", v="nv", no_result=explain_task, double=True)
 def _operational_space(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple[Array, Array, Array]:
     parts = split_of(robot, q, task)
     gravity = gravity_force(robot, q)
@@ -59,13 +59,13 @@ def _operational_space(robot: Robot, q: Array, v: Array, task: AnyTask) -> tuple
 
 @lazily("task task", "task", "task", q="nq", v="nv")
 def operational_space(
-    robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+    robot: Robot, q: ArrayLike, v: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> OperationalSpace:
     """Λ, μ and p of a task at q, v: Λ Ẋ + μ + p = Lᵀ τ for every joint force τ."""
-    return OperationalSpace(*with_singularity_report(_operational_space, robot, q, task_of(frame, rows), v))
+    return OperationalSpace(*_operational_space(robot, q, v, task=task_of(frame, rows)))
 
 
-@kernel("task task", q="nq", v="nv", explain=explain_task)
+@kernel("task task", q="nq", v="nv", no_result=explain_task, double=True)
 def _task_coriolis_matrix(robot: Robot, q: Array, v: Array, task: AnyTask) -> Array:
     parts = split_of(robot, q, task)
     C, rate = coriolis_matrix(robot, q, v), task.jacobian_rate(robot, q, v)
@@ -73,14 +73,16 @@ def _task_coriolis_matrix(robot: Robot, q: Array, v: Array, task: AnyTask) -> Ar
 
 
 @lazily("task task", q="nq", v="nv")
-def task_coriolis_matrix(robot: Robot, q: Array, v: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def task_coriolis_matrix(
+    robot: Robot, q: ArrayLike, v: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
+) -> Array:
     """𝒞 (..., m, m) = Lᵀ C L - Λ J̇ L: dΛ/dt - 2𝒞 is skew, and μ = 𝒞 X where v = L X is horizontal."""
-    return with_singularity_report(_task_coriolis_matrix, robot, q, task_of(frame, rows), v)
+    return _task_coriolis_matrix(robot, q, v, task=task_of(frame, rows))
 
 
 @lazily("task", q="nq", v="nv", tau="nv")
 def task_acceleration(
-    robot: Robot, q: Array, v: Array, tau: Array, frame: str | AnyTask, rows: Sequence[int] | None = None
+    robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> Array:
     """Ẋ (..., m) = J M⁻¹ (τ - C v - g) + J̇ v: how joint forces accelerate the task. Altafini (2004), (18) corrected."""
     task = task_of(frame, rows)
@@ -91,12 +93,12 @@ def task_acceleration(
 @lazily("nv", q="nq", v="nv", acceleration="task", null_torque="nv")
 def task_torque(
     robot: Robot,
-    q: Array,
-    v: Array,
-    acceleration: Array,
+    q: ArrayLike,
+    v: ArrayLike,
+    acceleration: ArrayLike,
     frame: str | AnyTask,
     rows: Sequence[int] | None = None,
-    null_torque: Array | None = None,
+    null_torque: ArrayLike | None = None,
 ) -> Array:
     """τ (..., nv) = Jᵀ (Λ Ẋ + μ + p) + (1 - Jᵀ Lᵀ) τ₀: the task gets the acceleration Ẋ (..., m) whatever τ₀ (..., nv) is."""
     task = task_of(frame, rows)
@@ -105,22 +107,32 @@ def task_torque(
     return tau if null_torque is None else tau + null_space_torque(robot, q, null_torque, task)
 
 
-@kernel("nv", q="nq", tau="nv", explain=explain_task)
+@kernel("nv", q="nq", tau="nv", no_result=explain_task, double=True)
 def _null_space_torque(robot: Robot, q: Array, tau: Array, task: AnyTask) -> Array:
     parts = split_of(robot, q, task)
     return nan_where_none(parts.inertia, tau - mv(transpose(parts.J), mv(transpose(parts.L), tau)), 1)
 
 
 @lazily("nv", q="nq", tau="nv")
-def null_space_torque(robot: Robot, q: Array, tau: Array, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
+def null_space_torque(robot: Robot, q: ArrayLike, tau: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """(1 - Jᵀ Lᵀ) τ (..., nv): the part of τ that does not accelerate the task."""
-    return with_singularity_report(_null_space_torque, robot, q, task_of(frame, rows), tau)
+    return _null_space_torque(robot, q, tau, task=task_of(frame, rows))
 
 
 # --- several tasks, the first before the second
 
 
-@kernel("nv task", q="nq", explain=explain_task)
+def explain_conflict(robot: Robot, q: np.ndarray, task: tuple[AnyTask, ...], **_: object) -> None:
+    """Raise an error that names the tasks which conflict, or says that the mass matrix is singular."""
+    if np.all(np.isfinite(q)):
+        explain_singular(robot, q)
+        raise SingularTaskError(
+            f"the tasks {', '.join(map(str, task))} of robot {robot.name!r} conflict in some state: one has no freedom left by those "
+            "before it. Leave out rows, or give damping."
+        )
+
+
+@kernel("nv task", q="nq", no_result=explain_conflict, double=True)
 def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damping: float = 0.0) -> Array:
     M = mass_matrix(robot, q)
     null = like(np.eye(robot.nv), q)
@@ -147,28 +159,18 @@ def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damp
 
 
 @lazily("nv task", q="nq")
-def prioritized_inverse(robot: Robot, q: Array, tasks: Sequence[AnyTask | str], damping: float = 0.0) -> Array:
+def prioritized_inverse(robot: Robot, q: ArrayLike, tasks: Sequence[AnyTask | str], damping: float = 0.0) -> Array:
     """G (..., nv, Σ sizes): v = G X does the first task's part of X, then the second's as far as the first allows, and so on.
 
     Each step lifts with the M-orthogonal projector on what those before leave free: v_k = v_{k-1} + L_k (X_k - J_k v_{k-1}). A task that
     is not free beside those before it is an error for NumPy arrays, unless `damping` λ > 0, as for a posture q of all joints behind the
     pose of a frame. Then every task, the first too, is done but for about λ² times its inertia.
     """
-    if isinstance(q, np.ndarray) and q.dtype == np.float32:  # single precision cannot tell a conflict
-        return prioritized_inverse(robot, q.astype(float), tasks, damping).astype(np.float32)
-    chosen = _tasks(robot, tasks, damping)
-    try:
-        return _prioritized_inverse(robot, q, chosen, damping)
-    except SingularTaskError:
-        names = ", ".join(map(str, chosen))
-        raise SingularTaskError(
-            f"the tasks {names} of robot {robot.name!r} conflict in some state: one has no freedom left by those before it. "
-            "Leave out rows, or give damping."
-        ) from None
+    return _prioritized_inverse(robot, q, _tasks(robot, tasks, damping), damping)
 
 
 def prioritized_torque(
-    robot: Robot, q: Array, v: Array, tasks: Sequence[AnyTask | str], accelerations: Sequence[Array], damping: float = 0.0
+    robot: Robot, q: ArrayLike, v: ArrayLike, tasks: Sequence[AnyTask | str], accelerations: Sequence[Array], damping: float = 0.0
 ) -> Array:
     """τ (..., nv) that gives each task its acceleration Ẋ_k (..., m_k), the first before the second: inverse dynamics of G (Ẋ - J̇ v)."""
     chosen = _tasks(robot, tasks, damping)

@@ -1,4 +1,4 @@
-"""What a robot is to do: a map from its configurations, and the Jacobian J of that map.
+"""Tasks: a map from the configurations of a robot, and the Jacobian J of that map.
 
 A `Task` is some rows of the twist of a frame: all six for its pose, (3, 4, 5) for its position, (2, 3, 4) for a planar chain. A
 `MapTask` is any function of the configuration, differentiated by tracing. A redundant robot has more freedoms than its task has rows:
@@ -60,7 +60,7 @@ class Task:
 
     @property
     def key(self) -> Any:
-        """What tells this task from others while the program runs."""
+        """A key that identifies this task within the process."""
         return self
 
     @property
@@ -86,11 +86,13 @@ class Task:
 
     @property
     def target_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The shapes of what a path gives: a pose and its body twist."""
+        """The shapes of the values of a path: a pose and its body twist."""
         return (4, 4), (6,)
 
     def gap(self, robot: Robot, q: Array, target: Array) -> Array:
-        """What is missing to a pose (..., 4, 4): (log RᵀR', Rᵀ(p' - p)) or the same in the axes of space, the rows of the task."""
+        """The error with respect to a pose (..., 4, 4): (log RᵀR', Rᵀ(p' - p)) or the same in the axes of space, the rows of the
+        task.
+        """
         T = pose(robot, q, self.frame)
         R, turn = T[..., :3, :3], so3.log(transpose(T[..., :3, :3]) @ target[..., :3, :3])
         way = target[..., :3, 3] - T[..., :3, 3]
@@ -140,11 +142,11 @@ class MapTask:
 
     @property
     def key(self) -> Any:
-        """What tells this task, which must be `frozen`, from others while the program runs."""
+        """A key that identifies this task, which must be `frozen`, within the process."""
         return self.fn, self.size
 
     def frozen(self, robot: Robot) -> MapTask:
-        """This task for one robot with its function as it is now: what that reads no longer counts."""
+        """This task for one robot with its function as traced now: later changes of the variables that it reads have no effect."""
         if isinstance(self.fn, OfRobot) or not robot.has_plain_numbers:
             return self
         return MapTask(OfRobot.now(self.fn, robot), self.size, self.name)
@@ -190,11 +192,11 @@ class MapTask:
 
     @property
     def target_shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The shapes of what a path gives: a value and its rate."""
+        """The shapes of the values of a path: a value and its rate."""
         return (self.size,), (self.size,)
 
     def gap(self, robot: Robot, q: Array, target: Array) -> Array:
-        """What is missing to the value (..., size)."""
+        """The error with respect to a value (..., size)."""
         return target - self._run(robot, 0, q)
 
     def wanted(self, robot: Robot, q: Array, target: Array, rate: Array) -> Array:
@@ -226,7 +228,7 @@ def _rows(rows: Any) -> tuple[Any, ...]:
 
 
 def has_fibres(robot: Robot, task: AnyTask) -> bool:
-    """Whether the rows of a task are rates of coordinates, so that some configurations "do the same".
+    """Whether the rows of a task are rates of coordinates, so that there are configurations with the same task value.
 
     Along body axes d/dt Rᵀ(p' - p) = -v - ω × Rᵀ(p' - p): a coordinate of v that is left out, and a rotation, change those that are not.
     The same with coordinates of ω that are left out. What the robot never moves counts as being there.
@@ -245,7 +247,7 @@ def has_fibres(robot: Robot, task: AnyTask) -> bool:
 
 
 def check_fibres(robot: Robot, task: AnyTask) -> None:
-    """An error where a task has no fibres."""
+    """Raise an error if a task has no fibres."""
     if not has_fibres(robot, task):
         rows, reference = task.rows, task.reference  # type: ignore[union-attr]
         raise CoadjointError(

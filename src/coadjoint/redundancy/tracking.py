@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, like, mv
+from ..arguments import states, times
+from ..arrays import Array, ArrayLike, like, mv
 from ..compiling import compile
 from ..errors import CoadjointError
 from ..geometry import flow
@@ -98,7 +99,7 @@ class Track:
     """(..., N), from 0 (singular) to 1."""
 
     def __call__(self, t: Any) -> np.ndarray:
-        t = flow.times(t)
+        t = times(t)
         if np.any((t < 0) | (t > self.duration * (1 + 1e-12))):
             raise CoadjointError(f"t is {t}; the path goes from 0 to {self.duration:g} s.")
         q = self.integrated(t)
@@ -112,7 +113,7 @@ class Track:
 
     def velocity(self, t: Any) -> np.ndarray:
         """v (..., *t.shape, nv) = L X."""
-        t = flow.times(t)
+        t = times(t)
         q, (target, rate) = self(t), self.path(t)
         return _rate(self.robot, self.task, self.method, 0.0)(q, *_spread(target, rate, q, self.task))[1]
 
@@ -195,7 +196,7 @@ def gap(robot: Robot, task: AnyTask, q: np.ndarray, target: np.ndarray) -> np.nd
 
 def follow(
     robot: Robot,
-    q: Any,
+    q: ArrayLike,
     path: Path | Callable[[Any], tuple[Any, Any]],
     frame: str | AnyTask,
     rows: Sequence[int] | None = None,
@@ -219,7 +220,7 @@ def follow(
     if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 2:
         raise CoadjointError(f"points is {points!r}; expected a whole number, 2 or more.")
     check_fibres(robot, task)
-    (start,) = flow.states(robot, q=(q, robot.nq))
+    (start,) = states(robot, q=(q, robot.nq))
     off = gap(robot, task, start, np.asarray(path(0.0)[0]))
     if np.max(np.abs(off), initial=0.0) > 1e-6:
         raise TrackingError(

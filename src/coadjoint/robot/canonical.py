@@ -1,7 +1,8 @@
 """The canonical form of a robot: the same mechanism in frames whose constants mostly vanish.
 
 Joint forces, accelerations, the mass matrix and kinetic energy do not depend on which frames are fixed to the links, nor on how
-mass is divided between a link and its parent where their joint cannot tell. So, before a kernel is made,
+mass is divided between a link and its parent, as far as the motion of their joint cannot distinguish it. So, before a kernel is
+made,
 
 1. every frame is put on its joint's axis, z along it, x along the common normal to the next axis (the modified convention of
    Denavit and Hartenberg), and what is left of the home angle is added to q: a placement is then Rot_x(α) Trans(a, ∓d sin α, d cos α);
@@ -24,12 +25,14 @@ from .robot import Robot
 
 _TINY = 4e-16
 _NEARLY_PARALLEL = 1e-2
-"""Sine of the angle between axes below which their common normal is far away: at distance 1/s inertias lose 1/s² in rounding."""
+"""Axes with a smaller sine s of their angle are not used: their common normal may be at a distance 1/s, where inertias lose a
+factor 1/s² to rounding.
+"""
 
 
 @dataclass(frozen=True)
 class Canonical:
-    """A robot in its canonical form, and where its frames stand in the old ones."""
+    """A robot in its canonical form, and the poses of its frames in the old ones."""
 
     robot: Robot
     frames: np.ndarray
@@ -71,7 +74,7 @@ def canonical(robot: Robot) -> Canonical:
 
 
 def _axis(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Direction, a point, and whether it turns, of the axis of joint i in its link's frame."""
+    """The axis of joint i in its link's frame: direction, a point, and whether the joint rotates."""
     S = robot.screws[robot.tree_v_slices[i].start]
     if np.any(S[:3]):
         w = S[:3] / np.linalg.norm(S[:3])
@@ -101,7 +104,7 @@ def _axis_frame(robot: Robot, i: int, child: int | None) -> np.ndarray:
 
 
 def _heaviest_branches(robot: Robot) -> list[int | None]:
-    """Of the links that each carries by an axis the one with most links on it, the first of equals; None if there is none."""
+    """For each link, the child on a joint axis that carries the most links, the first of equals; None if there is none."""
     size = [1] * robot.n_links
     for i in reversed(robot.order):
         if robot.parents[i] >= 0:
@@ -133,9 +136,8 @@ def _common_normal(
 
 
 def _split(home: np.ndarray, turns: bool) -> tuple[np.ndarray, float]:
-    """placement, offset with home = placement · exp(z offset): the turn about z (or the shift along it) that the joint can do.
-
-    The turn is chosen so that the new x is normal to the parent's z, where the common normal lies.
+    """placement, offset with home = placement · exp(z offset): the offset is a rotation about z, or a translation along it, which
+    the joint itself can perform. It is chosen so that the new x is orthogonal to the parent's z, along the common normal.
     """
     if not turns:
         offset = float(home[:3, 2] @ home[:3, 3])
@@ -164,13 +166,15 @@ def _translation_z(d: float) -> np.ndarray:
 
 
 def _snapped(x: np.ndarray) -> np.ndarray:
-    """Numbers that rounding keeps from being 0 or ±1 made so."""
+    """x with entries that are 0 or ±1 up to rounding made exact."""
     x = np.where(np.abs(x) < 4 * _TINY, 0.0, x)
     return np.where(np.abs(np.abs(x) - 1) < 4 * _TINY, np.sign(x), x)
 
 
 def _regroup(robot: Robot, placements: np.ndarray, inertias: np.ndarray) -> None:
-    """Move to the parent what it cannot be told from, in place, from the tips to the base."""
+    """Move to each parent, in place and from the tips to the base, the inertial parameters that its child's joint cannot
+    distinguish from the parent's own.
+    """
     for i in reversed(robot.order):
         kind, J = robot.kind(i), inertias[i]
         moved = np.zeros(10)

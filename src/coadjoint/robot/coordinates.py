@@ -1,7 +1,7 @@
-"""The coordinates of a robot: where those of each joint stand, what they are called, their limits, and how they move.
+"""The coordinates of a robot: their indices, names and limits, and how they change with velocities.
 
 A joint that mimics another has no coordinate of its own. The algorithms run on the coordinates of the tree, in which it does;
-`tree_q`, `tree_v` and `from_tree` go to and fro, and are nothing at all for a robot without such joints.
+`tree_q`, `tree_v` and `from_tree` convert between both, and are identities for a robot without such joints.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import sequence, whole
+from ..arguments import argument, arguments, sequence, whole
 from ..arrays import Array, broadcast_batch, concat, like, mv, namespace
 from ..errors import CoadjointError, unknown
-from ..lie._arguments import argument, arguments
 from ..words import short
 from .joints import JointKind
 from .link import Link
 
 
 class Coordinates:
-    """What a `Robot` knows of its coordinates q, v and those of its tree; `layout` finds the attributes."""
+    """The part of `Robot` about the coordinates q, v and those of its tree; `layout` sets the attributes."""
 
     links: tuple[Link, ...]
     kinds: tuple[JointKind, ...]
@@ -42,7 +41,7 @@ class Coordinates:
 
     @property
     def q_names(self) -> tuple[str, ...]:
-        """A name for every coordinate of q: the joint's, with a part where it has several, as `base.qx`."""
+        """A name for every coordinate of q: that of its joint, with a suffix if the joint has several, as `base.qx`."""
         return self._coordinate_names("q_parts")
 
     @property
@@ -86,17 +85,17 @@ class Coordinates:
         return values
 
     def joint_index(self, joint: str) -> int:
-        """The number of a joint, which is that of the link it carries."""
+        """The index of a joint, which is that of the link it carries."""
         if not isinstance(joint, str) or joint not in self._joint_index:
             raise unknown("joint", joint, self._joint_index)
         return self._joint_index[joint]
 
     def q_slice(self, joint: str) -> slice:
-        """Where the coordinates of a joint stand in q; those of the joint it follows for a mimic joint."""
+        """The slice of a joint's coordinates in q; for a mimic joint, that of the joint it follows."""
         return self._q_slices[self.joint_index(joint)]
 
     def v_slice(self, joint: str) -> slice:
-        """Where the velocities of a joint stand in v."""
+        """The slice of a joint's velocities in v."""
         return self._v_slices[self.joint_index(joint)]
 
     # --- the configuration manifold
@@ -107,7 +106,7 @@ class Coordinates:
         return np.concatenate([np.zeros(0), *parts])
 
     def random(self, rng: np.random.Generator | int | None = None, shape: int | tuple[int, ...] = ()) -> np.ndarray:
-        """Configurations (*shape, nq) drawn at random: within the limits where there are any, rotations uniformly."""
+        """Random configurations (*shape, nq): within the limits where there are any, rotations uniformly distributed."""
         try:
             rng = np.random.default_rng(rng)
         except (TypeError, ValueError):
@@ -155,7 +154,7 @@ class Coordinates:
 
     @property
     def quaternions(self) -> list[tuple[str, slice]]:
-        """The joints with a quaternion, and where it stands in q."""
+        """The joints with a quaternion, and its slice in q."""
         found = []
         for i, kind in enumerate(self.kinds):
             if kind.quaternion is not None:
@@ -191,5 +190,5 @@ class Coordinates:
         return tau if self._v_map is None else mv(like(self._v_map.T, tau), tau)
 
     def from_tree_columns(self, a: Array) -> Array:
-        """The last axis of a, over the velocities of the tree, taken to those of the robot: A G where v_tree = G v."""
+        """a with its last axis transformed from the velocities of the tree to those of the robot: A G where v_tree = G v."""
         return a if self._v_map is None else a @ like(self._v_map, a)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import numbers, sequence
+from ..arrays import ArrayLike
 from ..errors import CoadjointError, ModelError, ShapeError
 from ..words import short
 from .link import Frame, Joint, Link, as_pose
@@ -68,17 +69,17 @@ def _joint(row: np.ndarray, kind: str, convention: str, options: Mapping[str, An
 
 
 def robot_from_dh(
-    rows: Any,
+    rows: ArrayLike,
     convention: str = "standard",
     kinds: str | None = None,
     *,
-    masses: Any = 0.0,
-    coms: Any = 0.0,
-    inertias: Any = 0.0,
-    base: Any = None,
-    tool: Any = None,
+    masses: ArrayLike = 0.0,
+    coms: ArrayLike = 0.0,
+    inertias: ArrayLike = 0.0,
+    base: ArrayLike | None = None,
+    tool: ArrayLike | None = None,
     joints: Sequence[Mapping[str, Any]] | None = None,
-    gravity: Any = (0.0, 0.0, -9.81),
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
     name: str = "robot",
 ) -> Robot:
     """A chain from rows (n, 4) of θ, d, a, α, with the links' inertias in their Denavit–Hartenberg frames.
@@ -108,5 +109,5 @@ def robot_from_dh(
             placement = as_pose(base, "base") @ placement
         body = {"mass": arrays["masses"][i], "com": arrays["coms"][i], "inertia": arrays["inertias"][i]}
         links.append(Link.solid(f"link{i + 1}", f"link{i}" if i else "base", joint, placement, **body))
-    frames = [] if tool is None else [Frame("tip", links[-1].name if links else "base", tool)]
+    frames = [] if tool is None else [Frame("tip", links[-1].name if links else "base", as_pose(tool, "tool"))]
     return Robot(name, links, frames, gravity)

@@ -1,4 +1,4 @@
-"""Changed copies of a robot: other numbers, locked joints, merged links, one robot carrying another."""
+"""Changed copies of a robot: other numbers, locked joints, merged links, another robot attached."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def with_placement(robot: Robot, link: str, placement: Any) -> Robot:
 
 
 def lock(robot: Robot, values: Mapping[str, Any]) -> Robot:
-    """Each joint becomes fixed at M exp(S q₀), and what follows a locked joint is locked with it."""
+    """The robot with these joints fixed at M exp(S q₀); joints that mimic a locked joint are locked with it."""
     if not isinstance(values, Mapping):
         raise CoadjointError(f"lock takes a dictionary of joints and the coordinates to hold them at, not {values!r}.")
     held: dict[int, np.ndarray] = {}
@@ -81,7 +81,9 @@ def lock(robot: Robot, values: Mapping[str, Any]) -> Robot:
         if q.shape != (nq,) or not np.all(np.isfinite(q)):
             raise ModelError(f"joint {joint!r} is to be locked at {value!r}; it takes {nq} finite number(s).")
         if (own := robot.kind(i).quaternion) is not None and not q[own].any():
-            raise ModelError(f"joint {joint!r} is to be locked at {value!r}; a quaternion must not be zero (none turns: 0 0 0 1).")
+            raise ModelError(
+                f"joint {joint!r} is to be locked at {value!r}; a quaternion must not be zero (0 0 0 1 is no rotation)."
+            )
         held[i] = q
     for i, (source, ratio, offset) in robot.mimics.items():
         if source in held:
@@ -99,7 +101,7 @@ def merge_fixed(robot: Robot) -> Robot:
 
 
 def _merge(robot: Robot, fixed: Any) -> Robot:
-    """The links of these fixed joints made part of the link (or base) that carries them."""
+    """The robot with the links of these fixed joints merged into their parents (or the base)."""
     fixed = set(fixed)
     carrier: dict[int, tuple[int, np.ndarray]] = {-1: (-1, np.eye(4))}  # link -> the link it ends up in, and its pose there
     parameters = {}

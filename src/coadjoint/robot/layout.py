@@ -1,4 +1,4 @@
-"""How a robot's links hang together and how its coordinates are numbered: found once, when a robot is made."""
+"""The tree of a robot's links and the numbering of its coordinates, computed when a robot is made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_NAME = 1000
 
 
 def layout(robot: str, base: str, links: Sequence[Link], frames: Sequence[Frame]) -> dict[str, Any]:
-    """Attributes of a `Robot` that follow from its parts; an error names what cannot be."""
+    """The attributes of a `Robot` that follow from its parts; an error names a part that is impossible."""
     for what, parts, kind in (("links", links, Link), ("frames", frames, Frame)):
         for i, part in enumerate(parts):
             if not isinstance(part, kind):
@@ -61,7 +61,7 @@ def _check_name(what: str, name: object) -> None:
 
 
 def _parents_first(robot: str, links: Sequence[Link], parents: Sequence[int]) -> tuple[int, ...]:
-    """Link numbers, every parent before its children, otherwise in the order of description."""
+    """The indices of the links in topological order: parents before children, otherwise in the order of description."""
     # Passes through the list, each of which places what stands behind its parent: a link that stands before it waits for the next.
     children: dict[int, list[int]] = {}
     for i, parent in enumerate(parents):

@@ -1,4 +1,4 @@
-"""The parts a robot is made of: a link, the joint that carries it, and named frames on it."""
+"""The parts of a robot: links, the joints that carry them, and named frames."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_number
+from ..arrays import ArrayLike
 from ..errors import ModelError, unknown
 from ..lie import inertia as _inertia
 from ..words import cut, short
@@ -18,7 +19,7 @@ Vector = Sequence[float] | np.ndarray
 
 
 def _frozen(x: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """x as a read-only array of that shape, broadcast; an error names what it is."""
+    """x broadcast to that shape as a read-only array; an error names it."""
     try:
         array = np.array(np.broadcast_to(np.asarray(x, dtype=np.float64), shape))
     except (ValueError, TypeError, OverflowError):
@@ -34,14 +35,14 @@ def _finite(x: np.ndarray, what: str) -> np.ndarray:
 
 
 def _vector(x: Any, what: str) -> np.ndarray:
-    """x as three finite numbers; one number does not stand for three."""
+    """x as three finite numbers; a single number is refused."""
     if _axes(x) != 1 or len(x) != 3:
         raise ModelError(f"{what} is {short(x)}; expected three numbers.")
     return _finite(_frozen(x, (3,), what), what)
 
 
 def _axes(x: Any) -> int:
-    """How many axes x has as an array; lists of uneven length, which are none, have two at least."""
+    """The number of axes of x as an array; 2 for lists of uneven length."""
     try:
         return np.ndim(x)
     except ValueError:
@@ -55,7 +56,8 @@ def _unit(axis: Any, what: str) -> np.ndarray:
         raise ModelError(f"{what} is {axis.tolist()}; an axis must not be zero.")
     if size > 1e150:  # whose square is too large for a number
         axis = axis / size
-    return axis / np.linalg.norm(axis)
+    result: np.ndarray = axis / np.linalg.norm(axis)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,10 @@ class Joint:
         if self.mimic is not None and not isinstance(self.mimic, Mimic):
             raise ModelError(f"mimic is {short(self.mimic)}; expected a Mimic(joint, ratio, offset).")
         kind, label = KINDS[self.kind], f"joint {short(self.name)}" if self.name else f"the {self.kind} joint"
-        set_ = lambda key, value: object.__setattr__(self, key, value)
+
+        def set_(key: str, value: object) -> None:
+            object.__setattr__(self, key, value)
+
         set_("screws", _finite(_frozen(self.screws, (kind.nv, 6), f"{label}: screws"), f"{label}: screws"))
         if wrong := kind.defect(self.screws):
             raise ModelError(f"{label}: screws are {self.screws.tolist()}; of a {self.kind} joint {wrong}.")
@@ -171,7 +176,9 @@ class Joint:
 
     @staticmethod
     def planar(normal: Vector = (0.0, 0.0, 1.0), point: Vector = (0.0, 0.0, 0.0), **options: Any) -> Joint:
-        """Translation in a plane and rotation about its normal; x and y are the axes that the shortest turn from z brings."""
+        """Translation in a plane and rotation about its normal; x and y are those of the link's frame, rotated by the shortest
+        rotation from z to the normal.
+        """
         n = _unit(normal, "normal")
         R = _shortest(n)
         screws = KINDS["planar"].home_screws(axis=n, point=_vector(point, "point"), plane=(R[:, 0], R[:, 1]))
@@ -191,7 +198,8 @@ def _shortest(n: np.ndarray) -> np.ndarray:
     w = np.array([[0.0, 0.0, n[0]], [0.0, 0.0, n[1]], [-n[0], -n[1], 0.0]])
     # 1 / (1 + cos), which for n near -e_z would lose its digits.
     scale = 1 / (1 + n[2]) if n[2] > 0 else (1 - n[2]) / sine2
-    return np.eye(3) + w + scale * (w @ w)
+    result: np.ndarray = np.eye(3) + w + scale * (w @ w)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,11 +234,11 @@ class Link:
         name: str,
         parent: str,
         joint: Joint,
-        placement: Any = None,
+        placement: ArrayLike | None = None,
         *,
         mass: float = 0.0,
         com: Vector = (0.0, 0.0, 0.0),
-        inertia: Any = 0.0,
+        inertia: ArrayLike = 0.0,
     ) -> Link:
         """A link by its mass, centre of mass (3,) in its frame, and inertia (3, 3) or diagonal (3,) about the centre of mass.
 
@@ -242,11 +250,12 @@ class Link:
         I = _frozen(inertia, (3, 3), f"{label}: inertia")
         check_solid(label, mass, com, I)
         parameters = _inertia.from_body(mass, np.asarray(com, dtype=float), I)
-        return Link(name, parent, joint, np.eye(4) if placement is None else placement, parameters)
+        pose: Any = np.eye(4) if placement is None else placement
+        return Link(name, parent, joint, pose, parameters)
 
 
 def check_solid(label: str, mass: Any, com: Any, inertia: Any) -> None:
-    """Refuse what cannot be the mass, centre of mass and central inertia of a body."""
+    """Raise an error if a body cannot have this mass, centre of mass and central inertia."""
     mass, inertia = float(_frozen(mass, (), f"{label}: mass")), _frozen(inertia, (3, 3), f"{label}: inertia")
     _finite(np.array(mass), f"{label}: mass")
     _vector(com, f"{label}: centre of mass")

@@ -1,4 +1,4 @@
-"""Any robot by its name or its file."""
+"""`load`: a robot by its name or from its file."""
 
 from __future__ import annotations
 

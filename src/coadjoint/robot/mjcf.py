@@ -17,7 +17,7 @@ def read_mjcf(path: str | os.PathLike[str], base: str = "fixed", fixed_joints: s
     """The robot in an MJCF file, compiled by MuJoCo, so that defaults, includes, meshes and inertia from geoms are exact.
 
     See `coadjoint.interop.mujoco.from_mjmodel` for what becomes of its elements and for the options. A file that MuJoCo refuses
-    raises a ReadError with MuJoCo's words. Needs the package `mujoco`.
+    raises a ReadError with MuJoCo's message. Needs the package `mujoco`.
     """
     from ..interop import mujoco as interop
 

@@ -1,8 +1,8 @@
-"""How large the model of an MJCF file will be, before MuJoCo makes it.
+"""The size of the model in an MJCF file, checked before MuJoCo compiles it.
 
 A few lines of MJCF can ask for more than any machine has: `<replicate>` in `<replicate>`, a height field of 60000 x 60000, a grid
-of 10⁹ vertices; and MuJoCo waits for ever at a pipe that an `<include>` or a mesh names. So all files of a model are looked
-through first, with what they include and attach.
+of 10⁹ vertices; and MuJoCo blocks forever on a pipe that an `<include>` or a mesh names. So all files of a model are scanned first,
+including those that they include and attach.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_BODIES = 5_000
 
 MOST_ELEMENTS = 100_000
 MOST_CELLS = 2**25
-"""Of a height field or a texture."""
+"""The most cells of a height field or a texture."""
 
 MOST_USER_NUMBERS = 10_000
 MOST_MEMORY = 4 * 2**30
@@ -30,7 +30,7 @@ _BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50, "E"
 
 
 def check_size(path: Path) -> None:
-    """Refuse a file that is no MJCF, or whose model would be too large to make; errors name file, line and element."""
+    """Raise an error if a file is not MJCF, or its model would be too large; it names file, line and element."""
     _Scan(path).run()
 
 
@@ -59,7 +59,7 @@ class _Scan:
             stack += [(child, times) for child in reversed(element.children)]
 
     def _count(self, element: xml.Element, times: float) -> float:
-        """Add an element that stands for so many; how many each of its children stands for."""
+        """Count an element with its multiplicity; returns the multiplicity of its children."""
         tag, has = element.tag, element.attributes
         self._check_numbers(element)
         if "file" in has and tag not in ("include", "model"):
@@ -108,7 +108,7 @@ class _Scan:
         return None
 
     def _check_file(self, element: xml.Element) -> None:
-        """Refuse a pipe or a device in place of a mesh, a texture or a height field."""
+        """Raise an error if a mesh, a texture or a height field is a pipe or a device."""
         name = element.attributes["file"]
         for folder in self.folders:
             if "\0" not in name and name and os.path.exists(folder / name):

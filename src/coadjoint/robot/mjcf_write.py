@@ -32,7 +32,7 @@ from .robot import Robot
 from .urdf import fresh
 
 SUFFIXES = {"universal": ("_1", "_2"), "planar": ("_x", "_y", "_theta"), "free": ("_x", "_y", "_z", "_ball")}
-"""What follows the name of a joint where it is several in MuJoCo."""
+"""The suffixes of the names of MuJoCo's joints, where several represent one of ours."""
 
 SMALLEST = 1e-15
 """MuJoCo's mjMINVAL: a body that moves has more mass and inertia."""
@@ -67,7 +67,7 @@ def _text(numbers: Any) -> str:
 
 @dataclass(frozen=True)
 class _Part:
-    """A joint as MuJoCo has it, in the frame of a body: the direction of its axis, a point of it, and its attributes."""
+    """A joint of MuJoCo, in the frame of a body: the direction of its axis, a point of it, and its attributes."""
 
     name: str
     type: str
@@ -76,7 +76,7 @@ class _Part:
     attributes: dict[str, str]
 
     def seen_from(self, placement: np.ndarray) -> _Part:
-        """The same joint in the frame of a link that stands at `placement` in this one."""
+        """This joint in the frame of a link whose pose in this frame is `placement`."""
         T = se3.inverse(placement)
         return replace(self, axis=T[:3, :3] @ self.axis, point=T[:3, :3] @ self.point + T[:3, 3])
 
@@ -91,7 +91,7 @@ class _Part:
 
 
 def _parts(link: Link, in_world: bool) -> list[_Part]:
-    """The joint that carries a link as MuJoCo's, in the link's frame."""
+    """The MuJoCo joints that represent the joint of a link, in the link's frame."""
     joint = link.joint
     S = joint.screws
     if joint.kind == "fixed":
@@ -125,7 +125,7 @@ def _parts(link: Link, in_world: bool) -> list[_Part]:
 def _options(joint: Joint, dofs: Any, coordinate: int | None = None, turning: bool = False) -> dict[str, str]:
     """The attributes of a MuJoCo joint for some freedoms, which must agree, and the limits of a coordinate that has any.
 
-    turning: our axes turn with the link, MuJoCo's do not. Damping that is the same along all of them does not care.
+    turning: our axes rotate with the link, MuJoCo's do not; this makes no difference for damping that is equal along all of them.
     """
     options = {}
     for key, name in (("armature", "armature"), ("damping", "damping"), ("friction", "frictionloss")):
@@ -149,7 +149,7 @@ def _options(joint: Joint, dofs: Any, coordinate: int | None = None, turning: bo
 
 
 def _check(robot: Robot) -> None:
-    """Refuse before anything is written what MuJoCo does not know, and name what will be left out."""
+    """Raise an error for what MuJoCo cannot represent, before anything is written, and warn of what will be left out."""
     lost = []
     for link in robot.links:
         joint = link.joint
@@ -178,7 +178,7 @@ def _body_name(robot: Robot, link: Link) -> str:
 
 
 def _joined(robot: Robot) -> Robot:
-    """The robot with fixed links made one with what carries them where MuJoCo would refuse one of them by itself."""
+    """The robot with fixed links merged into their parents where MuJoCo would refuse the link or its parent alone."""
     groups: dict[int, list[int]] = {}  # by the link that moves (-1: none) all that is rigidly joined to it
     group = {-1: -1}
     for i in robot.order:
@@ -198,7 +198,7 @@ def _joined(robot: Robot) -> Robot:
 def _solid(robot: Robot, i: int) -> bool:
     """Whether the link has mass and inertia enough to move."""
     mass, _, central = inertia.to_body(robot.links[i].parameters)
-    return mass > SMALLEST and np.linalg.eigvalsh(central)[0] > SMALLEST
+    return bool(mass > SMALLEST and np.linalg.eigvalsh(central)[0] > SMALLEST)
 
 
 def _write_tree(robot: Robot, world: ElementTree.Element) -> None:
@@ -244,7 +244,7 @@ def _write_tree(robot: Robot, world: ElementTree.Element) -> None:
 
 
 def _check_between(robot: Robot, i: int, below: list[int], has_frames: bool) -> None:
-    """Refuse a link with too little mass to be a body, unless its joint can be one of the body of the only link it carries."""
+    """Raise an error for a link with too little mass for a body, unless its joint can be added to the body of its only child."""
     link = robot.links[i]
     if link.parameters.any():
         mass, _, central = inertia.to_body(link.parameters)

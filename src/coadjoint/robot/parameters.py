@@ -1,4 +1,4 @@
-"""Named sets of a robot's numbers: a vector, what each number means, and the robot with another vector.
+"""Named sets of a robot's numbers: the vector, the meaning of each number, and the robot with another vector.
 
     inertial        ten per link: m, m c (3), inertia about the frame's origin xx xy xz yy yz zz
     masses          one per link that has mass; its centre of mass stays and its inertia grows in proportion
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class ParameterSet(NamedTuple):
 
 
 def parameter_set(robot: Robot, name: str) -> ParameterSet:
-    """The set of that name; an error lists those there are."""
+    """The set of that name; an error lists the known ones."""
     kind, _, frame = a_name(name, "the name of a set of parameters").partition(":")
     if kind not in SETS and kind not in FRAME_SETS:
         raise unknown("set of parameters", name, [*SETS, *(f"{x}:frame" for x in FRAME_SETS)])
@@ -75,7 +75,10 @@ def with_parameters(robot: Robot, name: str, values: Array) -> Robot:
 
 def consolidate(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
     """The robot with other numbers in its links, joints and frames, checked like those of any robot."""
-    get = lambda key: numbers.get(key, getattr(robot, key))
+
+    def get(key: str) -> Any:
+        return numbers.get(key, getattr(robot, key))
+
     links = []
     for i, link in enumerate(robot.links):
         dofs = robot.tree_v_slices[i]
@@ -143,7 +146,7 @@ def _lengths(robot: Robot) -> ParameterSet:
 
 
 def _displaced(key: str, of: Callable[[Robot], Sequence[str]]) -> Callable[[Robot], ParameterSet]:
-    """Poses that are moved in their own frames."""
+    """The set of displacements of poses, in their own frames."""
 
     def make(robot: Robot) -> ParameterSet:
         poses = getattr(robot, key)
@@ -185,7 +188,7 @@ def _axes(robot: Robot) -> ParameterSet:
 
 
 def _moves(kind: str, screws: Array) -> tuple[np.ndarray, Sequence[str]]:
-    """The twists that move screws among those of their kind, without those that leave them as they are, and their names."""
+    """The twists that change screws within their kind, without those that leave them invariant, and their names."""
     if kind == "planar":  # a shift along the normal changes nothing
         return np.concatenate([np.eye(6)[:3], np.asarray(screws[1:], dtype=float)]), (*TWIST[:3], "x", "y")
     if KINDS[kind].group is not None:

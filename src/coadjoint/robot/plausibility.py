@@ -1,4 +1,4 @@
-"""What is odd about a robot as it stands, though nothing that keeps it from being one."""
+"""Plausibility checks: doubtful properties of a valid robot, for `robot.warnings`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from .robot import Robot
 
 ROUNDED = 1e-6
-"""How much of an inertia, relative to its largest entry, files lose by writing few digits; less is not worth a word."""
+"""The relative error of inertias in files with few digits; smaller violations are not reported."""
 
 POINT = 1e-15
 """An inertia below this times the mass (a radius of gyration of 3e-8 m) is that of a point, and its digits are rounding."""
 
 
 def impossible(parameters: np.ndarray) -> list[str]:
-    """What no body with the ten parameters could have, one sentence each, leaving aside what few digits do."""
+    """The violations that make the ten parameters impossible for a body, one sentence each, beyond the error of few digits."""
     with np.errstate(over="ignore", invalid="ignore"):
         mass, _, about_centre = inertia.to_body(parameters)
     if mass <= 0 or not np.isfinite(about_centre).all():

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import names, sequence
-from ..arrays import Array, like
+from ..arrays import Array, ArrayLike, like
 from ..errors import CoadjointError, ModelError, unknown
 from ..lie import se3
 from ..memo import Memo, Recent, per_robot, results
@@ -44,7 +44,7 @@ class Robot(Coordinates):
     links: tuple[Link, ...]
     frames: tuple[Frame, ...]
     notes: tuple[str, ...]
-    """What a reader had to say of the description."""
+    """Remarks of the reader on the description."""
     parents: tuple[int, ...]
     order: tuple[int, ...]
     placements: Array
@@ -58,7 +58,7 @@ class Robot(Coordinates):
     _link_index: dict[str, int]
     _memo: Memo
     _structure_memo: Memo
-    """What does not depend on numbers: shared by `with_numbers`."""
+    """Cached results that depend on the structure only: shared by `with_numbers`."""
     _overconstrained: Recent
     """The constraints that are known to be overconstrained: `constraints/rank.py`."""
     _fast: dict[Any, Any]
@@ -70,7 +70,7 @@ class Robot(Coordinates):
         name: str,
         links: Sequence[Link],
         frames: Iterable[Frame] = (),
-        gravity: Any = (0.0, 0.0, -9.81),
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
         base: str = "base",
         notes: Iterable[str] = (),
     ) -> None:
@@ -100,7 +100,10 @@ class Robot(Coordinates):
                 f"gravity is {short(given)}; expected three numbers, the acceleration of free fall in the space frame."
             )
         joint = [link.joint for link in self.links]
-        rows = lambda parts, *shape: np.concatenate([np.zeros((0, *shape)), *parts])
+
+        def rows(parts: list[np.ndarray], *shape: int) -> np.ndarray:
+            return np.concatenate([np.zeros((0, *shape)), *parts])
+
         numbers = {
             "placements": rows([x.placement[None] for x in self.links], 4, 4),
             "screws": rows([x.screws for x in joint], 6),
@@ -127,13 +130,13 @@ class Robot(Coordinates):
 
     @staticmethod
     def from_screws(
-        screws: Any,
-        com_frames: Any,
-        masses: Any,
-        inertias: Any,
+        screws: ArrayLike,
+        com_frames: ArrayLike,
+        masses: ArrayLike,
+        inertias: ArrayLike,
         parents: Sequence[int] | None = None,
-        tip: Any = None,
-        gravity: Any = (0.0, 0.0, -9.81),
+        tip: ArrayLike | None = None,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
         name: str = "robot",
     ) -> Robot:
         """A robot of revolute, prismatic and helical joints from the data of Park, Bobrow & Ploen (1995), section 4.
@@ -146,7 +149,7 @@ class Robot(Coordinates):
         robot = Robot(name, links, gravity=gravity)
         if tip is None:
             return robot
-        last = se3.inverse(np.asarray(com_frames[-1], dtype=float)) if links else np.eye(4)
+        last = se3.inverse(np.asarray(com_frames, dtype=float)[-1]) if links else np.eye(4)
         return robot.with_frame("tip", links[-1].name if links else "base", last @ as_pose(tip, "tip"))
 
     def with_link(self, link: Link) -> Robot:
@@ -155,30 +158,30 @@ class Robot(Coordinates):
 
     def _remade(self, **changes: Any) -> Robot:
         whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.consolidated()
-        parts = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
+        parts: dict[str, Any] = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
         return Robot(**(parts | {"base": self.base, "notes": self.notes} | changes))
 
     # --- a changed copy
 
-    def with_frame(self, name: str, link: str, pose: Any) -> Robot:
+    def with_frame(self, name: str, link: str, pose: ArrayLike) -> Robot:
         """This robot with a frame `name` that stands at `pose` (4, 4) in the frame of a link, another frame or the base."""
         on, placement = self.frame(link)
         frame = Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose"))
         return self._remade(frames=(*self.consolidated().frames, frame))
 
-    def with_gravity(self, gravity: Any) -> Robot:
-        """This robot where free fall has that acceleration (3,) in the space frame."""
+    def with_gravity(self, gravity: ArrayLike) -> Robot:
+        """This robot with the gravitational acceleration (3,), in the space frame."""
         return self._remade(gravity=gravity)
 
-    def with_inertia(self, link: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
+    def with_inertia(self, link: str, *, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike = 0.0) -> Robot:
         """This robot with another mass, centre of mass and inertia about it, in the frame of the link."""
         return edit.with_inertia(self.consolidated(), link, mass=mass, com=com, inertia=inertia)
 
-    def with_inertial_parameters(self, parameters: Any) -> Robot:
+    def with_inertial_parameters(self, parameters: ArrayLike) -> Robot:
         """This robot with the ten parameters of every link replaced by the vector (10 n_links,); as `with_parameters("inertial", …)`."""
         return edit.with_inertial_parameters(self, parameters)
 
-    def with_payload(self, frame: str, *, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = 0.0) -> Robot:
+    def with_payload(self, frame: str, *, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike = 0.0) -> Robot:
         """This robot with a body carried by the link of a frame: its centre of mass, and inertia about that, in the frame.
 
         The link's own inertia grows by that of the body; `attach` adds a body as a link of its own.
@@ -189,15 +192,17 @@ class Robot(Coordinates):
         """This robot with other armature, damping, friction, lower, upper, velocity, effort or mimic of a joint."""
         return edit.with_joint(self.consolidated(), joint, **options)
 
-    def with_placement(self, link: str, placement: Any) -> Robot:
-        """This robot with a link's frame elsewhere in its parent's at home; what the link carries goes along."""
+    def with_placement(self, link: str, placement: ArrayLike) -> Robot:
+        """This robot with another pose (4, 4) of a link's frame in its parent's, at home; all that the link carries moves with
+        it.
+        """
         return edit.with_placement(self.consolidated(), link, placement)
 
     def lock(self, values: Mapping[str, Any]) -> Robot:
         """This robot with joints held at given coordinates; their links become part of what carries them, and frames of it."""
         return edit.lock(self.consolidated(), values)
 
-    def attach(self, other: Robot, frame: str, pose: Any = None, prefix: str = "") -> Robot:
+    def attach(self, other: Robot, frame: str, pose: ArrayLike | None = None, prefix: str = "") -> Robot:
         """This robot carrying another (a tool, a hand): the other's base stands at `pose` in `frame`.
 
         `prefix` goes before the other's names where they would clash.
@@ -217,13 +222,13 @@ class Robot(Coordinates):
         return parameter_set(self, name).values
 
     def parameter_names(self, name: str) -> tuple[str, ...]:
-        """What each number of a set is: its link or joint, and which of its numbers."""
+        """The meaning of each number of a set: its link or joint, and which of its numbers."""
         from .parameters import parameter_set
 
         return parameter_set(self, name).names
 
     def with_parameters(self, name: str, values: Array) -> Robot:
-        """This robot with a named set of parameters replaced by a vector; traced arrays and symbols will do as well."""
+        """This robot with a named set of parameters replaced by a vector; also by traced arrays and symbols."""
         from .parameters import with_parameters
 
         return with_parameters(self, name, values)
@@ -255,7 +260,7 @@ class Robot(Coordinates):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The reader's notes, and what is odd about the robot as it stands: impossible inertias, joints that move no mass."""
+        """The reader's remarks, and doubtful properties of the robot: impossible inertias, joints that move no mass."""
         if not self.has_plain_numbers:
             return self.notes
         return (*self.notes, *impossible_inertias(self), *massless_joints(self))
@@ -270,7 +275,7 @@ class Robot(Coordinates):
         return self.links[i].name if i >= 0 else self.base
 
     def frame(self, name: str) -> tuple[int, Array]:
-        """Link number (-1: the base) and pose in that link of a frame, a link or the base."""
+        """(index of the link, -1 for the base; pose in that link) of a frame, a link or the base."""
         if isinstance(name, str) and name in self._link_index:
             return self._link_index[name], np.eye(4)
         for k, frame in enumerate(self.frames if isinstance(name, str) else ()):
@@ -281,7 +286,7 @@ class Robot(Coordinates):
     # --- for the algorithms
 
     def path(self, link: int) -> tuple[int, ...]:
-        """The numbers of the links from the base outward to a link, which stands last; () for the base, -1."""
+        """The indices of the links from the base to a link, inclusive; () for the base, -1."""
         found: list[int] = []
         while link >= 0:
             found.append(link)
@@ -321,7 +326,7 @@ class Robot(Coordinates):
 
     @property
     def has_plain_numbers(self) -> bool:
-        """Whether all its numbers are constants of double precision, so that code can be made for them."""
+        """Whether all its numbers are constants of double precision, so that code can be compiled for them."""
         return all(type(x := getattr(self, key)) is np.ndarray and x.dtype == np.float64 for key in NUMBERS)
 
     @property
@@ -343,11 +348,33 @@ class Robot(Coordinates):
             arrays = arrays | {"wrenches": se3.Ad_dual_act(form.frames, arrays["wrenches"])}
         return form.robot, arrays
 
+    @property
+    def skeleton(self) -> str:
+        """Its structure: what it is beside its numbers, see `robot/structure.py`."""
+        from .structure import skeleton
+
+        return skeleton(self)
+
+    def numbers(self, joint_space: bool) -> tuple[np.ndarray, np.ndarray]:
+        """All its numbers in one vector, for `joint_space` those of the canonical form; and which of them are always inputs of kernels."""
+        from .structure import numbers
+
+        return numbers(self, joint_space)
+
+    def member(self, joint_space: bool, values: np.ndarray, arrays: dict[str, Array]) -> tuple[Robot, dict[str, Array]]:
+        """The robot of this structure with other numbers, symbols among them, and arguments as seen in its frames."""
+        from .structure import member
+
+        return member(self, joint_space, values, arrays)
+
     def like(self, x: Array) -> Robot:
         """This robot with its numbers as arrays of the namespace, precision and device of x."""
         if isinstance(x, np.ndarray) and x.dtype != np.float32:
             return self
-        make = lambda: self.derived(**{key: like(getattr(self, key), x) for key in NUMBERS})
+
+        def make() -> Robot:
+            return self.derived(**{key: like(getattr(self, key), x) for key in NUMBERS})
+
         if not self.has_plain_numbers:
             return make()
         device = str(getattr(x, "device", "")) if hasattr(x, "is_floating_point") else ""
@@ -363,7 +390,7 @@ class Robot(Coordinates):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that the robot is; of one whose numbers are variables, its own."""
+        """A hash of the robot's content; for a robot whose numbers are variables, a hash of its identity."""
         return _fingerprint(self) if self.has_plain_numbers else f"variable {id(self)}"
 
     def __eq__(self, other: object) -> bool:

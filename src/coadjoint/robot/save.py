@@ -1,4 +1,4 @@
-"""A robot to a file."""
+"""`save`: a robot to a file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ FORMATS = (".json", ".urdf", ".xml")
 
 @takes(robot=a_robot)
 def save(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write the robot to a file, whole or not at all: .json without loss, or .urdf, or .xml (MJCF).
-
-    What URDF or MJCF cannot say is an error where the dynamics would change, and nothing is written; else a ModelWarning names it.
+    """Write the robot to a file, atomically: .json without loss, or .urdf, or .xml (MJCF). A property that URDF or MJCF cannot
+    represent is an error if the dynamics would change, and nothing is written; otherwise a ModelWarning names it.
     `coadjoint.load` reads the file again.
     """
     extension = check_format(path)
@@ -37,7 +36,7 @@ def save(robot: Robot, path: str | os.PathLike[str]) -> None:
 
 
 def check_format(path: str | os.PathLike[str]) -> str:
-    """The extension of a robot's file, if it is one that can be written."""
+    """The extension of a robot's file, or an error if that format cannot be written."""
     extension = as_path(path).suffix.lower()
     if extension not in FORMATS:
         raise CoadjointError(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FORMAT = "coadjoint robot"
 VERSION = 1
 MOST_VALUES = 5_000_000
-"""How many values a text may have; a robot of ten thousand links has a fifth of that."""
+"""The most values of a text; a robot of ten thousand links has a fifth of that."""
 _JOINT_NUMBERS = {
     "armature": "nv",
     "damping": "nv",
@@ -31,7 +31,7 @@ _JOINT_NUMBERS = {
     "velocity": "nv",
     "effort": "nv",
 }
-"""What a joint has beside its screws, with how many numbers each."""
+"""The properties of a joint beside its screws, with the number of values of each."""
 
 
 def _plain(x: Any) -> Any:
@@ -43,7 +43,7 @@ def _plain(x: Any) -> Any:
 
 
 def to_dict(robot: Robot) -> dict[str, Any]:
-    """Everything the robot is, as what JSON can hold."""
+    """The robot as a dictionary of JSON values."""
     links = []
     for link in robot.links:
         joint: dict[str, Any] = {"name": link.joint.name, "kind": link.joint.kind, "screws": _plain(link.joint.screws)}
@@ -72,7 +72,7 @@ def to_dict(robot: Robot) -> dict[str, Any]:
 
 
 class _Part:
-    """A JSON object and where it stands, so that an error names the place, the key and the value."""
+    """A JSON object and its path in the document, so that an error names the place, the key and the value."""
 
     def __init__(self, value: Any, where: str) -> None:
         if not isinstance(value, dict):
@@ -87,7 +87,8 @@ class _Part:
         return found
 
     def text(self, key: str) -> str:
-        return self.get(key, str, "text")
+        result: str = self.get(key, str, "text")
+        return result
 
     def part(self, key: str) -> _Part:
         return _Part(self.get(key, dict, "an object in braces"), f"{self.where}: {key}")
@@ -97,7 +98,7 @@ class _Part:
         return [_Part(x, f"{source}: {key}[{k}]") for k, x in enumerate(self.get(key, list, "a list"))]
 
     def numbers(self, key: str, *shape: int) -> np.ndarray:
-        """Numbers of exactly that shape; none stands for several."""
+        """Numbers of exactly that shape, without broadcasting."""
         found = self.get(key, object, "")
         try:
             array = np.array(_floats(found), dtype=np.float64)
@@ -110,7 +111,7 @@ class _Part:
 
 
 def _floats(x: Any) -> Any:
-    """Nested lists of numbers as they were before `_plain`."""
+    """Nested lists of numbers; the inverse of `_plain`."""
     if isinstance(x, list):
         return [_floats(y) for y in x]
     if isinstance(x, bool) or not isinstance(x, float | int | str):
@@ -119,7 +120,7 @@ def _floats(x: Any) -> Any:
 
 
 def _written(x: Any) -> str:
-    """A value as JSON has it, cut."""
+    """A value as shortened JSON text."""
     try:
         return cut(json.dumps(x, ensure_ascii=False))
     except (ValueError, RecursionError):  # an integer of thousands of digits; lists in lists in lists

@@ -1,4 +1,4 @@
-"""A robot in words: one line, a tree for the terminal, a table for notebooks."""
+"""A robot as text: one line, a tree for the terminal, a table for notebooks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _total_mass(robot: Robot) -> float:
 
 
 def structure(robot: Robot) -> str:
-    """Everything that the robot is beside its arrays of numbers."""
+    """The structure of the robot: everything but its arrays of numbers."""
     joints = [link.joint for link in robot.links]
     limits = [[x.tolist() for x in (j.lower, j.upper, j.velocity, j.effort)] for j in joints]
     follows = [None if j.mimic is None else (j.mimic.joint, float(j.mimic.ratio), float(j.mimic.offset)) for j in joints]
@@ -44,7 +44,7 @@ def _limits(lower: np.ndarray, upper: np.ndarray) -> str:
 
 
 def rows(robot: Robot) -> list[dict[str, str]]:
-    """What is worth knowing of each link and its joint, as text, in the order of description."""
+    """The main properties of each link and its joint, as text, in the order of description."""
     result = []
     plain = robot.has_plain_numbers
     for i, link in enumerate(robot.links):

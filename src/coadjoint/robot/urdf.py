@@ -12,7 +12,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Container
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,9 @@ from .plausibility import impossible, impossible_inertias
 from .robot import Robot
 
 TEXT = "the text"
-"""What errors call a description that is not in a file."""
+"""The name of a description in errors if it is not a file."""
 
-TYPES: dict[str, Any] = {
+TYPES: dict[str, Callable[..., Joint]] = {
     "revolute": Joint.revolute,
     "continuous": Joint.continuous,
     "prismatic": Joint.prismatic,
@@ -64,7 +64,7 @@ def read_urdf(source: str | os.PathLike[str], base: str = "fixed", fixed_joints:
 
 
 def check_options(base: str, fixed_joints: str) -> None:
-    """Refuse what is neither of the choices."""
+    """Raise an error if an option is not one of its choices."""
     for name, value, choices in (("base", base, ("fixed", "free")), ("fixed_joints", fixed_joints, ("merge", "keep"))):
         if not isinstance(value, str) or value not in choices:
             raise CoadjointError(f"{name} is {short(value)}; choose {choices[0]!r} or {choices[1]!r}.")
@@ -122,7 +122,7 @@ def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
 
 
 def fresh(name: str, taken: Container[str]) -> str:
-    """The name, or the name with a number where it is taken."""
+    """The name, with a number appended if it is taken."""
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
     return next(x for x in names if x not in taken)
 
@@ -289,6 +289,6 @@ def _limits(joint: xml.Element, kind: str, notes: list[str]) -> dict[str, Any]:
 
 
 def _bound(limit: xml.Element, key: str, default: float = math.inf) -> float:
-    """A limit; the largest number there is means none, as `to_urdf` writes it for readers that know no infinity."""
+    """A limit; the largest floating-point number means none, as `to_urdf` writes it for readers without infinity."""
     value = limit.number(key, default, infinite=True)
     return math.copysign(math.inf, value) if abs(value) == sys.float_info.max else value

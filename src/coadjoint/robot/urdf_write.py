@@ -33,14 +33,15 @@ TYPES = {
     "free": "floating",
     "planar": "planar",
 }
-"""URDF's word for each kind of joint that it has."""
+"""URDF's name of each kind of joint that it supports."""
 
 ROUNDING = 1e-15
 """An axis that passes the origin closer than this, in metres, passes through it."""
 
 
 def unsaid(robot: Robot) -> list[str]:
-    """What URDF has no word for. Gravity and armature are written so that this library reads them; limits of q are not written
+    """The properties of the robot that URDF cannot represent. Gravity and armature are written so that this library reads them;
+    limits of q are not written
     for continuous, planar and free joints."""
     notes = []
     if not np.array_equal(robot.gravity, GRAVITY):
@@ -89,7 +90,9 @@ def to_urdf(robot: Robot) -> str:
 
 
 def _axis_frame(joint: Joint) -> np.ndarray | None:
-    """The pose X in the link's frame of a frame through whose origin the joint's axis passes; None if the link's own will do."""
+    """The pose X in the link's frame of a frame through whose origin the joint's axis passes; None if that is the link's own
+    frame.
+    """
     if joint.kind not in TYPES:
         raise ModelError(f"joint {joint.name!r} is {joint.kind}, which URDF does not have; write the robot as JSON instead.")
     X = np.eye(4)

@@ -18,7 +18,7 @@ from ..errors import ModelError, ReadError
 from ..words import cut, short
 
 MOST_ELEMENTS = 1_000_000
-"""How many elements a file may have; a robot of ten thousand links has a fifth of that."""
+"""The most elements of a file; a robot of ten thousand links has a fifth of that."""
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INFINITY = re.compile(r"([+-]?)inf(inity)?", re.IGNORECASE)
@@ -26,7 +26,7 @@ _INFINITY = re.compile(r"([+-]?)inf(inity)?", re.IGNORECASE)
 
 @dataclass(eq=False, repr=False)
 class Document:
-    """What the elements of a file share: the file's name, and what was noticed while it was read, each once."""
+    """Common data of the elements of a file: its name, and remarks made while it was read, each once."""
 
     source: str
     notes: dict[str, None] = field(default_factory=dict)
@@ -123,7 +123,7 @@ _FORBIDDEN = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0
 
 
 def check_names(robot: str, names: Iterable[str], format: str) -> None:
-    """Refuse to write names of blanks only, and with characters that no XML document can hold, escaped or not."""
+    """Raise an error for names of blanks only, or with characters that no XML document can contain, even escaped."""
     for name in names:
         if not name.strip():
             raise ModelError(
@@ -147,7 +147,7 @@ def is_text(source: str) -> bool:
 
 
 def parse(data: bytes | str, source: str) -> Element:
-    """The root element of an XML document; what is wrong with it is told with its line."""
+    """The root element of an XML document; errors name the line."""
     roots: list[Element] = []
     open_: list[Element] = []
     document = Document(source)

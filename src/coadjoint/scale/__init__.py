@@ -37,7 +37,7 @@ def lazy(fn: Callable[..., Any], *args: Any, core: int | Sequence[int] = 1, **op
 
 
 class _Positional:
-    """fn called by the order of its arrays, whatever their names are."""
+    """fn called with its arrays by position."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn, self.__name__ = fn, getattr(fn, "__name__", "function")

@@ -1,8 +1,8 @@
-"""Functions of a robot on Dask arrays and on xarray's, evaluated later and elsewhere.
+"""Functions of a robot on Dask and xarray arrays: deferred evaluation, chunk by chunk.
 
 A function has core axes, the last ones of each argument, and batch axes in front. On Dask arrays the batch axes may be in chunks: the
 result has the same chunks, and each becomes one task, on one thread. Shapes are checked, names of frames looked up, and the kernel made,
-when the graph is built: the function is called once on no states at all.
+when the graph is built: the function is called once on an empty batch.
 """
 
 from __future__ import annotations
@@ -17,22 +17,26 @@ import numpy as np
 
 from ..arrays import any_lazy, broadcast_batch, is_dask, is_labelled, not_real, refuse_lazy
 from ..errors import CoadjointError, ShapeError
-from .task import Task, check_robot, fields, whole
+from .task import Task, by_argument, check_robot, fields, parameter, whole
 
 F = TypeVar("F", bound=Callable[..., Any])
-Core = str | Callable[[Any], str]
-"""The core axes of an argument, named by their sizes as for `kernel`: "nq", "n_links 6"; a function where they depend on its shape."""
+Core = str | Callable[..., Any]
+"""The core axes of an argument, named by their sizes as for `kernel`: "nq", "n_links 6"; a function where they depend on its shape.
+Of the argument `parameters`, a mapping of arrays, a function of the robot and the mapping: the core axes of every array."""
+SETS = "parameters"
 
 
 def lazily(*returns: str, **cores: Core) -> Callable[[F], F]:
-    """Let fn(robot, …) take Dask and xarray arrays; the core axes are declared as those of a kernel, which takes them by itself."""
+    """A decorator that lets fn(robot, …) take Dask and xarray arrays. The core axes are declared as for `kernel`, which includes
+    this decorator.
+    """
 
     def decorate(fn: F) -> F:
         signature = inspect.signature(fn)
 
         @functools.wraps(fn)
         def call(*args: Any, **options: Any) -> Any:
-            if not any_lazy(args) and not any_lazy(options.values()):
+            if not any_lazy([*args, *options.values(), *_values(options.get(SETS))]):
                 return fn(*args, **options)
             return call_lazily(call, returns, cores, signature.bind(*args, **options).arguments)
 
@@ -42,7 +46,7 @@ def lazily(*returns: str, **cores: Core) -> Callable[[F], F]:
 
 
 def call_kernel_lazily(kernel: Any, arguments: Mapping[str, Any]) -> Any:
-    """A kernel called with arguments of which some are lazy."""
+    """The deferred call of a kernel, some of whose arguments are lazy."""
     from ..kernel.dispatch import check
 
     def check_shapes(robot: Any, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -52,8 +56,8 @@ def call_kernel_lazily(kernel: Any, arguments: Mapping[str, Any]) -> Any:
 
 
 def call_compiled_lazily(function: Any, arrays: Mapping[str, Any], out: Any, threads: int | None) -> Any:
-    """A compiled function, which has a signature and no robot, called with arrays of which some are lazy."""
-    from ..kernel.runtime.arguments import check_inputs
+    """The deferred call of a compiled function, some of whose arrays are lazy."""
+    from ..arguments import check_inputs
 
     s = function.signature
     cores = {
@@ -74,7 +78,7 @@ def call_lazily(
     arguments: Mapping[str, Any],
     check_shapes: Callable[[Any, Mapping[str, tuple[int, ...]]], None] | None = None,
 ) -> Any:
-    """fn(**arguments), the robot among them under its name, some of the arrays being lazy."""
+    """The deferred call fn(**arguments), robot included, some of the arrays being lazy."""
     options = dict(arguments)
     robot = options.pop("robot", None)
     if robot is not None and not hasattr(robot, "links"):
@@ -82,7 +86,11 @@ def call_lazily(
     if options.get("out") is not None:
         raise CoadjointError("out is given beside Dask or xarray arrays, whose results are made later; leave it out.")
     options.pop("out", None)
-    arrays = {name: options.pop(name) for name in cores if options.get(name) is not None}
+    sets = cores.get(SETS)
+    arrays = {name: options.pop(name) for name in cores if name != SETS and options.get(name) is not None}
+    if callable(sets) and isinstance(numbers := options.get(SETS), Mapping):
+        cores = {**cores, **{parameter(name): core for name, core in sets(robot, options.pop(SETS)).items()}}
+        arrays |= {parameter(name): x for name, x in numbers.items()}
     for name, x in options.items():
         refuse_lazy(x, name)
     own = {name: core(arrays[name]) if callable(core := cores[name]) else core for name in arrays}
@@ -90,13 +98,18 @@ def call_lazily(
     def run(plain: Mapping[str, Any]) -> Any:
         if any(map(is_dask, plain.values())):
             return _on_chunks(fn, robot, plain, own, options, check_shapes)
-        return fn(*(() if robot is None else (robot,)), **plain, **options)
+        return fn(*(() if robot is None else (robot,)), **by_argument(plain), **options)
 
     if not any(map(is_labelled, arrays.values())):
         return run(arrays)
     from .labels import call_labelled
 
     return call_labelled(robot, getattr(fn, "__name__", None), arrays, own, returns, run)
+
+
+def _values(parameters: Any) -> Sequence[Any]:
+    """The arrays of an argument `parameters` {name: array}."""
+    return list(parameters.values()) if isinstance(parameters, Mapping) else []
 
 
 def _on_chunks(
@@ -128,7 +141,9 @@ def _on_chunks(
 
 
 def _mapped(task: Task, arrays: list[Any], counts: list[int], sample: Sequence[np.ndarray]) -> tuple[Any, ...]:
-    """The results of the task as Dask arrays, one task for each chunk of the batch; `sample` are those of no states, (0, …)."""
+    """The results of the task as Dask arrays, one task for each chunk of the batch; `sample` has the results for an empty batch,
+    (0, …).
+    """
     import dask.array as da
 
     inner = [",".join(f"i{k}x{axis}" for axis in range(n)) for k, n in enumerate(counts)]

@@ -1,7 +1,8 @@
-"""xarray: dimensions and coordinates in, dimensions and coordinates out.
+"""xarray: results get the dimensions and coordinates of the arguments.
 
 The last dimensions of a DataArray are its core axes, whatever they are called; all others are batch dimensions, which broadcast by name
-and must have equal coordinates. The core dimensions of a result are named by what they count (`NAMES`), with the names of joints and
+and must have equal coordinates. The core dimensions of a result are named after what they enumerate (`NAMES`), with the names of
+joints and
 links as coordinates; where an argument has the same core, its own name and coordinates are kept.
 """
 
@@ -31,7 +32,7 @@ NAMES = {
     "4": ("row", "column"),
     "6": ("component",),
 }
-"""What the core dimensions of results are called; a further one of the same kind takes the next name, or gets a number: joint_2."""
+"""The names of the core dimensions of results; a second one of the same kind takes the next name, or gets a number: joint_2."""
 
 LABELS = {"nv": "v_names", "nq": "q_names", "n_links": "link_names"}
 """The names of the robot that are the coordinates of a core axis."""
@@ -64,7 +65,7 @@ def call_labelled(
 
 
 def _core_dims(robot: Any, name: str, x: Any, core: str) -> tuple[Any, ...]:
-    """The last dimensions; an error where one before them is called or labelled as these should be."""
+    """The last dimensions; an error if an earlier one has the name or the labels of a core dimension."""
     n = len(core.split())
     if x.ndim < n:
         raise ShapeError(f"{name} has the dimensions {x.dims}; expected {n} or more, the last the core ({core}).")
@@ -78,7 +79,9 @@ def _core_dims(robot: Any, name: str, x: Any, core: str) -> tuple[Any, ...]:
 
 
 def _batch(arrays: Mapping[str, Any], own: Mapping[str, tuple[Any, ...]], cores: Mapping[str, str]) -> Any:
-    """A DataArray without memory that has the batch dimensions of all, in the order of their first appearance, and their coordinates."""
+    """A placeholder DataArray with the batch dimensions of all arguments, in the order of first appearance, and their
+    coordinates.
+    """
     import xarray
 
     shells = []
@@ -161,7 +164,7 @@ def _result_core(
 def _inherited(
     robot: Any, size: str, own: Mapping[str, tuple[Any, ...]], labels: Mapping[str, list[Any]], cores: Mapping[str, str]
 ) -> tuple[Any, Any]:
-    """Name and coordinates of the core dimension of the first argument that has this size; those of q will do where nq = nv."""
+    """Name and coordinates of the core dimension of the first argument that has this size; those of q are used where nq = nv."""
     alike = {size, *(("nq", "nv") if size in ("nq", "nv") and robot is not None and robot.q_names == robot.v_names else ())}
     for key, dims in own.items():
         for dim, index, other in zip(dims, labels[key], cores[key].split(), strict=True):

@@ -1,21 +1,21 @@
-"""Where the states of a stream come from: files too large for memory, read some rows at a time.
+"""Sources of states for a stream: files too large for memory, read in blocks of rows.
 
 A source is any object with
 
-    rows                  how many states there are
-    identity              text that tells its numbers from those of any other source
+    rows the number of states
+    identity a text that differs between sources with different numbers
     read(start, stop)     these states as {"q": (n, nq), "v": (n, nv), …}, in any process that received the source by pickle; the
                           arrays are not used after the next call by the same thread, which may write to them again
 
-`open_source` gives one for Parquet, Zarr and NumPy files. The identity of a file is its size, time of change and first bytes, not all
-that is in it.
+`open_source` gives one for Parquet, Zarr and NumPy files. The identity of a file is its size, time of change and first bytes, not
+its whole content.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from ..robot.robot import Robot
 
 HEAD = 1 << 16
-"""Bytes at the beginning of a file that count for its identity."""
+"""How many bytes at the beginning of a file enter its identity."""
 
 
 class Source(Protocol):
-    """States by their rows; see the module."""
+    """A source of states; see the module."""
 
     @property
     def rows(self) -> int: ...
@@ -47,14 +47,15 @@ def open_source(path: str | Path, robot: Robot, needs: Sequence[str]) -> Source:
     path = Path(path)
     if not path.exists():
         raise ReadError(f"{path}: there is no such file.")
-    kinds: dict[str, Any] = {".parquet": ParquetSource, ".zarr": ZarrSource, ".npy": NpySource}
+    kinds: dict[str, Callable[..., Source]] = {".parquet": ParquetSource, ".zarr": ZarrSource, ".npy": NpySource}
     if path.suffix.lower() not in kinds:
         raise ReadError(f"{path}: states of a stream stand in {', '.join(kinds)}, not in {path.suffix or 'nothing'!r}.")
-    return kinds[path.suffix.lower()](path.resolve(), robot, tuple(needs))
+    result: Source = kinds[path.suffix.lower()](path.resolve(), robot, tuple(needs))
+    return result
 
 
 def widths(robot: Robot, needs: Sequence[str]) -> dict[str, int]:
-    """How many numbers each quantity has."""
+    """The size of each quantity of a state."""
     return {what: robot.nq if what == "q" else robot.nv for what in needs}
 
 
@@ -89,7 +90,8 @@ class NpySource:
 
     def _array(self) -> np.ndarray:
         try:
-            return np.load(self.path, mmap_mode="r", allow_pickle=False)
+            result: np.ndarray = np.load(self.path, mmap_mode="r", allow_pickle=False)
+            return result
         except (ValueError, OSError, EOFError) as error:
             raise ReadError(f"{self.path}: not an array of numbers that numpy.save has written: {error}") from None
 

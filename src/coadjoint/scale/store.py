@@ -1,7 +1,8 @@
-"""A Zarr group that is filled chunk after chunk, by any number of processes, and can be gone on with after any death.
+"""A Zarr group that any number of processes fill chunk by chunk, and that can be continued after any crash.
 
-It is made whole under another name and renamed; so is every file in it. Its attributes say what is computed: robot, function, options,
-version and input. A chunk is done when its data have been written and then, in the array "done", the fingerprint of all these.
+The group and every file in it are created under a temporary name and renamed. Its attributes describe the computation: robot,
+function, options, version and input. A chunk is done when its data have been written and then, in the array "done", the fingerprint
+of this description.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from ..errors import CoadjointError, ReadError
 from .sources import import_zarr
 
 KEY = "coadjoint stream"
-"""The attribute that holds what is computed."""
+"""The attribute that describes the computation."""
 DONE = "done"
 BYTES = 16
 """Length of a fingerprint in the array "done"."""
 
 
 def fingerprint(description: Mapping[str, Any]) -> np.ndarray:
-    """(16,) bytes that say what is computed; never all zero."""
+    """The fingerprint (16,) of a description, in bytes; never all zero."""
     text = json.dumps(dict(description), sort_keys=True)
     return np.frombuffer(hashlib.sha256(text.encode()).digest()[: BYTES - 1] + b"\1", dtype=np.uint8)
 
 
 def open_store(path: Path, description: dict[str, Any], arrays: Mapping[str, tuple[tuple[int, ...], Any]], per_chunk: bool) -> None:
-    """Make the group, or check that the one that is there is of the same computation.
+    """Create the group, or check that an existing one belongs to the same computation.
 
     arrays: core shape and type of each result. per_chunk: one row for each chunk, not for each state.
     """
@@ -66,11 +67,12 @@ def open_store(path: Path, description: dict[str, Any], arrays: Mapping[str, tup
 
 def chunks(description: Mapping[str, Any]) -> int:
     """How many chunks the stream has."""
-    return -(-description["rows"] // description["chunk"])
+    answer: int = -(-description["rows"] // description["chunk"])
+    return answer
 
 
 def _check_same(path: Path, description: dict[str, Any]) -> None:
-    """An error if the group is of another computation."""
+    """Raise an error if the group belongs to another computation."""
     begun = read_description(path)
     words = {"version": "version of this library", "input": "input", "rows": "number of states", "chunk": "size of chunks"}
     for key, now in description.items():
@@ -82,7 +84,7 @@ def _check_same(path: Path, description: dict[str, Any]) -> None:
 
 
 def read_description(path: Path) -> dict[str, Any]:
-    """What is computed in a group; an error if it is not one of a stream."""
+    """The description of the computation in a group; an error if it is not the output of a stream."""
     zarr = import_zarr()
     try:
         return dict(zarr.open_group(str(path), mode="r").attrs[KEY])
@@ -91,9 +93,8 @@ def read_description(path: Path) -> dict[str, Any]:
 
 
 def write_chunk(path: Path, description: Mapping[str, Any], k: int, arrays: Mapping[str, np.ndarray], per_chunk: bool) -> None:
-    """The results of chunk k, and then that it is done; each file is written under another name and renamed.
-
-    The files are written here and not by Zarr, whose own way takes milliseconds for each.
+    """Write the results of chunk k, then mark it as done; each file is written under a temporary name and renamed. This does not
+    use Zarr, which takes milliseconds per file.
     """
     rows = 1 if per_chunk else description["chunk"]
     for name, x in arrays.items():
@@ -109,7 +110,7 @@ def _place(path: Path, name: str, k: int, ndim: int) -> Path:
 
 
 def _write(file: Path, x: np.ndarray) -> None:
-    """The numbers, lowest byte first, and their checksum."""
+    """Write the numbers, little-endian, and their checksum."""
     import google_crc32c
 
     data = np.ascontiguousarray(x, dtype=x.dtype.newbyteorder("<")).tobytes()
@@ -125,7 +126,7 @@ def _write(file: Path, x: np.ndarray) -> None:
 
 
 def missing_chunks(path: Path, description: Mapping[str, Any], names: Sequence[str]) -> list[int]:
-    """The chunks that are not done: not marked so, or whose files are not whole."""
+    """The chunks that are not done: not marked as done, or with incomplete files."""
     count = chunks(description)
     group = import_zarr().open_group(str(path), mode="r")
     sizes = {name: (group[name].ndim, _file_size(group[name])) for name in names}
@@ -156,7 +157,8 @@ def _is_marked(path: Path, k: int, expected: np.ndarray) -> bool:
 
 def _file_size(array: Any) -> int:
     """Bytes of a chunk's file: its numbers and four of checksum."""
-    return int(np.prod(array.chunks)) * array.dtype.itemsize + 4
+    result: int = int(np.prod(array.chunks)) * array.dtype.itemsize + 4
+    return result
 
 
 def _size(file: Path) -> int:

@@ -1,7 +1,6 @@
-"""A function of a robot on more states than memory holds: chunk after chunk from a source to a Zarr group, here or on a cluster.
-
-The memory needed is that of a few chunks. Whatever dies, the same call goes on where it stopped (`store.py`); results do not depend on
-who computed which chunk.
+"""A function of a robot on more states than fit into memory: chunk by chunk from a source to a Zarr group, here or on a cluster.
+The memory needed is that of a few chunks. After any crash, the same call continues where it stopped (`store.py`); results do not
+depend on which process computed which chunk.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 1 << 25
 """Size of a chunk's inputs and results together, unless the caller chooses."""
 AHEAD = 2
-"""Tasks for each thread of a cluster that are submitted at once: one to run, one to wait."""
+"""Tasks submitted per thread of a cluster: one runs, one waits."""
 TASK_SECONDS = 0.75
-"""Processor time of a task of a cluster: as many chunks as fit, so that what a task itself costs stays small."""
+"""Processor time of a task on a cluster: a task gets as many chunks as fit, to keep its overhead small."""
 MOST = 64
-"""Chunks of a task at most."""
+"""The most chunks of a task."""
 RETRIES = 100
-"""How often a chunk is tried again whose workers died."""
+"""How often a chunk is retried when its worker dies."""
 
 
 def stream(
@@ -49,12 +48,13 @@ def stream(
     report: Callable[[float], None] | None = None,
     **options: Any,
 ) -> Any:
-    """The Zarr group `out` with fn(robot, **states, **options) of all states, computing only what is not there yet.
+    """The Zarr group `out` with fn(robot, **states, **options) of all states; chunks that exist already are not computed again.
 
     source: a file (.parquet, .zarr, .npy) or an object as `sources.py` describes. The group has an array for each result, called `names`
     or after the function. reduce, such as numpy.sum: keep only reduce(result, axis=0) of every chunk. scheduler: the address of a Dask
-    scheduler or a distributed.Client, whose workers must see the files under the same names; without it this process computes. report
-    is called with the part that is done, from 0 to 1. An output that was begun with another robot, function, version or input is refused.
+    scheduler or a distributed.Client, whose workers must see the files under the same names; without it this process computes.
+    report is called with the completed fraction, from 0 to 1. An output that was begun with another robot, function, version or
+    input is refused.
     """
     check_robot(robot)
     needs = _needs(fn)
@@ -86,7 +86,11 @@ def stream(
     work = Work(task, source, path, description, tuple(names), reduce)
     left = missing_chunks(path, description, names)
     total = chunks(description)
-    say = (lambda n: None) if report is None else (lambda n: report((total - n) / total))
+
+    def say(left: int) -> None:
+        if report is not None:
+            report((total - left) / total)
+
     say(len(left))
     if scheduler is None:
         if options.get("threads") is None:
@@ -100,9 +104,8 @@ def stream(
 
 
 class Work:
-    """The computation of chunks, given by their numbers; sent to workers.
-
-    The buffers hold the results from chunk to chunk and from task to task: new memory would be cleared by the system each time.
+    """The computation of chunks, by index; it is sent to workers. The buffers for results are reused between chunks and tasks:
+    fresh memory would be cleared by the operating system each time.
     """
 
     def __init__(
@@ -113,7 +116,7 @@ class Work:
         self.buffers: dict[str, np.ndarray] = {}
 
     def several(self, chunks: list[int]) -> float:
-        """Compute those chunks that are not done yet; the seconds of processor time that one took."""
+        """Compute the chunks that are not done yet; the result is the processor time of one, in seconds."""
         if library_digest() != self.description["version"]:
             raise CoadjointError(
                 f"a worker has version {library_digest()} of the library and the client {self.description['version']}; install the same."
@@ -156,11 +159,12 @@ def _compute(pickled: bytes, chunks: list[int]) -> float:
         _RECEIVED.__dict__.clear()  # its memory is free before the next is made
         _RECEIVED.work = pickle.loads(pickled)
         _RECEIVED.pickled = pickled
-    return _RECEIVED.work.several(chunks)
+    answer: float = _RECEIVED.work.several(chunks)
+    return answer
 
 
 def _check_finite(arrays: dict[str, np.ndarray], start: int) -> None:
-    """An error that names the first row with a number that is not finite."""
+    """Raise an error that names the first row with a number that is not finite."""
     for name, x in arrays.items():
         good = np.isfinite(x.reshape(len(x), -1)).all(axis=1)
         if not good.all():
@@ -226,7 +230,7 @@ def _on_cluster(work: Work, left: list[int], scheduler: Any, say: Callable[[int]
 
 
 def _check_only_killed(future: Any, chunks: list[int], tries: int) -> None:
-    """An error, unless all that happened to a task is that its workers died."""
+    """Raise the error of a task, unless its workers were killed."""
     from distributed import KilledWorker
 
     error = future.exception() if future.status == "error" else None
@@ -239,7 +243,7 @@ def _check_only_killed(future: Any, chunks: list[int], tries: int) -> None:
 
 
 def _needs(fn: Callable[..., Any]) -> tuple[str, ...]:
-    """The arrays that a function takes of every state."""
+    """The names of the arrays that a function takes for every state."""
     if not hasattr(fn, "kernel"):
         raise CoadjointError(f"{_name(fn)} is not a function of states that can be streamed; give one such as inverse_dynamics.")
     return tuple(fn.kernel.required)

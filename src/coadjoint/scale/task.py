@@ -1,7 +1,7 @@
 """A function of a robot as a small object that can be sent to another process.
 
-What travels is the module and the name of the function, the robot and the options, never machine code: each process makes the kernel
-from its own cache. A process that receives the same robot in many tasks builds it once.
+It holds the module and the name of the function, the robot and the options, never machine code: each process loads the kernel from
+its own cache. A process that receives the same robot in many tasks builds it once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,20 @@ import numpy as np
 
 from ..errors import CoadjointError
 
+PARAMETER = "parameters: "
+
+
+def parameter(name: str) -> str:
+    """What a set of a robot's numbers, an item of the argument `parameters`, is called among the arrays of a task."""
+    return PARAMETER + name
+
+
+def by_argument(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays of a task as arguments of its function."""
+    numbers = {name.removeprefix(PARAMETER): x for name, x in arrays.items() if name.startswith(PARAMETER)}
+    given = {name: x for name, x in arrays.items() if not name.startswith(PARAMETER)}
+    return given | {"parameters": numbers} if numbers else given
+
 
 class Task:
     """fn(robot, **arrays, **options) as a function of the arrays, on one thread unless the options have `threads`.
@@ -33,16 +47,16 @@ class Task:
             self.options["threads"] = 1
 
     def result(self, *arrays: np.ndarray, **further: Any) -> Any:
-        """What the function returns."""
+        """The value that the function returns."""
         robot = () if self.robot is None else (self.robot,)
-        return self.fn(*robot, **dict(zip(self.names, arrays, strict=True)), **self.options, **further)
+        return self.fn(*robot, **by_argument(dict(zip(self.names, arrays, strict=True))), **self.options, **further)
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         found = tuple(map(np.asarray, fields(self.result(*arrays))))
         return found[0] if len(found) == 1 else found
 
     def identity(self) -> tuple[Any, ...]:
-        """What tells the results of this task from those of others: function, library, robot, options."""
+        """A text that identifies the computation: function, library, robot, options."""
         robot = None if self.robot is None else self.robot.fingerprint
         return (name_of(self.fn) or self.fn, library_digest(), robot, self.names, sorted(self.options.items()))
 
@@ -68,7 +82,7 @@ def _robot(pickled: bytes) -> Any:
 
 
 def name_of(fn: Any) -> tuple[str, str] | None:
-    """(module, name) under which a function of this library is found; None for others, which are sent as they are."""
+    """(module, name) of a function of this library; None for other functions, which are pickled."""
     module, name = getattr(fn, "__module__", None) or "", getattr(fn, "__qualname__", "")
     if module.partition(".")[0] != __name__.partition(".")[0]:
         return None
@@ -91,7 +105,7 @@ def fields(result: Any) -> tuple[Any, ...]:
 
 
 def whole(result: Any, arrays: tuple[Any, ...]) -> Any:
-    """The arrays in the form of a result: one array, a tuple, or a dataclass."""
+    """The arrays combined to a result: one array, a tuple, or a dataclass."""
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         return dataclasses.replace(result, **dict(zip(_batched(result), arrays, strict=True)))
     if hasattr(result, "_fields"):  # a named tuple
@@ -120,7 +134,7 @@ def library_digest() -> str:
 
 
 def check_robot(robot: Any) -> None:
-    """An error for a robot that cannot be sent: one whose numbers are variables."""
+    """Raise an error for a robot whose numbers are variables: it cannot be sent."""
     if not robot.has_plain_numbers:
         raise CoadjointError(
             f"the numbers of robot {robot.name!r} are variables, which cannot be sent to tasks; make them inputs instead, as in "

@@ -1,1 +1,1 @@
-"""Results made visible: tables and progress in the terminal, figures."""
+"""Tables and progress for the terminal, figures and animations."""

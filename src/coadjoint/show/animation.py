@@ -1,4 +1,4 @@
-"""Films of a motion: the robot as a stick figure, from joint to joint."""
+"""Animations of a motion: the robot as a stick figure, from joint to joint."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .plots import check_drawing, style
 
 FORMATS = (".gif", ".html", ".mp4")
 FRAMES = 1500
-"""Most frames of a film: a minute at 25 a second."""
+"""The most frames of an animation: a minute at 25 per second."""
 
 
-def check_film(path: str | Path) -> str:
-    """The extension of a film's name, if such films can be made here."""
-    extension = check_drawing(path, "films", FORMATS)
+def check_animation(path: str | Path) -> str:
+    """The extension of an animation's file name, or an error if that format cannot be written."""
+    extension = check_drawing(path, "animations", FORMATS)
     if extension == ".mp4" and shutil.which("ffmpeg") is None:
         raise CoadjointError(f"{path}: .mp4 needs the program ffmpeg, which is not installed; .gif and .html do not.")
     return extension
@@ -53,7 +53,8 @@ def _joint_point(robot: Robot, i: int) -> np.ndarray:
     screws = np.asarray(robot.joint_screws(i))
     if len(screws) == 1 and np.any(screws[0, :3]):
         w, v = screws[0, :3], screws[0, 3:]
-        return np.cross(w, v) / (w @ w)
+        result: np.ndarray = np.cross(w, v) / (w @ w)
+        return result
     return np.zeros(3)
 
 
@@ -65,11 +66,10 @@ def animate(
     speed: float = 1.0,
     report: Callable[[float], None] | None = None,
 ) -> None:
-    """Write a film of the motion, `speed` times as fast as it is; the file appears whole or not at all.
-
-    `report` is called with the part that is done.
+    """Write an animation of the motion, `speed` times as fast as real time; the file is written atomically. `report` is called with
+    the completed fraction.
     """
-    extension = check_film(path)
+    extension = check_animation(path)
     check_output(path)
     for name, x in (("frames_per_second", frames_per_second), ("speed", speed)):
         if not (np.isfinite(x) and x > 0):
@@ -78,22 +78,22 @@ def animate(
     count = round(duration * frames_per_second) + 1
     if count > FRAMES:
         raise CoadjointError(
-            f"a film of {duration:.0f} s has {count} frames; at most {FRAMES} are written. "
+            f"an animation of {duration:.0f} s has {count} frames; at most {FRAMES} are written. "
             f"Take a speed of {speed * count / FRAMES:.2g} or more."
         )
     time = np.linspace(trajectory.time[0], trajectory.end, max(count, 2))
-    film = _film(trajectory.robot, sticks(trajectory.robot, trajectory(time)[0]), time, frames_per_second, report)
+    animation = _animation(trajectory.robot, sticks(trajectory.robot, trajectory(time)[0]), time, frames_per_second, report)
     with replacing(path) as part, style():
         if extension == ".html":
-            part.write_text(film.to_jshtml(fps=frames_per_second), encoding="utf-8")
+            part.write_text(animation.to_jshtml(fps=frames_per_second), encoding="utf-8")
         else:
-            film.save(part, writer="pillow" if extension == ".gif" else "ffmpeg", fps=frames_per_second)
+            animation.save(part, writer="pillow" if extension == ".gif" else "ffmpeg", fps=frames_per_second)
 
 
-def _film(
+def _animation(
     robot: Robot, lines: np.ndarray, time: np.ndarray, frames_per_second: float, report: Callable[[float], None] | None
 ) -> Any:
-    """The film; in a plane where the robot stays in one."""
+    """Write the frames; in 2D if the motion of the robot is planar."""
     from matplotlib.animation import FuncAnimation
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""A robot before and after counterweights, drawn."""
+"""The figure of a robot before and after counterweights are added."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WEIGHT = "#b35900"
 
 
 def draw_balance(path: str | Path, result: Counterweights) -> None:
-    """Draw `balance_figure` to a file; it appears whole or not at all."""
+    """Write `balance_figure` to a file, atomically."""
     check_figure(path)
     name = result.before.name
     listing = "".join(f"<li>{escape(str(w))}</li>" for w in result.weights)
@@ -84,14 +84,19 @@ def _entries(robot: Robot, q: np.ndarray) -> np.ndarray:
     M = mass_matrix(robot, q)
     size = np.sqrt(np.maximum(np.diagonal(M.mean(0)), 1e-300))
     i, j = np.triu_indices(robot.nv)
-    return (M / (size[:, None] * size))[:, i, j]
+    answer: np.ndarray = (M / (size[:, None] * size))[:, i, j]
+    return answer
 
 
 def _robot(axes: Axes, result: Counterweights, q: np.ndarray) -> None:
-    """The links as lines from joint to joint, seen where they spread most; discs for counterweights, as large as their mass."""
+    """The links as lines from joint to joint, in the projection of largest extent; counterweights as discs, sized by their mass."""
     robot = result.before
     T = forward_kinematics(robot, q)
-    place = lambda i, x: T[i][:3, :3] @ x + T[i][:3, 3]
+
+    def place(i: int, x: np.ndarray) -> np.ndarray:
+        answer: np.ndarray = T[i][:3, :3] @ x + T[i][:3, 3]
+        return answer
+
     joints = [place(i, _axis_point(robot, i)) for i in range(robot.n_links)]
     points = [np.zeros(3), *joints]
     tips = [(robot.link_index(f.link), f.pose[:3, 3]) for f in robot.frames if f.link != robot.base]
@@ -117,7 +122,7 @@ def _robot(axes: Axes, result: Counterweights, q: np.ndarray) -> None:
             axes.scatter(p[a], p[b], s=20 + 380 * m / largest, color=WEIGHT, alpha=0.75, linewidths=0, zorder=3)
         center = place(i, weight.center)
         note = {"xytext": (0, -16), "textcoords": "offset points", "fontsize": 8, "color": WEIGHT, "ha": "center"}
-        axes.annotate(f"{weight.link}: {weight.mass:.3g} kg", (center[a], center[b]), **note)  # type: ignore[arg-type]
+        axes.annotate(f"{weight.link}: {weight.mass:.3g} kg", (center[a], center[b]), **note)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.15)
     axes.set_xlabel(f"{'xyz'[a]} [m]")

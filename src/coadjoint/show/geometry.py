@@ -51,7 +51,7 @@ GEODESIC, STRAIGHT = "#0b6e4f", "#c0392b"
 
 
 def draw_geometry(path: str | Path, shown: Geometry) -> None:
-    """Draw `geometry_figure` to a file; it appears whole or not at all."""
+    """Write `geometry_figure` to a file, atomically."""
     check_figure(path)
     robot = shown.robot
     save(
@@ -92,7 +92,7 @@ def _labels(axes: Axes, a: Coordinate, b: Coordinate) -> None:
 
 
 def _map(figure: Figure, axes: Axes, field: CurvatureMap, values: np.ndarray, title: str, a: Coordinate, b: Coordinate) -> None:
-    """Values over two coordinates, red for positive, blue for negative; the far ends of the scale are cut."""
+    """Values over two coordinates, red for positive, blue for negative; outliers of the scale are clipped."""
     size = np.abs(values[np.isfinite(values)])
     limit = float(np.percentile(size, 98)) if size.size else 0.0
     top = float(np.max(size, initial=0.0))
@@ -194,7 +194,7 @@ def _fan(upper: Axes, lower: Axes, shown: Geometry) -> None:
     for k in conjugate(found):
         lower.plot(found.time[k], found.distance[k], "o", color="0.2", markersize=5)
         note = {"xytext": (0, 14), "textcoords": "offset points", "fontsize": 8, "color": "0.2", "ha": "center"}
-        lower.annotate("conjugate point", (found.time[k], found.distance[k]), **note)  # type: ignore[arg-type]
+        lower.annotate("conjugate point", (found.time[k], found.distance[k]), **note)
     lower.set_xlabel("time [s]")
     lower.legend(fontsize=8, frameon=False, loc="upper left")
     lower.margins(x=0.01)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".pdf", ".html")
 POINTS = 2000
-"""Points of a drawn line: more than a figure can show."""
+"""The most points of a drawn line: more than a figure can resolve."""
 
 _STYLE: Any = {
     "font.size": 9,
@@ -52,12 +52,12 @@ _LIMIT = "#c0392b"
 
 
 def check_figure(path: str | Path) -> str:
-    """The extension of a figure's name, if such figures can be drawn here."""
+    """The extension of a figure's file name, or an error if that format cannot be written."""
     return check_drawing(path, "figures", FORMATS)
 
 
 def check_drawing(path: str | Path, what: str, formats: Sequence[str]) -> str:
-    """The extension of a drawing's name, if it is one of these and drawings can be made here."""
+    """The extension of the file name, or an error if it is not one of `formats` or matplotlib is missing."""
     extension = Path(path).suffix.lower()
     if extension not in formats:
         raise CoadjointError(f"{path}: {what} end in {', '.join(formats)}, not in {extension or 'nothing'!r}.")
@@ -67,7 +67,7 @@ def check_drawing(path: str | Path, what: str, formats: Sequence[str]) -> str:
 
 
 def draw_states(path: str | Path, robot: Robot, states: States, forward: bool = False) -> None:
-    """Draw joint forces (or accelerations), positions and velocities to a file; it appears whole or not at all."""
+    """Draw joint forces (or accelerations), positions and velocities to a file, atomically."""
     check_figure(path)
     what = "accelerations" if forward else "joint forces"
     says = f"{what.capitalize()} of <b>{escape(robot.name)}</b> for {len(states)} states."
@@ -75,7 +75,7 @@ def draw_states(path: str | Path, robot: Robot, states: States, forward: bool = 
 
 
 def save(path: str | Path, figure: Figure, title: str, says: str, below: str = "") -> None:
-    """Write a figure to a file, which appears whole or not at all; as HTML with a sentence above and more HTML below."""
+    """Write a figure to a file, atomically; as HTML with a sentence above and more HTML below."""
     extension = check_figure(path)
     check_output(path)
     _make_printable(figure)
@@ -156,7 +156,7 @@ def _short(name: str) -> str:
 
 
 def _panel(axes: Axes, x: np.ndarray, y: np.ndarray, colour: Any, limit: float) -> None:
-    """One force over time; its limit as lines where it is near, and else in words."""
+    """One force over time; its limit as lines if they are close, otherwise as text."""
     axes.axhline(0, color="0.75", linewidth=0.8)
     axes.plot(*thin(x, y), color=colour)
     axes.margins(x=0.01)
@@ -183,7 +183,7 @@ def _overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: Sequence[str]
 
 
 def thin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fewer points that draw the same line: of every stretch its smallest and its largest value, in their order."""
+    """Fewer points that draw the same line: the smallest and the largest value of every interval, in their order."""
     if len(x) <= POINTS:
         return x, y
     edges = np.linspace(0, len(x), POINTS // 2 + 1).astype(int)
@@ -195,7 +195,7 @@ def thin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _page(figure: Figure, title: str, says: str, below: str) -> str:
-    """A page that needs nothing else: the figure as SVG in it."""
+    """A self-contained HTML page with the figure as inline SVG."""
     buffer = StringIO()
     with style():
         figure.savefig(buffer, format="svg", metadata={"Date": None})

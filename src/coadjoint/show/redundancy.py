@@ -1,4 +1,4 @@
-"""The redundancy of a robot drawn: its task followed round a closed path by the horizontal lift and by the pseudoinverse.
+"""The figure of a robot's redundancy: a task follows a closed path, by the horizontal lift and by the pseudoinverse.
 
 from coadjoint.show.redundancy import draw_redundancy, redundancy
 draw_redundancy("panda.png", redundancy(robot, "tip"))
@@ -66,7 +66,7 @@ def suggest(robot: Robot, frame: str | None = None, rows: Sequence[int] | None =
 
 @dataclass(frozen=True)
 class Redundancy:
-    """What the figure shows."""
+    """The data of the figure."""
 
     robot: Robot
     task: Task
@@ -84,7 +84,8 @@ class Redundancy:
         M = mass_matrix(self.robot, self.start)
         ends = [[track.q[-1] for track in tracks] for tracks in self.tracks]
         away = [[np.zeros(self.robot.nv), *(self.robot.difference(self.start, q) for q in own)] for own in ends]
-        return np.sqrt(np.einsum("kli,ij,klj->kl", away, M, away))
+        result: np.ndarray = np.sqrt(np.einsum("kli,ij,klj->kl", away, M, away))
+        return result
 
 
 def redundancy(
@@ -95,7 +96,9 @@ def redundancy(
     loops: int = 3,
     radius: float | None = None,
 ) -> Redundancy:
-    """Follow a circle `loops` times from the configuration `start` (nq,), a dexterous one if None, and tell what holds of the task."""
+    """Follow a circle `loops` times from the configuration `start` (nq,), a dexterous one if None, and collect the data of the
+    figure.
+    """
     if loops < 1:
         raise CoadjointError(f"loops is {loops}; expected 1 or more.")
     task = suggest(robot, frame, rows)
@@ -136,7 +139,7 @@ def _loops(robot: Robot, q: np.ndarray, path: Path, task: Task, inverse: str, lo
 
 
 def draw_redundancy(path: str | FilePath, shown: Redundancy) -> None:
-    """Draw `redundancy_figure` to a file; it appears whole or not at all."""
+    """Write `redundancy_figure` to a file, atomically."""
     check_figure(path)
     robot = shown.robot
     says = f"The redundancy of <b>{escape(robot.name)}</b>, task {escape(str(shown.task))}."

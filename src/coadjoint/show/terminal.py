@@ -16,23 +16,28 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> s
     """Rows of text in columns two spaces apart, each aligned left (l) or right (r); control characters are escaped."""
     cells = [[printable(text) for text in row] for row in (header, *rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
-    pad = lambda text, k: text.ljust(widths[k]) if align[k] == "l" else text.rjust(widths[k])
+
+    def pad(text: str, k: int) -> str:
+        return text.ljust(widths[k]) if align[k] == "l" else text.rjust(widths[k])
+
     return "\n".join("  ".join(pad(text, k) for k, text in enumerate(row)).rstrip() for row in cells)
 
 
 def number(x: Any) -> str:
-    """Four digits; - where there is none or no limit."""
+    """x with four digits; "-" for None and infinity."""
     return "-" if x is None or not np.isfinite(x) else f"{x:.4g}"
 
 
 def vector(x: Any) -> str:
-    """(x, y, z), four digits each; what is rounding beside the largest is 0."""
+    """(x, y, z), four digits each; entries that are rounding errors relative to the largest are 0."""
     x = np.asarray(x, dtype=float)
     return "(" + ", ".join(f"{y:.4g}" for y in np.where(np.abs(x) > 1e-12 * np.abs(x).max(), x, 0.0)) + ")"
 
 
 class Progress:
-    """How far a long job is, on stderr: nothing in its first second, then a line that is overwritten, or in a log one every 5 s."""
+    """Progress of a long job on stderr: silent in its first second, then one line that is overwritten, or in a log file one line
+    every 5 s.
+    """
 
     def __init__(self, label: str) -> None:
         self.label, self.start, self.terminal = label, time.monotonic(), sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""The figure of a simulated motion: positions, velocities and energies over time, with what happened on the way."""
+"""The figure of a simulated motion: positions, velocities and energies over time, with the events marked."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MARKS = 60
-"""Most happenings that are marked."""
+"""The most events that are marked."""
 
 
 def draw_trajectory(path: str | Path, trajectory: Trajectory) -> None:
-    """Draw a motion to a file, which appears whole or not at all: .png, .svg, .pdf or .html."""
+    """Write the figure of a motion to a file, atomically: .png, .svg, .pdf or .html."""
     check_figure(path)
     robot = trajectory.robot
     below = "".join(f"<div>{escape(str(x))}</div>" for x in trajectory.happenings[:MARKS])
@@ -28,7 +28,7 @@ def draw_trajectory(path: str | Path, trajectory: Trajectory) -> None:
 
 
 def trajectory_figure(trajectory: Trajectory) -> Figure:
-    """Three panels over time."""
+    """The figure: positions, velocities and energies over time."""
     from matplotlib.figure import Figure
 
     robot, time = trajectory.robot, trajectory.time

@@ -25,7 +25,7 @@ from ..motion.states import coordinate_names
 from ..robot.robot import Robot
 
 CHUNK = 1024
-"""Configurations at once: curvature tensors are large."""
+"""Configurations per call: curvature tensors are large."""
 
 
 # --- two coordinates of a robot
@@ -33,7 +33,7 @@ CHUNK = 1024
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A coordinate whose rate is a velocity: of a joint with one screw, or one of a universal joint's."""
+    """A coordinate whose rate is a velocity: of a joint with one screw, or one of the two of a universal joint."""
 
     name: str
     q: int
@@ -48,7 +48,7 @@ class Coordinate:
 
 
 def coordinates(robot: Robot) -> list[Coordinate]:
-    """All such coordinates, with their limits; where there are none a turn, or a metre to either side."""
+    """All such coordinates with their limits; without limits, half a turn or one metre to either side."""
     names, found = coordinate_names(robot, "v"), []
     for i, link in enumerate(robot.links):
         kind = robot.kind(i)
@@ -86,7 +86,9 @@ def pair(robot: Robot, joints: Sequence[str | int] | None = None) -> tuple[Coord
 
 
 def _most_curved(robot: Robot, known: list[Coordinate]) -> tuple[Coordinate, Coordinate]:
-    """The pair of the largest sectional curvature, without coordinates on which nothing depends, as that of an upright first axis."""
+    """The pair with the largest sectional curvature, among coordinates that M depends on (it does not depend on that of a vertical
+    first axis).
+    """
     q, one = robot.random(0, 16), np.eye(robot.nv)
     slopes = np.max(np.abs(mass_matrix_derivative(robot, q)), axis=(0, 1, 2))
     matter = [x for x in known if slopes[x.v] > 1e-12 * np.max(slopes)]
@@ -100,7 +102,7 @@ def _most_curved(robot: Robot, known: list[Coordinate]) -> tuple[Coordinate, Coo
 
 
 def middle(robot: Robot) -> np.ndarray:
-    """The configuration in the middle of all limits; home where there are none."""
+    """The configuration at the middle of all limits; home for coordinates without limits."""
     q = robot.neutral()
     for x in coordinates(robot):
         q[x.q] = x.middle
@@ -108,7 +110,7 @@ def middle(robot: Robot) -> np.ndarray:
 
 
 def _finite(function: Any, robot: Robot, q: np.ndarray, *vectors: np.ndarray) -> np.ndarray:
-    """The function at q (N, nq), nan where the mass matrix is singular."""
+    """The function at q (N, nq), NaN where the mass matrix is singular."""
     values = np.linalg.eigvalsh(mass_matrix(robot, q))
     regular = values[:, 0] > 1e-10 * values[:, -1]
     result = np.full(len(q), np.nan)
@@ -162,7 +164,7 @@ class Comparison:
     energies: np.ndarray
     """Kinetic energy (2, len(time)) of both."""
     found: int
-    """How many geodesics there are that were found."""
+    """The number of geodesics that were found."""
 
     @property
     def means(self) -> tuple[float, float]:
@@ -200,7 +202,10 @@ class Spread:
 def spread(robot: Robot, q: Any, v: Any, across: Any, duration: float = 1.0, rays: int = 11, width: float = 0.5) -> Spread:
     """Geodesics from q in directions up to `width` radians to either side of v, in the plane of v and `across`; all of the speed of v."""
     q, v, across = (np.asarray(x, dtype=float) for x in (q, v, across))
-    product = lambda x, y: float(inner_product(robot, q, x, y))
+
+    def product(x: np.ndarray, y: np.ndarray) -> float:
+        return float(inner_product(robot, q, x, y))
+
     normal = across - v * (product(v, across) / product(v, v))
     normal = normal * np.sqrt(product(v, v) / product(normal, normal))
     angles = np.linspace(-width, width, rays)[:, None]
@@ -212,13 +217,13 @@ def spread(robot: Robot, q: Any, v: Any, across: Any, duration: float = 1.0, ray
 
 
 def conjugate(found: Spread) -> list[int]:
-    """Where neighbours meet again, by index of the time: beyond, the geodesic is no longer the shortest way."""
+    """The time index at which neighbours meet again: beyond it, the geodesic is no longer the shortest path."""
     d = found.distance
     return [k for k in range(1, len(d) - 1) if d[k] <= d[k - 1] and d[k] < d[k + 1] and d[k] < 0.03 * np.max(d)]
 
 
 def ends(robot: Robot, a: Coordinate, b: Coordinate) -> tuple[np.ndarray, np.ndarray]:
-    """From where to where the motions of the figure go: two fifths of both coordinates' width, about the middle."""
+    """Start and goal of the motions of the figure: two fifths of the range of both coordinates, about the middle."""
     start, goal = middle(robot), middle(robot)
     for c in (a, b):
         reach = (c.upper - c.lower) / 5
@@ -228,7 +233,7 @@ def ends(robot: Robot, a: Coordinate, b: Coordinate) -> tuple[np.ndarray, np.nda
 
 @dataclass(frozen=True)
 class Geometry:
-    """What the figure shows."""
+    """The data of the figure."""
 
     robot: Robot
     pair: tuple[Coordinate, Coordinate]

@@ -1,4 +1,4 @@
-"""The closed form of a robot's equations as something to read: formulas, LaTeX, SymPy, C."""
+"""The equations of motion of a robot in closed form: as formulas, LaTeX, SymPy or C."""
 
 from .equations import Equations, equations
 

@@ -1,4 +1,4 @@
-"""Terms put in order and in brackets, as a person would write them."""
+"""Ordering and factoring of terms, as a person would write them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .harmonics import Monomial
 Terms = dict[Monomial, float]
 
 _ORDER = {"armature": 0, "mass": 1, "gravity": 2, "inertia": 3, "length": 4, "sum": 5, "q": 6, "trig": 7, "v": 9}
-"""In which order factors stand in a product; brackets with sines or velocities in them stand after those."""
+"""The order of the factors in a product; brackets that contain sines or velocities come after these."""
 _BRACKETS = ("v", "trig", "q", "mass", "gravity")
-"""What is taken out of brackets if several terms have it, the first of the most frequent."""
+"""The kinds of factors that are taken out of brackets if several terms share them, the most frequent first."""
 _EQUAL = 1e-11
 
 
@@ -22,7 +22,7 @@ def kind(atom: Any) -> str:
 
 
 def arranged(terms: Terms) -> Formula:
-    """The sum of the terms as a formula; a quadratic form in the velocities by their products."""
+    """The sum of the terms as a formula; a quadratic form is grouped by products of velocities."""
     if any(sum(e for atom, e in monomial if kind(atom) == "v") == 2 for monomial in terms):
         return _quadratic(terms)
     return _bracketed(terms) if _has_symbols(terms) else _by_numbers(terms)
@@ -47,7 +47,7 @@ def _quadratic(terms: Terms) -> Formula:
 
 
 def _by_numbers(terms: Terms) -> Formula:
-    """Terms of numbers, sines and velocities: those with the same number, which stem from one inertia, in one bracket."""
+    """Terms of numbers, sines and velocities, grouped by their coefficient: equal coefficients stem from one inertia."""
     groups: list[list[tuple[Monomial, float]]] = []
     for monomial, x in sorted(terms.items(), key=lambda item: (bool(item[0]), -abs(item[1]))):
         before = groups[-1][0] if groups else ((), 0.0)
@@ -64,7 +64,7 @@ def _by_numbers(terms: Terms) -> Formula:
 
 
 def _common(terms: Terms) -> Formula:
-    """The terms with what all of them share before a bracket."""
+    """The terms with their common factor before a bracket."""
     content = _content(terms)
     if len(terms) == 1 or not content:
         return _sum([_product(x, monomial) for monomial, x in terms.items()])
@@ -73,7 +73,7 @@ def _common(terms: Terms) -> Formula:
 
 
 def _bracketed(terms: Terms) -> Formula:
-    """Terms with symbols for inertias and lengths: what several share is taken out of brackets, lengths only if none stays inside."""
+    """Terms with symbols for inertias and lengths: shared factors are taken out of brackets, lengths only if none stays inside."""
     if len(terms) <= 1:
         return _sum([_product(x, monomial) for monomial, x in terms.items()])
     content = _content(terms)
@@ -89,7 +89,7 @@ def _bracketed(terms: Terms) -> Formula:
 
 
 def _groups(terms: Terms) -> list[Formula]:
-    """The terms, those in brackets that share a factor; the most frequent factor first."""
+    """The terms grouped in brackets by shared factors, the most frequent factor first."""
     left, groups = dict(terms), list[Formula]()
     while True:
         counts = Counter(atom for monomial in left for atom, _ in monomial if kind(atom) in _BRACKETS)
@@ -103,7 +103,7 @@ def _groups(terms: Terms) -> list[Formula]:
 
 
 def _same_brackets(groups: list[Formula]) -> list[Formula]:
-    """Groups that have the same bracket as a factor as one."""
+    """The groups, those with the same bracket as a factor merged."""
     counts = Counter(x for f in groups if isinstance(f, Product) for x in f.factors if isinstance(x, Sum))
     for bracket, count in counts.items():
         own = [f for f in groups if isinstance(f, Product) and bracket in f.factors]
@@ -118,7 +118,7 @@ def _same_brackets(groups: list[Formula]) -> list[Formula]:
 
 
 def _same_lengths(terms: Terms) -> list[Formula]:
-    """The terms, masses that stand before the same lengths in one bracket."""
+    """The terms, with the masses that multiply the same lengths in one bracket."""
     families: dict[Any, Terms] = {}
     for monomial, x in terms.items():
         masses = tuple(item for item in monomial if kind(item[0]) == "mass")
@@ -137,7 +137,7 @@ def _same_lengths(terms: Terms) -> list[Formula]:
 
 
 def _content(terms: Terms) -> dict[Any, int]:
-    """What all terms have as a factor."""
+    """The common factor of all terms."""
     first, *others = (dict(monomial) for monomial in terms)
     for other in others:
         first = {atom: min(e, other[atom]) for atom, e in first.items() if atom in other}
@@ -149,7 +149,7 @@ def _without(monomial: Monomial, content: dict[Any, int]) -> Monomial:
 
 
 def _common_number(terms: Terms) -> float:
-    """The number before all terms, if it is the same but for signs: that of the term which will stand first."""
+    """The common coefficient of all terms up to sign, with the sign of the term that will be first."""
     sizes = [abs(x) for x in terms.values()]
     if max(sizes) - min(sizes) > _EQUAL * max(sizes):
         return 1.0
@@ -168,7 +168,7 @@ def _times(x: float, f: Formula) -> Formula:
 
 
 def _joined(outer: Formula, inner: Formula) -> Formula:
-    """The product of the two, its factors in order."""
+    """The product of the two, with its factors in order."""
     if not isinstance(inner, Product):
         inner = Product(1.0, (inner,))
     assert isinstance(outer, Product)
@@ -190,7 +190,7 @@ def _kinds(f: Any) -> set[str]:
 
 
 def factor_key(f: Any) -> tuple[Any, ...]:
-    """The place of a factor in a product."""
+    """The sort key of a factor in a product."""
     base = f.base if isinstance(f, Power) else f
     if isinstance(base, Sum):
         inside = _kinds(base)
@@ -208,7 +208,7 @@ def _atom_key(atom: Any) -> tuple[Any, ...]:
 
 
 def _monomial_key(monomial: Monomial) -> tuple[Any, ...]:
-    """Masses by their number, then inertias, then the rest; what does not turn before what does."""
+    """The sort key of a monomial: masses by their number, then inertias, then the rest; constants before sines and cosines."""
     by_kind = {
         name: [item for item in monomial if kind(item[0]) == name] for name in ("mass", "inertia", "armature", "trig", "v", "q")
     }
@@ -221,7 +221,7 @@ def _monomial_key(monomial: Monomial) -> tuple[Any, ...]:
 
 
 def _term_key(f: Formula) -> Any:
-    """The key of the first term within, its brackets opened."""
+    """The sort key of a term: that of its first product once brackets are expanded."""
     return min(_monomial_key(m) for m in _opened(f))
 
 

@@ -1,10 +1,10 @@
-"""The equations of motion of a robot in closed form, to be read.
+"""The equations of motion of a robot in closed form, for reading.
 
     M(q) a + C(q, v) v + g(q) = τ,   T = ½ vᵀ M v,   g = ∂U/∂q,   C_kj = Γ_ijk v_i
 
 The functions of the library are run on symbols, expanded to their canonical form as trigonometric polynomials, and written in the way
-that reads best. Where that would fill pages, as for an arm with seven joints and centres of mass anywhere, the same functions are
-written as they are computed, step by step, with names for what is used more than once.
+that reads best. Where that would fill pages, as for an arm with seven joints and general centres of mass, the formulas follow the
+computation step by step, with names for repeated subexpressions.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import names, one_of, whole
+from ..arguments import a_moving_robot, check_core, names, one_of, whole
 from ..arrays import Array
 from ..dynamics.christoffel import christoffel
 from ..dynamics.composite import mass_matrix
 from ..dynamics.coriolis import coriolis_matrix
 from ..dynamics.energy import kinetic_energy, potential_energy
 from ..dynamics.newton_euler import gravity_force
-from ..errors import CoadjointError, ShapeError, unknown
+from ..errors import CoadjointError, unknown
 from ..kernel.graph import Graph
 from ..kernel.passes.evaluate import evaluate
 from ..kernel.trace.trace import trace
@@ -46,16 +46,16 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "T": (kinetic_energy, ("q", "v")),
     "gamma": (christoffel, ("q",)),
 }
-"""What can be asked for, its function and the arrays that it takes."""
+"""The quantities that can be requested: for each, its function and the arrays that it takes."""
 
 LONG = 250
-"""Above this size formulas get short names for what repeats."""
+"""Above this size, repeated subexpressions get short names."""
 TERMS, ENTRY = 4500, 1500
-"""An expanded form with more terms, in all or in one entry, is not one to read."""
+"""The most terms of a readable expanded form: in all, and in one entry."""
 TALL = 1500
-"""Above this size a quantity is written out only if that takes not more than twice the steps that compute it."""
+"""Above this size, a quantity is expanded only if that is at most twice as long as its step-by-step form."""
 WORK = 2e5
-"""Products of single terms after which expanding is given up: part of a second."""
+"""The number of products of single terms after which expansion is abandoned: a fraction of a second."""
 
 
 @dataclass(frozen=True)
@@ -66,27 +66,26 @@ class Equations:
     arrays: Mapping[str, np.ndarray]
     """Formulas by name (M, C, g, U, T, gamma), in arrays of their shapes."""
     definitions: tuple[tuple[Symbol, Formula], ...]
-    """What the formulas call by a name, each made of those before it."""
+    """The named subexpressions of the formulas; each may use those before it."""
     parameters: tuple[Parameter, ...]
     """The numbers that are kept as symbols; none if all are numbers."""
     in_steps: tuple[str, ...]
-    """The quantities that are too large to be written out, and are written step by step as they are computed."""
+    """The quantities that are too large to be expanded; they are written step by step, as they are computed."""
 
     @property
     def size(self) -> int:
-        """Symbols, functions and numbers in all formulas."""
+        """The number of symbols, functions and numbers in all formulas."""
         return sum(size(f) for f in self.formulas())
 
     def formulas(self) -> list[Formula]:
-        """Definitions, then every different entry."""
+        """All formulas: the definitions, then every distinct entry."""
         entries = [f for array in self.arrays.values() for f in array.reshape(-1).tolist()]
         return [f for _, f in self.definitions] + list(dict.fromkeys(entries))
 
     def __call__(self, q: Array, v: Array | None = None, parameters: Mapping[str, float] | None = None) -> dict[str, np.ndarray]:
         """The numbers that the formulas give at q (..., nq) and v (..., nv), with other values for parameters if given by name."""
         q = np.asarray(q, dtype=float)
-        if q.ndim == 0 or q.shape[-1] != self.robot.nq:
-            raise ShapeError(f"q has shape {q.shape}; expected (..., {self.robot.nq}).")
+        check_core("q", q, (self.robot.nq,))
         symbols: dict[str, Any] = {p.name: p.value for p in self.parameters}
         for name, x in (parameters or {}).items():
             if name not in symbols:
@@ -108,23 +107,23 @@ class Equations:
         return results
 
     def text(self, digits: int = 5) -> str:
-        """Lines for the terminal, numbers rounded to so many digits."""
+        """The equations as plain text, numbers rounded to `digits` digits."""
         return write.text(self, _digits(digits))
 
     def latex(self, digits: int = 5) -> str:
-        """An `aligned` environment for use within mathematics, numbers rounded to so many digits."""
+        """The equations as a LaTeX `aligned` environment for use in math mode, numbers rounded to `digits` digits."""
         return write.latex(self, _digits(digits))
 
     def c(self) -> str:
-        """C99: a function for every quantity, numbers in full."""
+        """The equations as C99, one function per quantity, numbers in full precision."""
         return write.c(self)
 
     def python(self) -> str:
-        """Python that makes SymPy's expressions, numbers in full."""
+        """Python code that builds SymPy expressions, numbers in full precision."""
         return write.python(self)
 
     def sympy(self) -> dict[str, Any]:
-        """SymPy's expressions, matrices and arrays by name, symbols included."""
+        """The SymPy expressions, matrices and arrays by name, including the symbols."""
         from ..kernel.export.names import optional
 
         optional("sympy", "sympy")
@@ -140,7 +139,7 @@ class Equations:
 
 
 def _digits(digits: Any) -> int:
-    """How many digits to round to."""
+    """The checked argument `digits`."""
     if isinstance(digits, str | os.PathLike):
         raise CoadjointError(
             f"digits is {short(digits)}; expected a whole number. The equations are returned as text: Path({short(digits)}).write_text(…)."
@@ -154,8 +153,8 @@ def equations(robot: Robot, what: Sequence[str] = ("M", "C", "g"), parameters: s
     """The closed form of a robot's mass matrix M, Coriolis matrix C, gravity g, energies U and T, Christoffel symbols gamma.
 
     `parameters` are "numeric", or "symbolic": masses, lengths and inertias stay symbols with the names of textbooks (see
-    `symbolic/parameters.py`). The result prints as text and gives LaTeX, C, SymPy, and numbers when called. Numbers that agree to 1e-11
-    are taken for equal, and what that leaves of a sum for nothing: files have 1.570796327 for a quarter turn.
+    `symbolic/parameters.py`). The result prints as text and gives LaTeX, C, SymPy, and numbers when called. Numbers that agree to
+    1e-11 count as equal, and sums that cancel to that accuracy as zero: files contain 1.570796327 for π/2.
     """
     if not hasattr(robot, "links"):
         raise CoadjointError(f"the first argument is {type(robot).__name__}; expected a Robot, as from coadjoint.load('planar2r').")
@@ -164,8 +163,7 @@ def equations(robot: Robot, what: Sequence[str] = ("M", "C", "g"), parameters: s
         if name not in FUNCTIONS:
             raise unknown("quantity", name, FUNCTIONS)
     one_of("numeric", "symbolic")(parameters, "parameters")
-    if not robot.nv:
-        raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    a_moving_robot(robot, "robot")
     return _Writer(_Model(robot, parameters == "symbolic"), wanted).equations()
 
 
@@ -208,7 +206,7 @@ class _Model:
 
 
 class _Writer:
-    """Writes out what can be, and the rest step by step."""
+    """Expands quantities where possible, and writes the others step by step."""
 
     def __init__(self, model: _Model, wanted: Sequence[str]) -> None:
         self.model, self.wanted, self.run = model, wanted, runs(model.robot)
@@ -240,7 +238,7 @@ class _Writer:
         return Equations(self.model.robot, ordered, tuple(definitions), parameters, tuple(steps))
 
     def expand(self, name: str) -> bool:
-        """Write a quantity out, if it is not too large, and say whether it is written."""
+        """Expand a quantity if it is not too large; the result tells whether it was done."""
         if name in self.arrays:
             return True
         try:
@@ -270,8 +268,8 @@ def _is_zero(f: Formula) -> bool:
 
 
 def _named(array: np.ndarray, index: tuple[int, ...], name: str, definitions: list[tuple[Symbol, Formula]]) -> Formula:
-    """An entry by its name, here and in its array, defined at its first use; short entries stand for themselves."""
-    f = array[index]
+    """An entry, replaced by a name that is defined at its first use; short entries are kept."""
+    f: Formula = array[index]
     symbol = Symbol(entry(name, index), "named")
     if size(f) <= 1:
         return f

@@ -1,4 +1,4 @@
-"""Formulas as they are read: sums of products of symbols, sines and cosines, possibly in brackets, and names for what repeats."""
+"""Formulas: sums of products of symbols, sines and cosines, possibly in brackets, with names for repeated parts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Formula = Union[Symbol, Trig, Power, Product, Sum, Quotient]  # noqa: UP007  # n
 
 
 def parts(f: Formula) -> tuple[Formula, ...]:
-    """What a formula is made of directly."""
+    """The direct parts of a formula."""
     if isinstance(f, Power):
         return (f.base,)
     if isinstance(f, Product):
@@ -74,13 +74,13 @@ def walk(f: Formula) -> Iterator[Formula]:
 
 
 def size(f: Formula) -> int:
-    """How much there is to read: symbols, functions, and numbers other than ±1."""
+    """The length of a formula: its number of symbols, functions, and numbers other than ±1."""
     own = isinstance(f, Symbol | Trig) or (isinstance(f, Product) and (abs(f.coefficient) != 1 or not f.factors))
     return int(own) + sum(map(size, parts(f)))
 
 
 def rebuilt(f: Formula, change: Mapping[Formula, Formula]) -> Formula:
-    """The formula with parts exchanged, the largest first."""
+    """The formula with parts replaced, the largest first."""
     if f in change:
         return change[f]
     if isinstance(f, Power):

@@ -1,8 +1,8 @@
 """From e^{iθ} back to sines and cosines, in the form that reads best.
 
-Angles of joints with parallel axes add up, so that of them cos(q₂ + q₃) is the natural thing; of others it is the product
-cos q₂ cos q₃. Hence a polynomial is written in products over *runs* (joints with parallel axes, one after the other) of a sine or
-cosine of a whole combination of the run's angles. Then, for equal cofactors, what belongs together is put together:
+Angles of joints with parallel axes add up, so that cos(q₂ + q₃) is their natural form; for other joints it is the product cos q₂
+cos q₃. Hence a polynomial is written in products over *runs* (joints with parallel axes, one after the other) of a sine or
+cosine of a whole combination of the run's angles. Then terms with equal cofactors are combined:
 
     A + A cos 2θ = 2A cos²θ      A cos α + A cos β = 2A cos ½(α + β) cos ½(α - β)      and so on.
 """
@@ -25,7 +25,7 @@ Monomial = tuple[tuple[Symbol | Trig, int], ...]
 _Angle = tuple[tuple[tuple[int, float], int], ...]
 """Pairs of (coordinate, unit) and a whole number: the angle is the sum of their products. The first number is positive."""
 _Wave = tuple[str, _Angle]
-"""("cos", "sin", "cos²" or "sin²", angle); the cosine of nothing is 1."""
+"""("cos", "sin", "cos²" or "sin²", angle); the cosine of the empty angle is 1."""
 
 _ONE: _Wave = ("cos", ())
 _EQUAL = 1e-11
@@ -93,7 +93,7 @@ def _positive(angle: _Angle) -> tuple[_Angle, int]:
 
 
 def _squared(terms: dict[Any, float]) -> dict[Any, float]:
-    """With squares in the place of 1 and cos 2θ, wherever that leaves fewer terms."""
+    """The terms with squares instead of 1 and cos 2θ, wherever that leaves fewer terms."""
     doubled = {(run, wave) for waves in terms for run, wave in waves if wave[0] == "cos" and _half(wave[1], (), 1) is not None}
     improved = True
     while improved:

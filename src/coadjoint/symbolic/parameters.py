@@ -31,7 +31,7 @@ _SMALL = 1e-12
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a robot that is kept as a symbol: its name, its value, and what it is."""
+    """A number of a robot that becomes a symbol: its name, its value, and its description."""
 
     symbol: Symbol
     value: float
@@ -156,7 +156,7 @@ def _joint_frames(robot: Robot) -> np.ndarray:
 
 
 def _moved(robot: Robot, frames: np.ndarray) -> Robot:
-    """The same robot seen in these frames of its links, what rounding leaves of zeros taken away."""
+    """The robot with its links described in these frames; entries that are zero up to rounding become zero."""
     back = se3.inverse(frames)
     placements = np.array(robot.placements @ frames)
     for i, parent in enumerate(robot.parents):
@@ -168,7 +168,10 @@ def _moved(robot: Robot, frames: np.ndarray) -> Robot:
         if screws[dofs].size:
             screws[dofs] = se3.Ad_inv_act(frames[i], screws[dofs])
     inertias = inertia.transform(back, robot.inertias)
-    clean = lambda x, scale: np.where(np.abs(x) < 1e-14 * scale, 0.0, x)
+
+    def clean(x: np.ndarray, scale: float) -> np.ndarray:
+        return np.where(np.abs(x) < 1e-14 * scale, 0.0, x)
+
     length = max(1e-300, float(np.max(np.abs(robot.placements[:, :3, 3]), initial=0.0)))
     placements[:, :3, :3] = clean(placements[:, :3, :3], 1.0)
     placements[:, :3, 3] = clean(placements[:, :3, 3], length)

@@ -1,4 +1,4 @@
-"""Formulas as strings: in words for the terminal, LaTeX, C and Python."""
+"""Formulas as strings: plain text, LaTeX, C and Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from .formula import Formula, Power, Product, Quotient, Sum, Symbol, Trig
 
 _SUM, _PRODUCT, _ATOM = range(3)
-"""How tightly a formula binds."""
+"""Operator precedences, to decide where brackets are needed."""
 
 
 class Printer:
@@ -188,5 +188,5 @@ class Python(Printer):
 
 
 def identifier(name: str) -> str:
-    """The name as C and Python take it."""
+    """The name as an identifier of C and Python."""
     return re.sub(r"\W", "_", name.replace("Γ", "Gamma"), flags=re.ASCII)

@@ -1,4 +1,4 @@
-"""Trigonometric polynomials: what the entries of a mass matrix are.
+"""Trigonometric polynomials, such as the entries of a mass matrix.
 
 A polynomial in symbols (lengths, masses, velocities, coordinates of slides) and in sines and cosines of angles is kept expanded
 in its canonical form, as a Laurent polynomial in e^{iθ}: equal functions are equal polynomials, so that sin² + cos² = 1 and all
@@ -24,7 +24,7 @@ _ROUNDING = 1e-13
 
 
 class TooLargeError(CoadjointError):
-    """An expanded form has more terms than anyone would read."""
+    """An expanded form has too many terms to be readable."""
 
 
 class Ring:
@@ -42,7 +42,7 @@ class Ring:
         self.work = work
 
     def position(self, generator: Symbol | tuple[int, float]) -> int:
-        """The number of a generator, made new if it was not there."""
+        """The index of a generator, which is added if it is new."""
         if generator not in self.index:
             self.index[generator] = len(self.generators)
             self.generators.append(generator)
@@ -108,10 +108,10 @@ class Poly:
         return Poly(self.ring, {key: -x for key, x in self.terms.items()})
 
     def __sub__(self, other: Any) -> Poly:
-        return self + -other
+        return self.__add__(-other)
 
     def __rsub__(self, other: Any) -> Poly:
-        return -self + other
+        return (-self).__add__(other)
 
     def __mul__(self, other: Any) -> Poly:
         ring = self.ring
@@ -147,7 +147,7 @@ class Poly:
         return Poly(self.ring, _terms(other)) / self
 
     def reduced(self) -> Poly:
-        """With w² = 1 - x² - y² - z² for every quaternion."""
+        """The polynomial with w² replaced by 1 - x² - y² - z² for every quaternion."""
         terms = self.terms
         for w, xyz in self.ring.unit.items():
             while high := {key for key in terms if self.ring.exponent(key, w) > 1}:

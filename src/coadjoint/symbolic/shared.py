@@ -1,4 +1,4 @@
-"""Names for what repeats: in formulas that are written out, and in a graph, which is then written step by step."""
+"""Names for repeated subexpressions: in expanded formulas, and in a graph that is written step by step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
 from ..kernel.graph import Graph
 from ..kernel.passes.simplify import simplify
 from .arrange import factor_key
@@ -19,11 +18,11 @@ Definitions = list[tuple[Symbol, Formula]]
 LETTER = "x"
 """Named parts are x_1, x_2, …"""
 INLINE = 8
-"""A step with fewer symbols than this is not named, though it be used twice."""
+"""A step with fewer symbols than this is not named, even if it is used twice."""
 
 
-def named_parts(definitions: Definitions, arrays: Mapping[str, Array]) -> tuple[Definitions, dict[str, Array]]:
-    """The same formulas with a name for every bracket that stands in more than one place."""
+def named_parts(definitions: Definitions, arrays: Mapping[str, np.ndarray]) -> tuple[Definitions, dict[str, np.ndarray]]:
+    """The formulas with a name for every bracket that occurs more than once."""
     entries = list(dict.fromkeys(f for array in arrays.values() for f in array.reshape(-1).tolist()))
     formulas = [f for _, f in definitions] + entries
     counts = Counter(part for f in formulas for part in walk(f) if isinstance(part, Sum) and part != f)
@@ -37,14 +36,14 @@ def named_parts(definitions: Definitions, arrays: Mapping[str, Array]) -> tuple[
     for key, array in arrays.items():
         changed[key] = np.empty_like(array)
         for index in np.ndindex(array.shape):
-            changed[key][index] = rebuilt(array[index], names)
+            changed[key][index] = rebuilt(array.item(index), names)
     return own + [(symbol, rebuilt(f, names)) for symbol, f in definitions], changed
 
 
 def step_by_step(
     graph: Graph, outputs: Sequence[str], symbols: Sequence[Sequence[Symbol]], before: int = 0
-) -> tuple[Definitions, dict[str, Array]]:
-    """The graph as definitions, counted on from `before`, and arrays of formulas; `symbols` name the elements of its inputs."""
+) -> tuple[Definitions, dict[str, np.ndarray]]:
+    """The graph as definitions, numbered from `before`, and arrays of formulas; `symbols` name the elements of its inputs."""
     graph = simplify(graph)
     uses = [0] * len(graph)
     for args in graph.args:
@@ -72,7 +71,8 @@ def step_by_step(
 def _formula(op: str, args: list[Formula], value: Any, symbols: Sequence[Sequence[Symbol]]) -> Formula:
     if op == "input":
         argument, place = value
-        return symbols[argument][place]
+        result: Formula = symbols[argument][place]
+        return result
     if op == "const":
         return Product(float(value))
     if op in ("sin", "cos"):

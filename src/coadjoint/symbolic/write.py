@@ -27,7 +27,7 @@ def entry(name: str, index: Iterable[int]) -> str:
 
 
 def entries(e: Equations, name: str, zeros: bool) -> list[tuple[tuple[int, ...], Formula]]:
-    """The entries that are to be printed: of what is symmetric one of each pair, and zeros only if asked for."""
+    """The entries to be printed: one of each pair of a symmetric array, and zeros only on request."""
     array: Any = e.arrays[name]
     kept = []
     for index in np.ndindex(array.shape):
@@ -57,7 +57,7 @@ def _is_short(e: Equations) -> bool:
 
 
 def _blocks(e: Equations) -> list[tuple[str, list[tuple[str, Formula]]]]:
-    """Names and formulas of every quantity in turn, each after what it is made of; "" before what is no quantity."""
+    """Names and formulas of every quantity in turn, each after its definitions; the name "" marks definitions."""
     named: dict[str, list[tuple[str, Formula]]] = {}
     for symbol, f in e.definitions:
         named.setdefault(symbol.name.partition("_")[0], []).append((symbol.name, f))
@@ -116,7 +116,7 @@ def latex(e: Equations, digits: int) -> str:
 
 
 def _matrix(e: Equations, name: str, printer: Latex) -> str | None:
-    """A small matrix or vector as a whole."""
+    """A small matrix or vector in matrix notation."""
     array = e.arrays[name]
     if array.ndim not in (1, 2) or array.size > 9 or e.definitions:
         return None
@@ -128,7 +128,7 @@ def _matrix(e: Equations, name: str, printer: Latex) -> str | None:
 
 
 def _needed(e: Equations, formulas: list[Formula]) -> tuple[list[tuple[Symbol, Formula]], list[Formula]]:
-    """The definitions that formulas need, and all formulas with those."""
+    """The definitions that the formulas need, and all formulas including these."""
     wanted = {x for f in formulas for x in walk(f) if isinstance(x, Symbol)}
     kept: list[tuple[Symbol, Formula]] = []
     for symbol, f in reversed(e.definitions):

@@ -12,8 +12,8 @@ Values = Sequence[str]
 def spd_solve(body: Body, area: str, n: int, m: int) -> None:
     """A⁻¹B by Cholesky's A = L Lᵀ, in place; NaN where A is not positive definite.
 
-    `area` holds the lower triangle of A row by row, then the m columns of B. An odd n is made even with a unit row, so
-    that columns go in pairs: two columns by four rows fill the registers. The columns of B are further rows of the
+    `area` holds the lower triangle of A row by row, then the m columns of B. An odd n is padded to even by a unit row, so that
+    columns are processed in pairs: tiles of two columns by four rows fill the registers. The columns of B are further rows of the
     triangle, which is the forward substitution. The diagonal of L is kept inverted.
     """
     solve = _Solve(body, area, n, m)
@@ -24,7 +24,7 @@ def spd_solve(body: Body, area: str, n: int, m: int) -> None:
 
 
 class _Solve:
-    """Writes the loops of one system."""
+    """The code generator of one system."""
 
     def __init__(self, body: Body, area: str, n: int, m: int) -> None:
         self.body, self.area, self.n, self.m = body, area, n, m
@@ -44,7 +44,7 @@ class _Solve:
         self.body.store(self.type, value, pointer, self.width)
 
     def row(self, i: str) -> str:
-        """The first number of row i of the triangle."""
+        """The index of the first number of row i of the triangle."""
         product = self.body.new(f"mul i64 {i}, {self.body.new(f'add i64 {i}, 1')}")
         return self.at(self.area, self.body.new(f"lshr i64 {product}, 1"))
 

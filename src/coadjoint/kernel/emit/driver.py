@@ -1,4 +1,4 @@
-"""The loop over all states: calls each chunk on some blocks of lanes at a time, with scratch memory for them."""
+"""The loop over all states: it calls each chunk on a few blocks of lanes at a time, with scratch memory for them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from ..schedule.plan import Plan
 from .llvm import Body, Lanes, Module
 
 STACK = 16384
-"""Most scratch memory taken from the stack, in bytes; more comes from the heap."""
+"""The most bytes of scratch memory on the stack; more are allocated on the heap."""
 SCRATCH = 1 << 18
-"""Most scratch memory used for several blocks: it should stay in the second cache."""
+"""The most bytes of scratch memory for several blocks: they should stay in the L2 cache."""
 BLOCKS = 8
-"""Most blocks of lanes that a chunk loops over."""
+"""The most blocks of lanes that a chunk loops over."""
 
 ARGUMENTS = "ptr %ins, ptr %instrides, ptr %outs, ptr %outstrides"
-"""What `@run` and the chunks begin with: arrays of data pointers and of batch strides."""
+"""The first parameters of `@run` and of the chunks: arrays of data pointers and of batch strides."""
 
 
 def block_bytes(scheme: Plan, lanes: Lanes) -> int:
-    """Scratch memory of one block of lanes; an odd number of cache lines, so that blocks do not compete for sets."""
+    """The bytes of scratch memory of one block of lanes: an odd number of cache lines, so that blocks do not compete for the same
+    cache sets.
+    """
     lines = -(-scheme.n_slots * lanes.count * lanes.size // 64)
     return 64 * (lines | 1) if lines else 0
 
@@ -32,9 +34,8 @@ def blocks_at_once(scheme: Plan, lanes: Lanes) -> int:
 
 
 def driver(module: Module, lanes: Lanes, scheme: Plan, alone: bool) -> str:
-    """`@run`: walks through the states some blocks at a time, so that scratch memory stays in cache.
-
-    `alone`: there is a function `@alone` for one state.
+    """Define `@run`, which processes the states a few blocks at a time, so that scratch memory stays in cache. `alone`: the module
+    has a function `@alone` for one state.
     """
     body = Body(module, lanes)
     size = block_bytes(scheme, lanes)

@@ -162,7 +162,7 @@ def _far(body: Body) -> float:
 
 
 def _near_angle(body: Body, size: str) -> tuple[str, str]:
-    """r and the number of quarter turns of |x| ≤ FAR."""
+    """(r, number of quarter turns) for |x| ≤ FAR."""
     v = body.lanes
     rounder = body.const(ROUNDER[v.dtype])
     if body.has_fma:
@@ -187,7 +187,7 @@ def _near_angle(body: Body, size: str) -> tuple[str, str]:
 
 
 def _beyond(body: Body, parts: list[tuple[str, str, str, str]]) -> list[tuple[str, str]]:
-    """(r, turns) of each argument, those beyond `FAR` put right in a branch that is hardly ever taken."""
+    """(r, turns) of each argument; a rarely taken branch corrects those beyond `FAR`."""
     v = body.lanes
     far = body.const(_far(body))
     beyond = [body.compare("ogt", size, far) for _, size, _, _ in parts]
@@ -432,7 +432,7 @@ def atan2(body: Body, y: str, x: str) -> str:
 
 
 def floor(body: Body, x: str) -> str:
-    """The largest integer not above x, with an instruction where the processor has one."""
+    """The largest integer not above x, by one instruction where the processor has it."""
     if body.has_rounding:
         return body.intrinsic("floor", x)
     v = body.lanes

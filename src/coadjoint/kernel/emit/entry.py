@@ -7,7 +7,7 @@ arguments. `builtin` checks the layout that it assumes before it is ever used.
 
 from __future__ import annotations
 
-from ..runtime.abi import ALIGNED, DATA, DESCR, DIMS, FLAGS, ND, STRIDES, TUPLE_SIZE, TYPE, WRITEABLE, context
+from ..runtime.abi import ALIGNED, COUNTED, DATA, DESCR, DIMS, FLAGS, ND, STRIDES, TUPLE_SIZE, TYPE, WRITEABLE, context
 from .llvm import Body, Lanes, Module
 
 RELEASE = 64
@@ -15,10 +15,14 @@ RELEASE = 64
 
 
 def define_call(
-    module: Module, lanes: Lanes, input_shapes: tuple[tuple[int, ...], ...], output_shapes: tuple[tuple[int, ...], ...]
+    module: Module,
+    lanes: Lanes,
+    input_shapes: tuple[tuple[int, ...], ...],
+    output_shapes: tuple[tuple[int, ...], ...],
+    counted: bool = False,
 ) -> None:
-    """Add `@call` to the module of a kernel."""
-    text = _Call(module, lanes, input_shapes, output_shapes).text()
+    """Add `@call` to the module of a kernel; if `counted` the last entry of its first input is how many states are left."""
+    text = _Call(module, lanes, input_shapes, output_shapes, counted and lanes.dtype == "float64").text()
     module.define("@call", text)
 
 
@@ -29,7 +33,9 @@ class _Call:
         lanes: Lanes,
         input_shapes: tuple[tuple[int, ...], ...],
         output_shapes: tuple[tuple[int, ...], ...],
+        counted: bool,
     ) -> None:
+        self.counted = counted
         self.body = Body(module, lanes)
         self.size = lanes.size
         self.type_number = 12 if lanes.dtype == "float64" else 11
@@ -55,6 +61,8 @@ class _Call:
         self.check(f"icmp sgt i64 {count}, 0")
         given, most = self.keywords(n_in)
         self.check(f"icmp sle i64 {count}, {most}")
+        if self.counted:
+            self.count_down(inputs[0][0], count)
         last = self.new(f"sub i64 {count}, 1")
         with_out, allocate, go = body.fresh("with_out"), body.fresh("allocate"), body.fresh("go")
         body.do(f"br i1 {self.new(f'icmp eq ptr {given}, null')}, label %{allocate}, label %{with_out}")
@@ -109,6 +117,15 @@ class _Call:
         slow = body.load("ptr", context("vectorcall"), 8)
         body.do(f"ret ptr {self.new(f'call ptr {slow}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)')}")
         return body.function("define dso_local ptr @call(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) nounwind")
+
+    def count_down(self, numbers: str, count: str) -> None:
+        """Take the states of a batch from those that are left; the slow way when there are none."""
+        body, (length,) = self.body, self.input_shapes[0]
+        place = body.offset(numbers, (length - 1) * self.size)
+        batch = self.new(f"select i1 {self.new(f'icmp sgt i64 {count}, {COUNTED}')}, i64 {count}, i64 0")
+        left = self.new(f"fsub double {body.load('double', place, 8)}, {self.new(f'sitofp i64 {batch} to double')}")
+        body.store("double", left, place, 8)
+        self.check(f"fcmp oge double {left}, 0.0")
 
     def keywords(self, n_in: int) -> tuple[str, str]:
         """What `out` is, null if not given; and the largest batch that is not shared out, and if `threads` is 1 the longest."""

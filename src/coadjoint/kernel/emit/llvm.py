@@ -1,4 +1,4 @@
-"""Writing LLVM IR as text: values that are vectors of lanes, and the lines of one function."""
+"""A writer of LLVM IR as text: modules, functions, and instructions on vectors of lanes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Module:
     declarations: set[str] = field(default_factory=set)
     definitions: dict[str, str] = field(default_factory=dict)
     constants: dict[str, dict[str, int]] = field(default_factory=dict)
-    """For each type of vectors, those in its table of constants, and their places."""
+    """For each vector type, the constants of its table and their indices."""
 
     def define(self, name: str, text: str) -> None:
-        """Add a global or a function unless one of that name is there."""
+        """Add a global or a function unless that name is defined already."""
         self.definitions.setdefault(name, text)
 
     def text(self) -> str:
@@ -38,7 +38,7 @@ def table_of(type_: str) -> str:
 
 @dataclass(frozen=True)
 class Lanes:
-    """The type that every value of a kernel has: `count` numbers of type float64 or float32."""
+    """The type of every value of a kernel: a vector of `count` numbers of type float64 or float32."""
 
     dtype: str
     count: int
@@ -75,11 +75,11 @@ class Lanes:
 
     @property
     def suffix(self) -> str:
-        """How names of intrinsic functions of this type end."""
+        """The suffix of intrinsic functions of this type."""
         return f"v{self.count}f{self.bits}"
 
     def number(self, x: float) -> str:
-        """One number as LLVM writes it exactly."""
+        """One number in LLVM's exact notation."""
         if self.dtype == "float32":
             try:
                 x = struct.unpack("f", struct.pack("f", x))[0]
@@ -98,7 +98,7 @@ class Lanes:
 
 
 class Body:
-    """The lines of one function, and a shorthand for each instruction on vectors of lanes."""
+    """The body of one function, with a method for each instruction on vectors of lanes."""
 
     def __init__(self, module: Module, lanes: Lanes, fma: bool = True, rounding: bool = True) -> None:
         self.module = module
@@ -112,13 +112,13 @@ class Body:
         self._count = itertools.count(1)
 
     def view(self, lanes: Lanes) -> Body:
-        """The same lines, written on vectors of another type."""
+        """This body for instructions on vectors of another type; both append to the same lines."""
         other = copy.copy(self)
         other.lanes = lanes
         return other
 
     def new(self, text: str) -> str:
-        """Emit an instruction; its value's name."""
+        """Emit an instruction; returns the name of its value."""
         name = f"%t{next(self._count)}"
         self.lines.append(f"  {name} = {text}")
         return name
@@ -132,7 +132,7 @@ class Body:
         return f"{word}{next(self._count)}"
 
     def local(self, type_: str, count: int, align: int) -> str:
-        """Room on the stack for the whole call of the function."""
+        """Stack memory for the whole call of the function."""
         name = f"%t{next(self._count)}"
         self.locals.append(f"  {name} = alloca {type_}, i64 {count}, align {align}")
         return name
@@ -145,8 +145,8 @@ class Body:
     def const(self, x: float) -> str:
         """A vector of one number.
 
-        Read from a table of our own, which LLVM folds into the instructions that use it; left to itself it would spend
-        an instruction on each to repeat a single number.
+        It is read from a table in memory, which LLVM folds into the instructions that use it; otherwise LLVM would broadcast each
+        number by an instruction.
         """
         v = self.lanes
         if x == 0.0 or v.type != self.own:
@@ -206,13 +206,13 @@ class Body:
         return self.new(f"bitcast {self.lanes.ints} {x} to {self.lanes.type}")
 
     def any(self, condition: str) -> str:
-        """Whether a vector of truth values has a true one: an i1."""
+        """Whether any lane of a vector of truth values is true: an i1."""
         n = self.lanes.count
         word = self.new(f"bitcast {self.lanes.bools} {condition} to i{n}")
         return self.new(f"icmp ne i{n} {word}, 0")
 
     def shuffle(self, type_: str, a: str, b: str, mask: Iterable[int]) -> str:
-        """Elements of two vectors of one type, picked by number."""
+        """A vector of elements of two vectors of one type, selected by index."""
         picked = ", ".join(f"i32 {k}" for k in mask)
         return self.new(f"shufflevector {type_} {a}, {type_} {b}, <{picked.count('i32')} x i32> <{picked}>")
 

@@ -26,11 +26,11 @@ from .driver import ARGUMENTS, block_bytes, blocks_at_once, driver
 from .llvm import Body, Lanes, Module
 
 AHEAD = 512
-"""Bytes of all inputs of a state from which on they are fetched ahead."""
+"""Inputs of at least this many bytes per state are prefetched."""
 
 
 def widths(lanes: Lanes) -> list[int]:
-    """How many columns of an input or output may be loaded or stored together, the most first."""
+    """The numbers of columns of an input or output that can be loaded or stored together, the largest first."""
     return [w for w in (8, 4, 2, 1) if w <= lanes.count and w * lanes.bits <= 128]
 
 
@@ -66,7 +66,7 @@ class _Chunk:
         self.graph, self.plan, self.chunk, self.target, self.widths = graph, scheme, chunk, target, widths
         self.lanes = lanes
         self.angles = angles or lanes
-        """How many angles share a vector when their sines and cosines are computed: with one state, several."""
+        """How many angles share a vector when their sines and cosines are computed: several, if there is one state."""
         self.body = Body(module, lanes, target.fma, target.rounding)
         self.values: dict[int, str] = {}
         self.width = lanes.count * lanes.size
@@ -75,7 +75,7 @@ class _Chunk:
         self.local, self.n_local = local_slots(chunk, set(scheme.slots))
         self.now = 0
         self.touched: dict[int, int] = {}
-        """When a value was last made, read or used."""
+        """The step at which each value was last computed, loaded or used."""
 
     def text(self, name: str) -> str:
         body = self.body
@@ -118,9 +118,8 @@ class _Chunk:
         return base, body.load("i64", body.offset(f"%{side}strides", 8 * array), 8)
 
     def _fetch_ahead(self, block: str) -> None:
-        """Bring rows of the next blocks' inputs into cache: chunks read them column by column, which no processor foresees.
-
-        Each chunk fetches its share of the rows, block by block.
+        """Prefetch rows of the next blocks' inputs: chunks read them column by column, a pattern that hardware prefetchers do not
+        detect. Each chunk prefetches its share of the rows, block by block.
         """
         body, n, size = self.body, self.lanes.count, self.lanes.size
         sizes = [size * math.prod(shape) for shape in self.graph.input_shapes]
@@ -161,7 +160,7 @@ class _Chunk:
         return self.body.offset(self.frame, slot * self.width)
 
     def value(self, k: int) -> str:
-        """The vector of node k: a constant, one made in this chunk not long ago, or one that waits in memory."""
+        """The vector of node k: a constant, a value computed recently in this chunk, or a load from memory."""
         if self.graph.op[k] == "const":
             return self.body.const(self.graph.value[k])
         far = self.now - self.touched.get(k, self.now) > REACH and (k in self.plan.slots or k in self.local)
@@ -175,7 +174,7 @@ class _Chunk:
         return self.values[k]
 
     def made(self, k: int, value: str) -> None:
-        """Node k has its value: remember it, and put it where later chunks and blocks find it."""
+        """Record the value of node k, and store it in its slots for later chunks and blocks."""
         self.values[k] = value
         self.touched[k] = self.now
         slots = [*self.plan.feeds.get(k, ())]
@@ -215,7 +214,7 @@ class _Chunk:
         return emit
 
     def _call(self, op: str, args: list[str]) -> str:
-        """A call of a function of its own: for operations that are long and rare."""
+        """A call of a separate function: for operations that are long and rare."""
         v, name = self.lanes.type, f"@vector{self.lanes.count}_{op}"
         if name not in self.body.module.definitions:
             inner = Body(self.body.module, self.lanes, self.target.fma, self.target.rounding)
@@ -242,7 +241,10 @@ class _Chunk:
             packs.append(self._join(few + [few[-1]] * (n - len(few)), 1))
         found = elementary.sincos(wide, packs)
         body.block = wide.block
-        pick = lambda x, k: body.shuffle(self.angles.type, x, "poison", [k % n])
+
+        def pick(x: str, k: int) -> str:
+            return body.shuffle(self.angles.type, x, "poison", [k % n])
+
         return [(pick(found[k // n][0], k), pick(found[k // n][1], k)) for k in range(len(angles))]
 
     def _block(self, step: Step) -> None:
@@ -282,7 +284,7 @@ class _Chunk:
             self.body.store(f"<{width} x {self.lanes.scalar}>", row, pointer, self.lanes.size)
 
     def _write(self, step: Step) -> None:
-        """Write a wide output: a loop over columns whose slots stand in a table, a cache line at a time."""
+        """Write a wide output by a loop over its columns, a cache line at a time; a table has their slots."""
         body, array, nodes = self.body, step.what[0], self.graph.outputs[step.what[0]]
         for k, slot in self.chunk.keep.items():
             body.store(self.lanes.type, self.value(k), self._slot(slot), self.width)
@@ -313,7 +315,7 @@ class _Chunk:
             piece(str(whole + first), width)
 
     def _join(self, pieces: list[str], width: int) -> str:
-        """Short vectors one behind the other."""
+        """The concatenation of short vectors."""
         while len(pieces) > 1:
             type_ = f"<{width} x {self.lanes.scalar}>"
             pairs = zip(pieces[::2], pieces[1::2], strict=True)

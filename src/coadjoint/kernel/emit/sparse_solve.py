@@ -1,7 +1,8 @@
-"""Symmetric positive definite systems with zeros that are known when code is made: such as mass matrices of branched robots.
+"""Symmetric positive definite systems with structural zeros, such as mass matrices of branched robots.
 
 A = Lᵀ L, rows from the last to the first, as Featherstone does it: where children are numbered after their parents, the zeros of a
-mass matrix stay zeros in L. One column of the right side costs as many operations as L and it have numbers. So the code for one
+mass matrix stay zeros in L. One column of the right-hand side costs as many operations as L and the column have nonzeros. So the
+code for one
 column is straight, and a loop takes four columns at a time through it.
 """
 
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
     from .llvm import Body
 
 DENSE = 0.7
-"""From this part of numbers that are not zero on, a full triangle is quicker."""
+"""From this fraction of nonzeros on, a full triangle is faster."""
 CLASSES = 6
-"""Most kinds of columns, by where they have numbers, that get code of their own."""
+"""The most classes of columns, by sparsity pattern, that get code of their own."""
 
 Columns = tuple[tuple[int, ...], frozenset[int]]
-"""Columns of the right side, and the rows in which these have numbers once the first half of the solution is done."""
+"""Columns of the right-hand side, and the rows of their nonzeros after the first substitution."""
 
 
 class Sparse:
-    """Where the numbers of a system stand in the area of its block, and the code that solves it there."""
+    """The layout of a sparse system in the area of its block, and the code that solves it in place."""
 
     def __init__(self, n: int, m: int, rows: Sequence[Sequence[int]], classes: Sequence[Columns]) -> None:
         self.n, self.m, self.rows, self.classes = n, m, [tuple(row) for row in rows], classes
@@ -39,12 +40,12 @@ class Sparse:
         self.size = self.right + n * m
 
     def part_slot(self, index: int) -> int:
-        """Where a result stands."""
+        """The slot of a result."""
         row, column = divmod(index, self.m)
         return self.right + self.position[column] * self.n + row
 
     def argument_slot(self, index: int) -> int | None:
-        """Where an argument goes; None for a zero that is never read."""
+        """The slot of an argument; None for a structural zero, which is never read."""
         triangle = self.n * (self.n + 1) // 2
         if index >= triangle:
             row, column = divmod(index - triangle, self.m)
@@ -53,7 +54,7 @@ class Sparse:
         return self.slot.get((i, index - i * (i + 1) // 2))
 
     def emit(self, body: Body, area: str) -> None:
-        """Solve in place; nan where the matrix is not positive definite. The diagonal of L is kept inverted."""
+        """Emit the solution in place; NaN where the matrix is not positive definite. The diagonal of L is stored inverted."""
         v = body.lanes
         width = v.count * v.size
 
@@ -121,7 +122,7 @@ class Sparse:
         self._in_fours(body, right, 0, self.m, back)
 
     def _in_fours(self, body: Body, right: str, start: int, stop: int, work: object) -> None:
-        """Do the work on columns from start to stop, four at a time."""
+        """Emit the work on columns start to stop, four at a time."""
         assert callable(work)
         step = self.n * body.lanes.count * body.lanes.size
         whole = start + (stop - start) // 4 * 4
@@ -138,7 +139,7 @@ class Sparse:
 
 
 def sparse(n: int, m: int, zeros: Sequence[bool]) -> Sparse | None:
-    """The layout for a block "spd_solve" whose arguments are zeros at these places; None where a full triangle is better."""
+    """The sparse layout of a block "spd_solve" with these structural zeros; None if a full triangle is better."""
     rows: list[set[int]] = [{j for j in range(i) if not zeros[i * (i + 1) // 2 + j]} for i in range(n)]
     for k in reversed(range(n)):  # what elimination fills
         for i in rows[k]:
@@ -157,7 +158,7 @@ def sparse(n: int, m: int, zeros: Sequence[bool]) -> Sparse | None:
 
 
 def _merged(supports: dict[frozenset[int], list[int]], rows: Sequence[set[int]]) -> list[Columns]:
-    """Few kinds of columns: those together whose common code does least in vain."""
+    """The classes of columns, merged to few: those whose common code has the least superfluous work."""
     bits = [sum(1 << j for j in row) for row in rows]
 
     def work(columns: Sequence[int], support: frozenset[int]) -> int:

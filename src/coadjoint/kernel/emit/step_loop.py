@@ -1,4 +1,4 @@
-"""Many steps in one call: the kernel run again and again, its pointers moved on between.
+"""Many steps in one call: a loop that runs the kernel and advances its pointers.
 
 `i32 @repeat(ins, instrides, outs, outstrides, insteps, outsteps, steps, start, stop)` calls `@run` for t = 0 … steps - 1 with every
 input and output `t · step` bytes further. Where the results of one step are the inputs of the next, that is a simulation.
@@ -12,7 +12,7 @@ from .driver import ARGUMENTS
 from .llvm import Body, Lanes, Module
 
 STATES = 64
-"""States that take all their steps before the next ones begin, so that they stay in cache."""
+"""How many states take all their steps before the next ones begin, so that they stay in cache."""
 
 
 def define_repeat(module: Module, lanes: Lanes, n_inputs: int, n_outputs: int) -> None:

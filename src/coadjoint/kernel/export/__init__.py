@@ -1,4 +1,4 @@
-"""A graph as something else to read or run: C source, JavaScript, LaTeX, SymPy and CasADi expressions."""
+"""Exports of a graph: C and JavaScript source, LaTeX, SymPy and CasADi expressions."""
 
 from .c import c
 from .casadi import casadi

@@ -1,6 +1,5 @@
-"""A graph as LaTeX: the equations of its outputs, what they share written first.
-
-Numbers are rounded for reading; a formula that is to be computed with belongs in C, SymPy or CasADi.
+"""A graph as LaTeX: the equations of its outputs, after those of shared subexpressions. Numbers are rounded for reading; for
+computation, export to C, SymPy or CasADi.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from ..ops import OPS, TRUTH
 from .names import places
 
 _SUM, _PRODUCT, _FUNCTION, _POWER, _ATOM = range(5)
-"""How tightly a formula binds, from loosely to tightly."""
+"""Operator precedences, from loose to tight."""
 
 
 def latex(
@@ -27,8 +26,9 @@ def latex(
 ) -> str:
     r"""The equations in an `aligned` environment, for use within mathematics.
 
-    `names` gives LaTeX to input names, {"v": r"\dot q"}; `outputs` to the outputs. What is used more than once and has more than
-    `inline` symbols is named x_1, x_2, …; numbers are rounded to `digits` places. With `short`, sin q_1 is s_1 and cos q_1 is c_1
+    `names` gives LaTeX to input names, {"v": r"\dot q"}; `outputs` to the outputs. Subexpressions that occur more than once and
+    have more than `inline` symbols are named x_1, x_2, …; numbers are rounded to `digits` places. With `short`, sin q_1 is s_1 and
+    cos q_1 is c_1
     wherever only one input occurs within sines and cosines, as is usual for robots.
     """
     return _Printer(graph, names or {}, outputs, digits, inline, short).equations()
@@ -144,7 +144,7 @@ class _Printer:
         return self.formula[k][0]
 
     def _at_least(self, k: int, level: int) -> str:
-        """The formula, in brackets if it binds more loosely."""
+        """The formula, in brackets if its precedence is lower."""
         text, own = self.formula[k]
         return text if own >= level else rf"\left({text}\right)"
 

@@ -1,4 +1,4 @@
-"""Names of inputs and outputs that other languages accept, and elements of arrays by their place."""
+"""Valid names for inputs and outputs in other languages, and the indices of array elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph as straight-line statements of a language with C's expressions: one constant a node."""
+"""A graph as straight-line statements of a language with C's expressions: one constant per node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .names import ArgumentNames
 
 @dataclass(frozen=True)
 class Language:
-    """How one language writes what a graph has."""
+    """The syntax of one language, for the parts of a graph."""
 
     number: Callable[[float], str]
     form: Callable[[str], str]

@@ -1,1 +1,1 @@
-"""From a graph to a graph: simplification, differentiation, and the plain evaluation that everything is measured by."""
+"""Passes on graphs: simplification, differentiation, and the plain evaluation that is the reference for all results."""

@@ -9,14 +9,14 @@ from ..trace.builder import GraphBuilder
 from .polynomial import SUMS
 
 _LENGTH = 40
-"""Longer sums are left as they are."""
+"""Sums with more terms are not considered."""
 
 Pair = tuple[int, int, int]
 """Two summands a < b and the sign of the second relative to the first."""
 
 
 def shared_sums(table: GraphBuilder, roots: Sequence[int], uses: list[int], find: Callable[[int], int]) -> dict[int, int]:
-    """For each of the sums that shares part of itself with another, the node it becomes."""
+    """For each sum that shares a partial sum with another, its new node."""
     sums: dict[int, dict[int, int]] = {}
     where: dict[Pair, set[int]] = {}
     for root in roots:
@@ -94,7 +94,7 @@ def _pairs(terms: dict[int, int]) -> list[Pair]:
 
 
 def _sum(table: GraphBuilder, terms: dict[int, int]) -> int:
-    """The sum, one positive summand first where there is one."""
+    """The node of the sum, a positive summand first if there is one."""
     order = sorted(terms, key=lambda k: (terms[k] < 0, k))
     first = order[0]
     total = first if terms[first] > 0 else table.neg(first)

@@ -34,7 +34,7 @@ Row = dict[int, Scalar]
 def jacobian(outputs: Array, inputs: Array, mode: Mode | None = None) -> Symbols:
     """∂outputs/∂inputs, of shape (*outputs.shape, *inputs.shape); inputs are arguments of the traced function.
 
-    Without a mode the one that makes fewer nodes is taken.
+    The default mode is the one that makes fewer nodes.
     """
     outputs, inputs = symbols(outputs), symbols(inputs)
     ys, xs = outputs.ravel().tolist(), inputs.ravel().tolist()
@@ -102,7 +102,7 @@ def derivative(graph: Graph, output: int = 0, wrt: int | str = 0, mode: Mode | N
     """The graph of ∂output/∂wrt, on the same inputs, of shape (*shape of the output, *shape of the input)."""
     if isinstance(wrt, str):
         if wrt not in graph.input_names:
-            raise TraceError(f"{graph.name} has no input {wrt!r}. There is: {', '.join(graph.input_names)}.")
+            raise TraceError(f"{graph.name} has no input {wrt!r}. Expected one of: {', '.join(graph.input_names)}.")
         wrt = graph.input_names.index(wrt)
 
     def of(*inputs: Array) -> Array:
@@ -143,7 +143,7 @@ def _same(x: Symbols, like: Symbols) -> list[Scalar]:
 
 
 def _inputs(xs: Sequence[Any]) -> tuple[GraphBuilder, list[int]]:
-    """The table and the nodes of the symbols to differentiate by."""
+    """The builder and the nodes of the symbols to differentiate by."""
     for x in xs:
         if not isinstance(x, Expr) or x.table.op[x.index] != "input":
             raise TraceError(

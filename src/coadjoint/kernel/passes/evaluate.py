@@ -1,4 +1,4 @@
-"""A graph run node by node on arrays: slow, plain, and the measure for everything that is fast."""
+"""Evaluation of a graph node by node on arrays: slow and plain, the reference for all fast executions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import check_core
 from ...arrays import Array
 from ...errors import ShapeError
 from ..graph import Graph
@@ -17,7 +18,7 @@ from ..trace import functions
 from ..trace.symbols import Symbols, symbols
 
 NUMPY: dict[str, Callable[..., Array]] = {name: op.numpy for name, op in OPS.items()}
-"""What each operation is on NumPy arrays."""
+"""The NumPy function of each operation."""
 
 
 def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[..., Any]] | None = None) -> tuple[Array, ...]:
@@ -32,8 +33,7 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
         raise ShapeError(f"{graph.name} takes {', '.join(graph.input_names)}, but {len(inputs)} arrays are given.")
     flat = []
     for name, shape, x in zip(graph.input_names, graph.input_shapes, inputs, strict=True):
-        if x.shape[x.ndim - len(shape) :] != shape or x.ndim < len(shape):
-            raise ShapeError(f"{name} of {graph.name} must have shape (..., {', '.join(map(str, shape))}), not {x.shape}.")
+        check_core(name, x, shape, f" for {graph.name}")
         flat.append(x.reshape(*x.shape[: x.ndim - len(shape)], math.prod(shape)).view(np.ndarray))
     symbolic = any(isinstance(x, Symbols) for x in inputs)
     if operations is None:
@@ -95,7 +95,7 @@ def _block(value: tuple[Any, ...], arguments: list[Any], symbolic: bool, operati
 
 
 def ldl_solve(A: list[list[Any]], B: list[list[Any]], pivot: Callable[[Any], Any] = lambda d: d) -> list[list[Any]]:
-    """A⁻¹B by LDLᵀ on lists of arrays or numbers of any kind; every number of D goes through `pivot`."""
+    """A⁻¹B by LDLᵀ on lists of arrays or numbers of any kind; `pivot` is applied to every entry of D."""
     n, m = len(A), len(B[0])
     L: list[list[Any]] = [[None] * n for _ in range(n)]
     D: list[Any] = []

@@ -1,7 +1,7 @@
 """The order of the nodes of a graph while it is rewritten.
 
-A node may stand for another only if it does not depend on it. Because nodes are found again by their content (hash-consing), a
-new form can contain, deep inside, a node whose own new form contains the node to be replaced: a cycle.
+A node may replace another only if it does not depend on it. Because of hash-consing, a new form can contain, deep inside, a node
+whose own new form contains the node to be replaced: a cycle.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable, Collection, Sequence
 
 _ROOM = 240
-"""Bits between the labels of two nodes of the source, for labels of new nodes between them."""
+"""Bits between the labels of neighbouring nodes of the source, for labels of new nodes between them."""
 _DEPTH = 12
 """Bits of the longest chain of nodes that is labelled at once."""
 
@@ -27,7 +27,7 @@ class Order:
     def put_before(
         self, new: int, old: int, args: Sequence[tuple[int, ...]], find: Callable[[int], int], fixed: Collection[int] = ()
     ) -> bool:
-        """Label `new` and what it reads below `old`, if that can be; nodes in `fixed` keep their labels."""
+        """Label `new` and its arguments below `old`, if possible; nodes in `fixed` keep their labels."""
         label = self.label
         limit = label[old]
         above: list[int] = []
@@ -61,7 +61,7 @@ class Order:
 
 
 def in_order(args: Sequence[tuple[int, ...]], roots: Sequence[int], old: int) -> list[int]:
-    """The nodes that the roots need, each after its arguments, otherwise the first `old` in the order of their numbers."""
+    """The nodes that the roots need in topological order; the first `old` of them otherwise keep their order."""
     needed: set[int] = set()
     stack = list(roots)
     while stack:

@@ -1,7 +1,7 @@
 """Sums of products read from a graph as polynomials, and polynomials built as sums of products again.
 
-A polynomial maps monomials, sorted tuples of the nodes that are multiplied, to coefficients. Nodes are looked through where
-they are additions, subtractions and multiplications that nothing else needs; what remains are the atoms of the monomials.
+A polynomial maps monomials, sorted tuples of the nodes that are multiplied, to coefficients. Additions, subtractions and
+multiplications that are used nowhere else are expanded; all other nodes are atoms of the monomials.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Monomial = tuple[int, ...]
 Polynomial = dict[Monomial, float]
 
 _DEGREE = 5
-"""Products of more factors than that keep a product as a factor."""
+"""The largest degree of a monomial; a longer product keeps a product as one atom."""
 
 SUMS = frozenset(("add", "sub", "neg"))
 
@@ -26,7 +26,9 @@ def ordinary(c: float) -> bool:
 
 
 def polynomial(table: GraphBuilder, root: int, uses: list[int], find: Callable[[int], int]) -> tuple[Polynomial, int]:
-    """The sum at `root`, its summands used nowhere else looked through, and how many summands there were before like terms met."""
+    """The polynomial of the sum at `root`, summands that are used nowhere else expanded; and its number of summands before like
+    terms are merged.
+    """
     op, args = table.op, table.args
     terms: Polynomial = {}
     summands = 0
@@ -76,7 +78,7 @@ def _factors(table: GraphBuilder, k: int, find: Callable[[int], int]) -> tuple[f
 
 
 def accumulate(terms: Polynomial, monomial: Monomial, coefficient: float) -> None:
-    """terms += coefficient · monomial; what cancels to rounding is gone."""
+    """terms += coefficient · monomial; a term that cancels up to rounding is removed."""
     if monomial in terms:
         old = terms[monomial]
         new = old + coefficient
@@ -89,9 +91,8 @@ def accumulate(terms: Polynomial, monomial: Monomial, coefficient: float) -> Non
 
 
 def expand(terms: Polynomial, inner: dict[int, Polynomial], limit: int) -> Polynomial | None:
-    """The polynomial with the atoms of `inner` replaced by theirs.
-
-    None if it has more than `limit` terms on the way, or a coefficient that is not ordinary.
+    """The polynomial with the atoms of `inner` replaced by their polynomials. None if it exceeds `limit` terms on the way, or a
+    coefficient is not ordinary.
     """
     result: Polynomial = {}
     for monomial, coefficient in terms.items():
@@ -127,7 +128,7 @@ def pythagoras(terms: Polynomial, squared: dict[int, int]) -> Polynomial:
 
 
 def united(terms: Polynomial, angle: dict[int, int], unit: Callable[[int, int], int]) -> Polynomial:
-    """The polynomial with two sines or cosines of one angle in a monomial made one atom."""
+    """The polynomial with products of two sines or cosines of one angle merged to one atom."""
     result: Polynomial = {}
     for monomial, coefficient in terms.items():
         angles = [angle[x] for x in monomial if x in angle]
@@ -141,13 +142,13 @@ def united(terms: Polynomial, angle: dict[int, int], unit: Callable[[int, int], 
 
 @dataclass(frozen=True)
 class Builder:
-    """Makes the nodes of polynomials, common factors taken out greedily."""
+    """The builder of nodes for polynomials; it factors greedily."""
 
     table: GraphBuilder
     uses: list[int]
     constants_first: bool
     atoms: bool
-    """Whether atoms are taken out as common factors, not only constants."""
+    """Whether atoms are factored out, not only constants."""
     angular: set[int]
     """Sines, cosines and their products: several factors of that kind in one monomial are multiplied first."""
 
@@ -204,7 +205,7 @@ class Builder:
         return numbers, atoms
 
     def _common(self, numbers: dict[float, int], atoms: dict[int, int]) -> tuple[float | None, int | None]:
-        """The constant or the atom to take out next; neither if no two terms share one."""
+        """The constant or the atom to factor out next; neither if no two terms share one."""
         n = max(numbers.values(), default=0)
         m = max(atoms.values(), default=0)
         if n >= 2 and (self.constants_first or n >= m):
@@ -216,7 +217,7 @@ class Builder:
         return None, next((x for x in most if x in self.angular), most[0])
 
     def _product(self, monomial: Monomial, coefficient: float) -> int:
-        """The node of a product; factors that are multiplied elsewhere already come first."""
+        """The node of a product; factors whose product exists already come first."""
         table = self.table
         factors = list(monomial)
         if coefficient != 1.0:
@@ -238,7 +239,7 @@ class Builder:
         return (alone[0], alone[1]) if len(alone) > 1 else (0, 1)
 
     def _sum(self, parts: list[tuple[int, int]], constant: float) -> tuple[int, int]:
-        """The nodes added in their order, up to a sign the first of them positive: the same for sums that are opposite."""
+        """The node of the sum in the given order, up to a sign, with its first term positive: so opposite sums share a node."""
         table = self.table
         parts.sort()
         if not parts:

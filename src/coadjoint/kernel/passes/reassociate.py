@@ -1,6 +1,5 @@
-"""The order in which a graph is computed: sums collect their terms as these come to be, and a node is made when it is first needed.
-
-Both keep few values alive at a time, which is what machine code with few registers wants.
+"""Reassociation of sums and reordering of nodes: a sum adds its terms as they become available, and a node is computed just before
+its first use. Both reduce the number of live values, because registers are few.
 """
 
 from __future__ import annotations
@@ -31,9 +30,8 @@ def reassociate(graph: Graph) -> Graph:
 
 
 def _reassociated(graph: Graph) -> tuple[GraphBuilder, dict[int, int]]:
-    """The nodes with every sum taken in the order in which its terms can be known.
-
-    And the new number of each old node, but for the partial sums that are gone.
+    """The nodes, with every sum in the order in which its terms become available; and the new number of each old node, except
+    removed partial sums.
     """
     op, args = graph.op, graph.args
     counts = uses(args, (k for row in graph.outputs for k in row))
@@ -57,7 +55,7 @@ def _reassociated(graph: Graph) -> tuple[GraphBuilder, dict[int, int]]:
 
 
 def _deepen(table: GraphBuilder, depth: list[int]) -> None:
-    """The longest way from the inputs to each node, for the nodes that have none yet."""
+    """Extend the depths (longest path from the inputs) to nodes that have none yet."""
     for k in range(len(depth), len(table.op)):
         depth.append(1 + max((depth[j] for j in table.args[k]), default=-1))
 
@@ -78,7 +76,7 @@ def _terms(graph: Graph, root: int, inside: bytearray, number: dict[int, int]) -
 
 
 def _sum(table: GraphBuilder, depth: list[int], terms: list[tuple[int, bool]]) -> int:
-    """The terms added, those first that are known first, but for the first that is not subtracted, which begins."""
+    """The node of the sum, terms that are available earlier first; it begins with one that is not subtracted."""
     terms.sort(key=lambda term: depth[term[0]])
     total, _ = terms.pop(next(n for n, (_, minus) in enumerate(terms) if not minus))
     for k, minus in terms:

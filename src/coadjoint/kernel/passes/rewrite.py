@@ -1,7 +1,7 @@
-"""A graph being rewritten: what each change saves is counted before it is made.
+"""A graph being rewritten: the saving of each change is counted before the change is made.
 
-The nodes stand in a table; `uses` counts how often each is needed and `same` says which node replaced which. To try a change,
-the arguments of the roots are cut, the new nodes linked, the nodes that became needed counted, and all of it taken back.
+The nodes are in a builder; `uses` counts the uses of each, and `same` records which node replaced which. To try a change,
+the arguments of the roots are cut, the new nodes linked, the newly needed nodes counted, and everything undone.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .order import Order, in_order
 from .polynomial import SUMS, Builder, Polynomial, ordinary, polynomial, pythagoras, united
 
 _WAYS = ((True, True), (True, False), (False, True))
-"""How a polynomial is built: whether constants come out before atoms, and whether atoms come out."""
+"""Strategies to build a polynomial: whether constants are factored out before atoms, and whether atoms are factored out."""
 
 
 def cost(graph: Graph) -> float:
-    """What a graph costs, in additions; a multiplication that an addition can take along (fma) is nearly free."""
+    """The cost of a graph, in additions; a multiplication that can be fused into an addition is nearly free."""
     counts = uses(graph.args, (k for row in graph.outputs for k in row))
     return sum(_cost(graph.op, graph.args, counts, k) for k in range(len(graph)))
 
@@ -42,7 +42,7 @@ def _cost(op: Sequence[str], args: Sequence[tuple[int, ...]], uses: Sequence[int
 
 
 class Rewrite:
-    """A graph being rewritten: its nodes in a table, how often each is used, and which node each was replaced by."""
+    """A graph being rewritten: its nodes, how often each is used, and which node each was replaced by."""
 
     def __init__(self, graph: Graph) -> None:
         self.source = graph
@@ -63,14 +63,14 @@ class Rewrite:
         self.sines = {self.table.args[k][0]: k for k in range(size) if self.table.op[k] == "sin"}
 
     def find(self, k: int) -> int:
-        """The node that stands for k now."""
+        """The node that replaced k, or k itself."""
         same = self.same
         while k in same:
             k = same[k]
         return k
 
     def roots(self) -> list[int]:
-        """The sums that are no summand of a single other sum."""
+        """The sums that are not the summand of exactly one other sum."""
         op, args, uses, find = self.table.op, self.table.args, self.uses, self.find
         inside = bytearray(len(op))
         for k in range(len(uses)):
@@ -82,15 +82,15 @@ class Rewrite:
         return [k for k in range(len(uses)) if uses[k] and op[k] in SUMS and not inside[k]]
 
     def polynomial(self, root: int) -> Polynomial:
-        """The sum at a root."""
+        """The polynomial of the sum at a root."""
         return self.summands(root)[0]
 
     def summands(self, root: int) -> tuple[Polynomial, int]:
-        """The sum at a root, and how many summands it has as it stands."""
+        """The polynomial of the sum at a root, and its present number of summands."""
         return polynomial(self.table, root, self.uses, self.find)
 
     def rebuild(self, roots: list[int], terms: list[Polynomial]) -> bool:
-        """Build the roots anew from their polynomials in the cheapest of several ways, if that is cheaper than they are."""
+        """Rebuild the roots from their polynomials by the cheapest of several strategies, if that reduces the cost."""
         variants = self._variants(terms)
         self.kept = {k for poly in terms for monomial in poly for k in monomial}
         owned = self._cut(roots)
@@ -121,23 +121,23 @@ class Rewrite:
         return True
 
     def replace(self, old: int, new: int) -> None:
-        """Let `new` stand for `old` if it does not depend on it."""
+        """Replace `old` by `new`, unless `new` depends on `old`."""
         if self.find(new) != old and self.order.put_before(new, old, self.table.args, self.find):
             self.same[old] = new
 
     def _precedes(self, new: int, old: int) -> bool:
-        """Whether `new` can be computed before `old`: then it can stand for it."""
+        """Whether `new` can be computed before `old`, and so can replace it."""
         return new == old or self.order.put_before(new, old, self.table.args, self.find, self.cut)
 
     def _forget(self, size: int) -> None:
-        """Take back the nodes that were made last."""
+        """Remove the nodes that were made last."""
         for k in range(size, len(self.table.op)):
             self.order.label.pop(k, None)
         self.table.forget(size)
         del self.uses[size:]
 
     def _try(self, roots: list[int], terms: list[Polynomial], constants_first: bool, atoms: bool) -> float:
-        """What the roots, whose arguments are cut, would cost if they were built so."""
+        """The cost of the roots, whose arguments are cut, if they were built this way."""
         size, start = len(self.table.op), len(self.journal)
         built = self._build(terms, constants_first, atoms)
         cost = self._sum_of_costs(self._link(roots, built))
@@ -146,7 +146,7 @@ class Rewrite:
         return cost
 
     def _variants(self, terms: list[Polynomial]) -> list[list[Polynomial]]:
-        """The polynomials, and what they are by sin² + cos² = 1 with the products of the sine and cosine of an angle kept whole."""
+        """The polynomials, and their variants by sin² + cos² = 1 with products of sine and cosine of one angle as atoms."""
         angle = self.angle
         pairs = {(x, y) for poly in terms for m in poly for x, y in combinations(m, 2) if x in angle and angle[x] == angle.get(y)}
         if not pairs:
@@ -174,7 +174,7 @@ class Rewrite:
     # How often nodes are used, changed with a journal so that a try can be taken back
 
     def _cut(self, roots: list[int]) -> list[int]:
-        """Take the arguments of the roots away; the nodes that then are unused, and the roots."""
+        """Cut the arguments of the roots; returns the nodes that become unused, and the roots."""
         uses, args, journal, find, kept = self.uses, self.table.args, self.journal, self.find, self.kept
         cut = self.cut = set(roots)
         freed = list(roots)
@@ -189,7 +189,7 @@ class Rewrite:
         return freed
 
     def _link(self, roots: list[int], built: list[int]) -> list[int] | None:
-        """Let `built` stand for the roots, whose arguments were cut; the nodes now used that were not, or None if it cannot be."""
+        """Replace the roots, whose arguments were cut, by `built`; returns the newly used nodes, or None if that is impossible."""
         uses, args, journal, find, cut, kept = self.uses, self.table.args, self.journal, self.find, self.cut, self.kept
         uses.extend([0] * (len(self.table.op) - len(uses)))
         owned: list[int] = []
@@ -216,7 +216,7 @@ class Rewrite:
         return owned
 
     def _drop_unused(self) -> None:
-        """Keep what was linked; an atom that is used no more gives its arguments back."""
+        """Commit the links; atoms that are no longer used release their arguments."""
         self.journal.clear()
         stack = [k for k in self.kept if not self.uses[k]]
         while stack:
@@ -251,7 +251,7 @@ class Rewrite:
     # Back to a graph
 
     def graph(self) -> Graph:
-        """The graph as it is now, nodes near to where they were."""
+        """The present graph, its nodes close to their old positions."""
         table = self.table
         op, args, value = table.op, [tuple(map(self.find, row)) for row in table.args], table.value
         outputs = [[self.find(k) for k in row] for row in self.outputs]
@@ -282,9 +282,8 @@ def _repeats(terms: Polynomial) -> bool:
 
 
 def _reread(graph: Graph) -> tuple[GraphBuilder, list[int]]:
-    """The nodes of the graph folded into a new table, and the number of each there.
-
-    Divisions by constants, and by what more than one is divided by, become multiplications by the reciprocal.
+    """The nodes of the graph folded into a new builder, and their numbers there. Divisions by constants, and by a divisor of
+    several nodes, become multiplications by the reciprocal.
     """
     divisors: dict[int, int] = {}
     for op, args in zip(graph.op, graph.args, strict=True):

@@ -24,13 +24,12 @@ from .rewrite import Rewrite, cost
 _OCCURRENCES = 6
 _TERMS = 12
 _LIMIT = 64
-"""A sum is expanded into others if it has at most so many terms, occurs at most so often, and the result stays below the limit."""
+"""The limits for expanding a sum into others: its number of terms, its number of uses, and the size of the result."""
 
 
 def simplify(graph: Graph) -> Graph:
-    """A graph of the same function with at most as many operations; it knows the graph it came from.
-
-    What goes wrong here is an error of this library, not of its user: then a KernelWarning says so, and the graph stays as it is.
+    """The simplified graph of the same function, with at most as many operations; its `traced` is the original. A failure here is a
+    bug of this library, not the user's: a KernelWarning reports it, and the graph is used unsimplified.
     """
     try:
         best = next((g for g in _simplified(graph) if cost(g) < cost(graph)), graph)
@@ -43,7 +42,7 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _simplified(graph: Graph) -> Iterator[Graph]:
-    """The passes, one after the other; of two last forms the second counts where the first costs more."""
+    """The passes in order; of two final forms, the cheaper one is returned."""
     work = Rewrite(graph)
     expand_sums(work)
     refactor_sums(work)
@@ -54,7 +53,7 @@ def _simplified(graph: Graph) -> Iterator[Graph]:
 
 
 def share_sums(work: Rewrite) -> None:
-    """Compute once what several sums have in common."""
+    """Compute the common partial sums of several sums once."""
     for old, new in shared_sums(work.table, work.roots(), work.uses, work.find).items():
         work.replace(old, new)
 
@@ -94,7 +93,9 @@ def _expand(work: Rewrite, group: list[int], users: dict[int, list[int]]) -> boo
 
 
 def _groups(work: Rewrite) -> tuple[list[list[int]], dict[int, list[int]], list[int | None]]:
-    """Sums that meet in others when multiplied out, in groups; the sums that use each; the angle that turns each group, if one does."""
+    """Groups of sums whose products meet when they are multiplied out; the sums that use each; and the angle whose sine and cosine
+    multiply each group, if there is one.
+    """
     terms = {k: work.polynomial(k) for k in work.roots()}
     users: dict[int, list[int]] = {}
     for k, poly in terms.items():
@@ -112,7 +113,7 @@ def _groups(work: Rewrite) -> tuple[list[list[int]], dict[int, list[int]], list[
 
 
 class _Meetings:
-    """Which of the candidates, if they were multiplied out, would have products in common: a union-find over them."""
+    """A union-find structure of the candidates that would have common products if they were multiplied out."""
 
     def __init__(self, work: Rewrite, terms: dict[int, Polynomial], candidates: set[int]) -> None:
         self.angle, self.terms, self.candidates = work.angle, terms, candidates
@@ -139,7 +140,7 @@ class _Meetings:
                     self._meet(first.setdefault(key, factor), factor)
 
     def _keys(self, product: tuple[int, ...]) -> list[tuple[Any, ...]]:
-        """What a product meets others by: itself; squares of sine and cosine meet whatever they multiply."""
+        """The keys by which products meet: the product itself; squares of sine and cosine meet whatever they multiply."""
         squares = [("square", self.angle[x]) for x, y in pairwise(product) if x == y and x in self.angle]
         return [_even(product, self.cosine_of), *squares]
 
@@ -159,7 +160,7 @@ class _Meetings:
         return k
 
     def groups(self) -> list[list[int]]:
-        """Those that meet, together."""
+        """The groups of candidates that meet."""
         groups: dict[int, list[int]] = {}
         for k in sorted(self.met):
             groups.setdefault(self._lead(k), []).append(k)

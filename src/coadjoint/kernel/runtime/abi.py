@@ -12,6 +12,14 @@ TYPE, TUPLE_SIZE = 8, 16
 DATA, ND, DIMS, STRIDES, DESCR, FLAGS = 16, 24, 32, 40, 56, 64
 ALIGNED, WRITEABLE = 0x100, 0x400
 
+NUMBERS = "numbers of the robot"
+"""The name, which no argument of a function can have, of the first input of kernels for a structure.
+
+Its last entry is how many states are left: `@call` counts down, and at 0 goes the slow way.
+"""
+COUNTED = 64
+"""Calls with more states than this count; those with fewer never end in a compilation."""
+
 FIELDS = (
     "allocate",  # PyMem_RawMalloc
     "release",  # PyMem_RawFree

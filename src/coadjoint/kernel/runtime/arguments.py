@@ -1,44 +1,12 @@
-"""Checking and arranging what functions are called with, in every execution."""
+"""Arrays as machine code reads them: states evenly apart in memory, each of them contiguous."""
 
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, asfloat, broadcast_batch, not_real
-from ...errors import CoadjointError, ShapeError
-
-Shape = tuple[int, ...]
-
-
-def check_core(name: str, x: Array, core: Shape, whose: str = "") -> None:
-    """ShapeError if the last axes of an array are not those of its core; `whose` says why they should be."""
-    shape = tuple(x.shape)
-    if len(shape) < len(core) or shape[len(shape) - len(core) :] != core:
-        expected = f"(..., {', '.join(map(str, core))})" if core else "(...)"
-        raise ShapeError(f"{name} has shape {shape}; expected {expected}{whose}.")
-
-
-def check_inputs(names: Sequence[str], core_shapes: Sequence[Shape], arrays: Sequence[Array]) -> Shape:
-    """The batch shape that the arrays broadcast to; ShapeError names the argument that does not fit."""
-    for name, core, x in zip(names, core_shapes, arrays, strict=True):
-        check_core(name, x, core)
-    batches = {tuple(x.shape)[: len(x.shape) - len(core)] for core, x in zip(core_shapes, arrays, strict=True)}
-    if len(batches) == 1:
-        return batches.pop()
-    return broadcast_batch(**{n: (x, len(c)) for n, c, x in zip(names, core_shapes, arrays, strict=True)})
-
-
-def real_array(name: str, x: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """x as an array of the kernel's type, nan where it is masked; an error where it has no real numbers."""
-    array = asfloat(x, name)
-    if array.dtype == object:
-        raise not_real(name, x)
-    return np.asarray(array, dtype)
+from ...arguments import Shape
 
 
 def as_rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int] | None:
@@ -71,7 +39,7 @@ def as_rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int] 
 
 
 def rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int]:
-    """The same, copying where needed."""
+    """`as_rows`, copying x where needed."""
     found = as_rows(x, core, batch)
     if found is None:
         full = np.empty(batch + core, x.dtype.newbyteorder("="))
@@ -79,52 +47,3 @@ def rows(x: np.ndarray, core: Shape, batch: Shape) -> tuple[np.ndarray, int]:
         found = as_rows(full, core, batch)
         assert found is not None
     return found
-
-
-def check_threads(threads: Any) -> int | None:
-    """How many threads are asked for, or None for as many as the work is worth."""
-    if threads is None:
-        return None
-    try:
-        number = operator.index(threads)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise CoadjointError(f"threads is {threads!r}; expected a whole number, 1 or more.")
-    return number
-
-
-def check_outs(function: str, out: Any, shapes: Sequence[Shape], dtype: Any) -> list[np.ndarray]:
-    """The arrays of `out`, one for each result; errors for those that results of these shapes cannot be written to."""
-    if len(shapes) == 1:
-        outs, names = [out], ["out"]
-    else:
-        if not isinstance(out, tuple | list) or len(out) != len(shapes):
-            raise CoadjointError(f"out must be a tuple of {len(shapes)} arrays: {function} has as many results.")
-        outs, names = list(out), [f"out[{k}]" for k in range(len(shapes))]
-    for k, (x, shape) in enumerate(zip(outs, shapes, strict=True)):
-        _check_out(names[k], x, shape, dtype)
-        for other in range(k):
-            if _overlap(outs[other], x):
-                raise CoadjointError(f"{names[other]} and {names[k]} share memory; results would overwrite each other.")
-    return outs
-
-
-def _check_out(name: str, out: Any, shape: Shape, dtype: Any) -> None:
-    if not isinstance(out, np.ndarray):
-        raise CoadjointError(f"{name} is a {type(out).__name__}; expected a NumPy array to write to.")
-    if out.shape != shape:
-        raise ShapeError(f"{name} has shape {out.shape}; the result has shape {shape}.")
-    if out.dtype != dtype:
-        raise CoadjointError(f"{name} has dtype {out.dtype}; the result has dtype {dtype}.")
-    if not out.flags.writeable:
-        raise CoadjointError(f"{name} is read-only.")
-    if any(n > 1 and stride == 0 for n, stride in zip(out.shape, out.strides, strict=True)):
-        raise CoadjointError(f"{name} has the same memory for several entries; results would overwrite each other.")
-
-
-def _overlap(x: np.ndarray, y: np.ndarray) -> bool:
-    try:
-        return np.shares_memory(x, y, max_work=10_000)  # type: ignore[arg-type]
-    except np.exceptions.TooHardError:
-        return True

@@ -17,7 +17,7 @@ NEW_ARRAY = 93
 
 
 def fill_context(address: int, dtype: str, most: int, longest: int, fresh: int, pool: Any) -> list[Any]:
-    """Write the table of addresses into loaded code; what must stay alive with it."""
+    """Write the table of addresses into loaded code; returns the objects that must stay alive with it."""
     table = (ctypes.c_int64 * len(FIELDS)).from_address(address)
     out, threads, one = sys.intern("out"), sys.intern("threads"), 1
     descr = np.dtype(dtype)
@@ -69,7 +69,9 @@ class _MethodDef(ctypes.Structure):
 
 
 _definitions: dict[tuple[int, str, str], _MethodDef] = {}
-"""They stay for ever. Python reads a function's definition once more after all that the function refers to is gone."""
+"""Method definitions are never freed: Python reads a function's definition once more after everything that the function refers to
+is gone.
+"""
 
 
 def builtin(address: int, owner: Any, name: str, doc: str) -> Any:

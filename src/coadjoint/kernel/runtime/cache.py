@@ -28,12 +28,15 @@ LARGEST = 128 * 2**20
 """Bytes of one kernel's file."""
 HEAD = b"coadjoint kernel 2\n"
 SUFFIX = ".kernel"
+STRUCTURE = ".structure"
+"""What is known of robots of one structure; no code."""
 STALE = 3600.0
 """Seconds after which a temporary file belongs to nobody."""
 SECRET = "cache-secret"
 SECRET_BYTES = 32
 
 _KERNEL, _TEMPORARY = r"[0-9a-f]{64}\.kernel", r"\.[0-9a-f]{24}\.tmp"
+_KEPT = r"[0-9a-f]{64}\.(kernel|structure)"
 """Names that are ours; nothing else in the directory is touched."""
 
 
@@ -119,11 +122,20 @@ def _temporary_name() -> str:
     return f".{os.urandom(12).hex()}.tmp"
 
 
-def load(key: str) -> tuple[dict[str, Any], bytes] | None:
+def has(key: str) -> bool:
+    """Whether there is a file of that kernel, sound or not."""
+    try:
+        with _open() as folder:
+            return folder.has(key + SUFFIX)
+    except (OSError, Refused):
+        return False
+
+
+def load(key: str, suffix: str = SUFFIX) -> tuple[dict[str, Any], bytes] | None:
     """(description, code) of a kernel, or None."""
     try:
         with _open() as folder:
-            content, _ = folder.read(key + SUFFIX, LARGEST)
+            content, _ = folder.read(key + suffix, LARGEST)
         secret = _secret(make=False)
     except (OSError, Refused):
         return None
@@ -135,7 +147,7 @@ def load(key: str) -> tuple[dict[str, Any], bytes] | None:
     return json.loads(body[8 : 8 + length]), body[8 + length :]
 
 
-def store(key: str, description: dict[str, Any], code: bytes) -> bool:
+def store(key: str, description: dict[str, Any], code: bytes, suffix: str = SUFFIX) -> bool:
     """Keep a kernel; whether that was possible."""
     text = json.dumps(description).encode()
     body = len(text).to_bytes(8, "little") + text + code
@@ -147,7 +159,7 @@ def store(key: str, description: dict[str, Any], code: bytes) -> bool:
             content = HEAD + _digest(_secret(make=True), key, body) + body
             folder.write_new(temporary, content)
             try:
-                folder.rename(temporary, key + SUFFIX)
+                folder.rename(temporary, key + suffix)
             except BaseException:
                 folder.remove(temporary)
                 raise
@@ -164,7 +176,7 @@ def _files(folder: Folder, name: str) -> list[tuple[float, int, str]]:
 
 def _prune(folder: Folder) -> None:
     """Remove what was not used for longest until the limit is kept, and what killed processes left."""
-    files = sorted(_files(folder, _KERNEL))
+    files = sorted(_files(folder, _KEPT))
     total = sum(size for _, size, _ in files)
     for _, size, name in files[:-1]:
         if total <= LIMIT:
@@ -201,7 +213,7 @@ def clear() -> int:
     """Remove all kernels; how many there were."""
     try:
         with _open() as folder:
-            for _, _, name in _files(folder, _TEMPORARY):
+            for _, _, name in _files(folder, rf"{_TEMPORARY}|[0-9a-f]{{64}}\{STRUCTURE}"):
                 folder.remove(name)
             return sum(folder.remove(name) for _, _, name in _files(folder, _KERNEL))
     except (OSError, Refused):

@@ -1,7 +1,8 @@
-"""Linked code that loads without LLVM: one piece of memory, read-only and executable, then one that can be written.
+"""A small linker and loader for ELF objects, without LLVM: one piece of memory that is read-only and executable, then one that is
+writable.
 
-Our object code needs nothing from outside, so linking it is to lay its sections side by side and to fill in the distances
-between them. A cached kernel then loads in well under a millisecond, without importing llvmlite. Where an object has
+Our object code has no external symbols, so linking is laying out its sections and applying the relocations between them. A cached
+kernel then loads in well under a millisecond, without importing llvmlite. Where an object has
 anything that is not understood here (another processor, another format), `link` returns None and LLVM loads it.
 """
 

@@ -93,6 +93,15 @@ class Folder:
             return False
         return True
 
+    def has(self, name: str) -> bool:
+        """Whether there is a file of that name."""
+        at, place = self._at(name)
+        try:
+            os.stat(at, follow_symlinks=False, **place)
+        except OSError:
+            return False
+        return True
+
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
         """(name, facts) of every ordinary file."""
         with contextlib.suppress(OSError), os.scandir(self.path if self._descriptor is None else self._descriptor) as entries:

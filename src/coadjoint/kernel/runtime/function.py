@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import Shape, check_inputs, check_outs, check_threads, real_array
 from ...arrays import any_lazy
 from ...scale.deferred import call_compiled_lazily
 from . import builtin, pool
-from .arguments import Shape, as_rows, check_inputs, check_outs, check_threads, real_array, rows
+from .arguments import as_rows, rows
 from .threads import cores, most_threads, share, split
 
 SHARE = 3e6
@@ -43,7 +44,10 @@ class Signature:
 
     def shapes(self) -> str:
         """The core shapes of arguments and results, for people."""
-        one = lambda shape: f"(..., {', '.join(map(str, shape))})" if shape else "(...)"
+
+        def one(shape: tuple[int, ...]) -> str:
+            return f"(..., {', '.join(map(str, shape))})" if shape else "(...)"
+
         inputs = ", ".join(f"{name} {one(shape)}" for name, shape in zip(self.input_names, self.input_shapes, strict=True))
         return f"{inputs or 'nothing'} -> {', '.join(map(one, self.output_shapes))}"
 
@@ -123,6 +127,10 @@ class CompiledFunction:
     the kernel, and hands every other input to this object, its `__self__`, or to `otherwise`.
     """
 
+    kind = "a kernel of its own"
+    spent = False
+    """It was made for its robot alone: there is none that would pay more."""
+
     def __init__(self, kernel: Kernel, otherwise: Callable[..., Any] | None = None, recipe: Recipe | None = None) -> None:
         self.kernel = kernel
         self.otherwise = otherwise
@@ -139,7 +147,8 @@ class CompiledFunction:
             return self
         s = self.signature
         doc = f"{s.text()}\n--\n\n{s.name}, compiled for this processor ({s.dtype}): {s.shapes()}."
-        return builtin.builtin(self.kernel.code.call_address, self, s.name, doc)
+        result: Callable[..., Any] = builtin.builtin(self.kernel.code.call_address, self, s.name, doc)
+        return result
 
     def __reduce__(self) -> Any:
         if self.recipe is None:
@@ -206,12 +215,12 @@ class CompiledFunction:
 
         self._share(work, count, self.kernel.work(), threads)
 
-    def repeat(self, inputs: list[np.ndarray], outputs: list[np.ndarray], steps: int, threads: Any = None) -> None:
+    def steps(self, inputs: list[np.ndarray], outputs: list[np.ndarray], threads: Any = None) -> None:
         """The function on inputs (N, steps, core), step after step, results written to outputs (N, steps, core).
 
         All are of the kernel's type with contiguous cores. Inputs of a step may be outputs of the one before.
         """
-        sides = (inputs, outputs)
+        sides, steps = (inputs, outputs), outputs[0].shape[1]
         strides = [_words([x.strides[0] for x in side]) for side in sides]
         further = [_words([x.strides[1] for x in side]) for side in sides]
         code, weight = self.kernel.code, self.kernel.work()
@@ -241,6 +250,20 @@ class _Remade:
 
     def __getattribute__(self, name: str) -> Any:
         return object.__getattribute__(self, "_made")
+
+
+def run_steps(function: Callable[..., Any], inputs: list[np.ndarray], outputs: list[np.ndarray], threads: Any = None) -> None:
+    """A function, compiled or not, on inputs (N, steps, core), step after step, results written to outputs (N, steps, core).
+
+    Inputs of a step may be outputs of the one before. A compiled function takes all steps in machine code.
+    """
+    owner = getattr(function, "__self__", function)
+    if isinstance(owner, CompiledFunction):
+        owner.steps(inputs, outputs, threads)
+        return
+    for k in range(outputs[0].shape[1]):
+        out = tuple(x[:, k] for x in outputs)
+        function(*(x[:, k] for x in inputs), out=out if len(out) != 1 else out[0], threads=threads)
 
 
 def _words(numbers: list[int]) -> Any:

@@ -89,10 +89,7 @@ def build(
         key = cache_key.of_graph(graph)
     if key is None:
         raise TypeError("a function that makes a graph needs a key")
-    try:
-        full = cache_key.key(key, dtype=name)
-    except (ImportError, OSError) as error:
-        raise _is_broken(error) from error
+    full = _full_key(key, name)
     with _lock:
         mine = _locks.setdefault(full, threading.Lock())
     try:
@@ -112,6 +109,20 @@ def build(
     return CompiledFunction(kernel, otherwise, recipe)
 
 
+def made(key: str, dtype: Any) -> bool:
+    """Whether the kernel of that key is in memory or in the cache."""
+    full = _full_key(key, np.dtype(dtype).name)
+    return full in _alive or cache.has(full)
+
+
+def _full_key(key: str, dtype: str) -> str:
+    """The name of a kernel in the cache."""
+    try:
+        return cache_key.key(key, dtype=dtype)
+    except (ImportError, OSError) as error:
+        raise _is_broken(error) from error
+
+
 def _is_broken(error: Exception) -> NativeError:
     """What is raised now, and the reason that `why_not` gives from now on."""
     global _broken
@@ -123,12 +134,14 @@ def _make(full: str, graph: Graph | Callable[[], Graph], dtype: str) -> Kernel:
     found = cache.load(full)
     if found is not None:
         kernel = Kernel(*found)
-        if selftest.same_sums(found[0].get("sums"), selftest.sums(kernel.signature.input_shapes, _runner(kernel))):
+        now = selftest.sums(kernel.signature.input_shapes, _runner(kernel), found[0].get("example"))
+        if selftest.same_sums(found[0].get("sums"), now):
             return kernel
     if full in _wrong:
         raise NativeError(_wrong[full])
     graph = graph if isinstance(graph, Graph) else graph()
     description, payload = compile_graph(graph, dtype)
+    description |= {} if graph.example is None else {"example": graph.example}
     kernel = Kernel(description, payload)
     what = selftest.disagreement(graph, dtype, _runner(kernel))
     if what:
@@ -137,7 +150,7 @@ def _make(full: str, graph: Graph | Callable[[], Graph], dtype: str) -> Kernel:
         _wrong[full] = f"the kernel of {graph.name} is wrong: {what}."
         warn(graph, dtype, what)
         raise NativeError(_wrong[full])
-    description["sums"] = selftest.sums(graph.input_shapes, _runner(kernel))
+    description["sums"] = selftest.sums(graph.input_shapes, _runner(kernel), graph.example)
     cache.store(full, description, payload)
     return kernel
 

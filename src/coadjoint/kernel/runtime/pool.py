@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import Shape
+from ...arguments import Shape
 
 SMALL = 1 << 18
 """Bytes; smaller results are left to the allocator, which keeps memory of that size."""

@@ -1,7 +1,6 @@
-"""Sharing a batch among threads that stay, in small pieces: between two of them an interrupt is answered.
-
-The thread that calls takes pieces like the others do. A helper that starts late finds nothing left, so a thread that cannot be
-started costs nothing but its help. Whatever ends a call, no helper is inside one of its pieces any more when it returns.
+"""A pool of persistent threads that share a batch in small pieces; interrupts are handled between pieces. The calling thread takes
+pieces like the others. A helper that starts late finds no piece left, so a thread that cannot be started does no harm. However a
+call ends, no helper is inside one of its pieces when it returns.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 PER_PROCESSOR = 4
-"""Most threads for each processor, whatever is asked for: more would only wait for each other."""
+"""The most threads per processor, whatever is requested: more would only wait for each other."""
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -54,7 +53,7 @@ def cores() -> int:
 
 
 def most_threads(wanted: int) -> int:
-    """How many threads are used where so many are asked for."""
+    """The number of threads used for a requested number."""
     if not _main_interpreter():
         return 1
     return min(wanted, cap() or PER_PROCESSOR * processors())
@@ -84,14 +83,14 @@ def _executor(workers: int) -> ThreadPoolExecutor:
 
 
 def _forget(pool: ThreadPoolExecutor) -> None:
-    """Let a pool go that could not start a thread, and with it what waits there."""
+    """Drop a pool that could not start a thread, with its queue."""
     global _pool
     with _lock:
         _pool = None if _pool is pool else _pool
 
 
 def _after_fork() -> None:
-    """A child has none of its parent's threads."""
+    """Reset the pool in a forked child, which has none of its parent's threads."""
     global _pool, _lock
     _pool, _lock = None, threading.Lock()
 
@@ -141,7 +140,7 @@ class _Job:
                     return
 
     def help(self) -> None:
-        """The same in another thread, which the job's owner waits for."""
+        """`take` in another thread, which the job's owner waits for."""
         with self.left_alone:
             if self.ended:
                 return
@@ -156,7 +155,7 @@ class _Job:
                 self.left_alone.notify_all()
 
     def wait(self) -> None:
-        """Until no other thread is inside a piece; call it when none is left to take, or the job has ended."""
+        """Wait until no other thread is inside a piece; call it when no piece is left, or the job has ended."""
         with self.left_alone:
             while self.helpers:
                 self.left_alone.wait()

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from .steps import Step
 
 SINGLE = 2000
-"""Up to so many instructions a graph is one chunk."""
+"""A graph of at most this many instructions is one chunk."""
 CHUNK = (700, 1100)
-"""Shortest and longest chunk of longer graphs; the cut goes where fewest values cross."""
+"""The shortest and the longest chunk of longer graphs; cuts are where the fewest values are live."""
 
 
 @dataclass
@@ -21,11 +21,11 @@ class Chunk:
 
     steps: list[Step]
     keep: dict[int, int] = field(default_factory=dict)
-    """Slots of values made here and read in later chunks."""
+    """Slots of the values that are computed here and read in later chunks."""
 
 
 def cut(steps: list[Step]) -> list[list[Step]]:
-    """Chunks of steps. Dense blocks and the writing of wide outputs stand alone."""
+    """The chunks of the steps. Dense blocks and writes of wide outputs are chunks of their own."""
     runs: list[list[Step]] = [[]]
     for step in steps:
         if step.kind in ("block", "write"):
@@ -44,7 +44,7 @@ def cut(steps: list[Step]) -> list[list[Step]]:
 
 
 def _cut_run(steps: list[Step]) -> list[list[Step]]:
-    """Cut where the fewest values cross, every CHUNK[0] to CHUNK[1] instructions."""
+    """Cut where the fewest values are live, every CHUNK[0] to CHUNK[1] instructions."""
     last_use = {k: place for place, step in enumerate(steps) for k in step.uses}
     crossing, alive = [], 0
     ends: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""How dense blocks of a graph lie in scratch memory, and which code computes them there."""
+"""The layout of dense blocks in scratch memory, and the code that computes them there."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class Full:
         self.size = self.right + m * self.even
 
     def part_slot(self, index: int) -> int:
-        """Where a result stands."""
+        """The slot of a result."""
         row, column = divmod(index, self.m)
         return self.right + column * self.even + row
 
     def argument_slot(self, index: int) -> int | None:
-        """Where an argument goes."""
+        """The slot of an argument."""
         triangle = self.n * (self.n + 1) // 2
         return index if index < triangle else self.part_slot(index - triangle)
 
     def emit(self, body: Body, area: str) -> None:
-        """Solve in place."""
+        """Emit the solution in place."""
         spd_solve(body, area, self.n, self.m)
 
 
 def layout(graph: Graph, block: int) -> Full | Sparse:
-    """The layout of a block: without the zeros that are known now, where that saves enough."""
+    """The layout of a block: sparse if its structural zeros save enough, else full."""
     kind, n, m = graph.value[block]
     assert kind == "spd_solve"
     zeros = [graph.op[k] == "const" and graph.value[k] == 0.0 for k in graph.args[block]]

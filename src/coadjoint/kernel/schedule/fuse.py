@@ -36,7 +36,7 @@ def fuse(graph: Graph, live: Sequence[int]) -> dict[int, int]:
 
 
 def operands(graph: Graph, fused: dict[int, int], k: int) -> tuple[int, ...]:
-    """What node k reads once products are absorbed: the product's factors, then the other operand."""
+    """The operands of node k after fusing: the factors of the absorbed product, then the other operand."""
     product = fused.get(k)
     if product is None:
         return graph.args[k]

@@ -1,7 +1,5 @@
-"""The order in which nodes are computed: one that keeps few values waiting, as registers are few.
-
-Several orders are made and the one is taken in which the fewest values outlive a stretch of code that registers, and a
-chunk of it, can serve.
+"""List scheduling: an order of the nodes with few live values, as registers are few. Of several orders, the best one has the fewest
+values that live across windows of code, of a length that registers, and scratch memory, can serve.
 """
 
 from __future__ import annotations
@@ -12,13 +10,12 @@ from collections.abc import Callable, Sequence
 from ..walk import postorder
 
 STRETCHES = ((48, 4), (500, 1))
-"""(Length of a stretch of code, how much a value counts that it reads from before): registers; scratch memory."""
+"""(length of a window of code, weight of a value that is live into it): for registers, and for scratch memory."""
 
 
 def sequence(nodes: Sequence[int], reads: Callable[[int], Sequence[int]]) -> list[int]:
-    """The nodes, given in an order in which they can be computed, in a better one.
-
-    `reads(k)`: what node k waits for; what is not among the nodes is always there.
+    """The nodes, given in a valid order, in a better one. `reads(k)`: the operands of node k; those that are not among the nodes
+    are always available.
     """
     place = {k: n for n, k in enumerate(nodes)}
     args = [[place[a] for a in dict.fromkeys(reads(k)) if a in place] for k in nodes]
@@ -38,9 +35,8 @@ def sequence(nodes: Sequence[int], reads: Callable[[int], Sequence[int]]) -> lis
 
 
 def _backwards(args: list[list[int]], users: list[list[int]], base: list[int]) -> list[int]:
-    """From the last node to the first: of those that nothing waits for, the one whose arguments mostly wait already.
-
-    Among equals the latest in the base order.
+    """An order built from the last node to the first: of the nodes whose users are all placed, the one most of whose arguments are
+    live already; ties by the base order.
     """
     count = len(args)
     rank = [0] * count  # latest first
@@ -77,7 +73,7 @@ def _backwards(args: list[list[int]], users: list[list[int]], base: list[int]) -
 
 
 def _waiting(args: list[list[int]], order: list[int]) -> int:
-    """How many values are read in a later stretch of code than they were made in, counted once in each and when made."""
+    """The number of values that live across windows of code, counted once per window."""
     total = 0
     place = [0] * len(order)
     for n, k in enumerate(order):

@@ -1,4 +1,4 @@
-"""From a graph to a plan: what is computed when, in which chunk, and where values wait between chunks."""
+"""From a graph to a plan: the order of computation, the chunks, and the slots of values that live across chunks."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Plan:
     """Sums and differences that absorb a product: add or sub -> mul."""
     slots: dict[int, int]
     feeds: dict[int, list[int]]
-    """Slots inside the areas of dense blocks that a value is also written to when it is made."""
+    """Slots inside the areas of dense blocks to which a value is also written when it is computed."""
     areas: dict[int, tuple[int, Full | Sparse]]
-    """First slot of the area of each dense block, and how it lies there."""
+    """The first slot of the area of each dense block, and its layout."""
     n_slots: int
     weight: int
 
@@ -44,7 +44,7 @@ def plan(graph: Graph, fma: bool, widths: Sequence[int]) -> Plan:
 
 
 def plan_alone(graph: Graph, scheme: Plan) -> Plan | None:
-    """The same computations in one chunk that loads and stores number by number: for one state; None if they are too many."""
+    """The plan for a single state: one chunk that loads and stores number by number; None if it would be too long."""
     steps = [step for chunk in scheme.chunks for step in chunk.steps if step.kind in ("node", "trig", "block")]
     if scheme.weight > SINGLE or any(step.kind == "block" for step in steps):
         return None

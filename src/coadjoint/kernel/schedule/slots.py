@@ -1,4 +1,4 @@
-"""Slots of scratch memory for values that one chunk makes and another reads, each used again after the last reading."""
+"""Slots of scratch memory for values that live across chunks; a slot is reused after the last read of its value."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .dense_layout import Full, layout
 
 @dataclass
 class Slots:
-    """Where values wait."""
+    """The assignment of slots."""
 
     of: dict[int, int] = field(default_factory=dict)
     """The slot of each value that has one."""
     feeds: dict[int, list[int]] = field(default_factory=dict)
-    """Slots inside the areas of dense blocks that a value is also written to when it is made."""
+    """Slots inside the areas of dense blocks to which a value is also written when it is computed."""
     areas: dict[int, tuple[int, Full | Sparse]] = field(default_factory=dict)
-    """First slot of the area of each dense block, and how it lies there."""
+    """The first slot of the area of each dense block, and its layout."""
     count: int = 0
 
 
 def place(graph: Graph, chunks: Sequence[Chunk]) -> Slots:
-    """The slots of all values; each chunk learns which it must keep."""
+    """Assign slots to all values, and record in each chunk which values it must store."""
     lives = _Lives(graph, chunks)
     slots, free = Slots(), _Free()
     ending: dict[int, list[tuple[int, int]]] = {}
@@ -55,7 +55,7 @@ def place(graph: Graph, chunks: Sequence[Chunk]) -> Slots:
 
 
 def _feed(graph: Graph, block: int, first: int, lies: Full | Sparse, feeds: dict[int, list[int]]) -> None:
-    """Arguments of a block go straight to its area when they are made."""
+    """Have the arguments of a block written to its area when they are computed."""
     for index, k in enumerate(graph.args[block]):
         if graph.op[k] not in ("const", "part"):
             slot = lies.argument_slot(index)
@@ -64,7 +64,7 @@ def _feed(graph: Graph, block: int, first: int, lies: Full | Sparse, feeds: dict
 
 
 class _Lives:
-    """From which chunk to which values and areas of blocks are in use."""
+    """Live ranges, in chunks, of values and of the areas of blocks."""
 
     def __init__(self, graph: Graph, chunks: Sequence[Chunk]) -> None:
         born = {k: c for c, chunk in enumerate(chunks) for step in chunk.steps for k in step.defs}

@@ -1,7 +1,6 @@
-"""Which values wait in memory inside a chunk.
-
-There are few registers. A value that is not wanted for a while is better left in memory, where it may stand already because
-a later chunk needs it, than kept: LLVM, which does not know that, would write it to the stack once more.
+"""Spills: the values that are kept in memory within a chunk. Registers are few. A value that is not used for a while is better
+reloaded from memory, where it may be already because a later chunk needs it. LLVM, which does not know that, would store it on the
+stack once more.
 """
 
 from __future__ import annotations
@@ -9,13 +8,15 @@ from __future__ import annotations
 from .chunks import Chunk
 
 REACH = 32
-"""After so many steps without use a value is read from memory again."""
+"""After this many steps without use, a value is reloaded from memory."""
 SEGMENT = 32
-"""Steps after which memory is addressed anew: LLVM would otherwise join all reads of a value to one, kept for all uses."""
+"""Steps after which memory addresses are recomputed: otherwise LLVM would merge all loads of a value to one, kept in a register."""
 
 
 def local_slots(chunk: Chunk, elsewhere: set[int]) -> tuple[dict[int, int], int]:
-    """Places in the chunk's own memory for values that wait long between uses and have none elsewhere; how many places."""
+    """Spill slots in the chunk's own memory for values with long gaps between uses and no other slot; and the number of these
+    slots.
+    """
     last: dict[int, int] = {}
     waiting: set[int] = set()
     for now, step in enumerate(chunk.steps):

@@ -1,4 +1,4 @@
-"""From nodes to steps: in which order, sines and cosines together, loads before first uses, stores as soon as they can be."""
+"""From nodes to steps: their order, sines and cosines in groups, loads before first uses, stores as early as possible."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .fuse import operands
 from .list_schedule import sequence
 
 TRIG_GROUP = 8
-"""Most arguments whose sines and cosines are computed together."""
+"""The most angles whose sines and cosines are computed together."""
 TRIG_WINDOW = 24
-"""How many angles ahead are looked at for that."""
+"""How many angles ahead are considered for a group."""
 ANGLE = 4
-"""How many operations may be brought forward to have an angle earlier, such as the sum of a coordinate and an offset."""
+"""How many operations may be moved forward to compute an angle earlier, such as the sum of a coordinate and an offset."""
 WIDE = 64
-"""Columns from which on an output is written by a loop, block after block of lanes, so that memory sees even streams."""
+"""An output with at least this many columns is written by a loop, block by block, as contiguous streams."""
 
 
 @dataclass
 class Step:
-    """One thing to emit."""
+    """One step of the plan, to be emitted."""
 
     kind: str  # node, trig, block, load, store, write
     what: Any
@@ -35,7 +35,7 @@ class Step:
 
 
 def node_steps(graph: Graph, live: Sequence[int], fused: dict[int, int]) -> list[Step]:
-    """The computations in an order that keeps few values waiting, sines and cosines gathered into groups."""
+    """The computations in an order with few live values, sines and cosines in groups."""
     op, args = graph.op, graph.args
     absorbed = set(fused.values())
     order = [k for k in range(len(graph)) if live[k] and op[k] not in ("const", "input", "part") and k not in absorbed]
@@ -47,7 +47,9 @@ def node_steps(graph: Graph, live: Sequence[int], fused: dict[int, int]) -> list
 
 
 class _Steps:
-    """Makes the steps of nodes in the given order, but for sines and cosines, which are made with the first of their group."""
+    """The builder of steps for nodes in the given order, except for sines and cosines, which are computed with the first of their
+    group.
+    """
 
     def __init__(self, graph: Graph, live: Sequence[int], fused: dict[int, int], order: Sequence[int]) -> None:
         self.graph, self.fused = graph, fused
@@ -80,7 +82,7 @@ class _Steps:
             self.ready[n] = True
 
     def _group(self) -> None:
-        """Sines and cosines of the next angles that are there, or nearly so."""
+        """The group of sines and cosines of the next angles that are available, or nearly so."""
         while self._done(self.angles[self.first]):
             self.first += 1
         group: list[int] = []
@@ -102,7 +104,7 @@ class _Steps:
         return all(self.ready[n] for n in self.trig[angle])
 
     def _missing(self, angle: int) -> list[int] | None:
-        """Up to ANGLE nodes, in order, that are all that is missing for the angle; None if there are more."""
+        """The nodes, in order, that are missing for the angle; None if there are more than ANGLE."""
         missing: list[int] = []
         stack = [angle]
         while stack:
@@ -161,7 +163,7 @@ def load_steps(graph: Graph, steps: list[Step], widths: Sequence[int]) -> list[S
 
 
 def store_steps(graph: Graph, steps: list[Step], widths: Sequence[int], wide: int | None = WIDE) -> list[Step]:
-    """Stores of output columns, each as soon as all its values are there; wide outputs whole, at the end."""
+    """Stores of output columns, each as soon as all its values are available; wide outputs as a whole, at the end."""
     made_at = {k: place for place, step in enumerate(steps) for k in step.defs}
     first_of_all: list[Step] = []
     at: dict[int, list[Step]] = {}

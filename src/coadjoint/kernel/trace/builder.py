@@ -1,4 +1,4 @@
-"""The nodes of one trace, each made once (hash-consing), constants folded.
+"""The builder of a graph, with hash-consing and constant folding.
 
 Every method takes any nodes and returns a node: a sum that cancels is the constant 0, a product with 0 the constant 0. As
 everywhere in computer algebra x is taken to be finite in 0·x and x - x, and not 0 in x / x. Signs are pulled outwards,
@@ -51,7 +51,7 @@ class GraphBuilder:
         return k
 
     def node(self, op: str, args: tuple[int, ...], value: Any = None) -> int:
-        """The node op(args), found again if it is there; nothing is folded."""
+        """The node op(args), new or existing; without folding."""
         if op in COMMUTATIVE and args[0] > args[1]:
             args = (args[1], args[0])
         key = (op, args, value)
@@ -111,11 +111,11 @@ class GraphBuilder:
         return self.neg(k) if negative else k
 
     def product(self, i: int, j: int) -> int | None:
-        """The node i·j if it is there."""
+        """The node i·j if it exists."""
         return self._products.get((i, j) if i < j else (j, i))
 
     def forget(self, size: int) -> None:
-        """Take back all nodes but the first `size`."""
+        """Remove all nodes but the first `size`."""
         found = {"add": self._sums, "sub": self._differences, "mul": self._products, "div": self._quotients}
         while len(self.op) > size:
             op, args, value = self.op.pop(), self.args.pop(), self.value.pop()

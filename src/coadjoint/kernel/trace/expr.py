@@ -1,6 +1,5 @@
-"""Symbolic scalars: every operation on one makes, or finds again, a node of the table it belongs to.
-
-Constants stay plain floats and fold as they come: a node never has only constants as arguments, 0·x is the float 0.0,
+"""Symbolic scalars: every operation on them makes a node of their builder, or finds an existing one. Constants are plain floats and
+are folded: a node never has only constants as arguments, 0·x is the float 0.0,
 1·x is x itself. As everywhere in computer algebra x is taken to be finite in 0·x and x - x.
 """
 
@@ -155,7 +154,7 @@ class Expr:
         return equal if equal is NotImplemented else logical_not(equal)
 
     def __getitem__(self, index: Any) -> Any:
-        """As of a NumPy scalar: only new axes, x[..., None]."""
+        """Indexing as for a NumPy scalar: only new axes, x[..., None]."""
         from .symbols import symbols
 
         return symbols(self)[index]
@@ -284,7 +283,7 @@ def node_of(table: GraphBuilder, x: Scalar) -> int:
 
 
 def expr(table: GraphBuilder, index: int) -> Scalar:
-    """Node `index` as what stands in arrays: a float if it is a constant."""
+    """Node `index` as an element of arrays: an Expr, or a float if it is a constant."""
     op = table.op[index]
     if op == "const":
         return table.value[index]
@@ -334,7 +333,7 @@ def _truth(x: Any) -> Any:
 
 
 def logical_and(x: Any, y: Any) -> Any:
-    """Both."""
+    """x and y."""
     x, y = _truth(x), _truth(y)
     if type(x) is bool:
         return y if x else False
@@ -346,7 +345,7 @@ def logical_and(x: Any, y: Any) -> Any:
 
 
 def logical_or(x: Any, y: Any) -> Any:
-    """One of them, or both."""
+    """x or y."""
     x, y = _truth(x), _truth(y)
     if type(x) is bool:
         return True if x else y
@@ -358,7 +357,7 @@ def logical_or(x: Any, y: Any) -> Any:
 
 
 def logical_not(x: Any) -> Any:
-    """The opposite."""
+    """not x."""
     x = _truth(x)
     if type(x) is bool:
         return not x

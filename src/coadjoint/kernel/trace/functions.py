@@ -1,4 +1,4 @@
-"""The elementary functions of symbols and numbers, and what each operation of a graph is on them.
+"""The elementary functions of symbols and numbers, and the table of operations on them.
 
 Of numbers alone they are the functions of NumPy, infinities and NaN included; of symbols they make nodes.
 """
@@ -63,7 +63,7 @@ atan2, minimum, maximum = (_binary(name) for name in ("atan2", "min", "max"))
 
 
 def divide(x: Scalar, y: Scalar) -> Scalar:
-    """x / y; of numbers as NumPy has it, x / 0 = ±inf."""
+    """x / y; for numbers with NumPy's values, x / 0 = ±inf."""
     x, y = scalar(x), scalar(y)
     return quotient(x, y) if type(x) is float and type(y) is float else x / y
 
@@ -164,7 +164,7 @@ _SPECIAL: dict[str, Callable[..., Scalar]] = {
     "where": where,
 }
 OPERATIONS = {name: _SPECIAL.get(name) or (_unary if op.arity == 1 else _binary)(name) for name, op in OPS.items()}
-"""What each operation of a graph is on numbers and symbols."""
+"""The function of each operation of a graph on numbers and symbols."""
 
 
 def folded(table: GraphBuilder, op: str, args: tuple[int, ...], value: Any) -> int:

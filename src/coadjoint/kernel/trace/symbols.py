@@ -40,7 +40,7 @@ class Symbols(np.ndarray):
         mine = _FUNCTIONS.get(function)
         if getattr(function, "__module__", "") == "numpy.linalg" and function.__name__ in _REFUSED:
             raise TraceError(
-                f"np.linalg.{function.__name__} has no form on symbols. Write coadjoint.arrays.solve_spd(A, B) for A⁻¹B "
+                f"np.linalg.{function.__name__} cannot be traced. Write coadjoint.arrays.solve_spd(A, B) for A⁻¹B "
                 "with A symmetric positive definite."
             )
         return super().__array_function__(function, types, args, options) if mine is None else mine(*args, **options)
@@ -65,7 +65,7 @@ def symbols(x: Any) -> Symbols:
 
 
 def apply(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """What NumPy's `ufunc` (or its method, such as "reduce") is on symbols."""
+    """The result of NumPy's `ufunc` (or of its method, such as "reduce") on symbols."""
     operation = _OPERATORS.get(ufunc)
     if operation is not None and method == "__call__" and not options:
         x, y = inputs
@@ -77,7 +77,7 @@ def apply(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any
         except KeyError:
             name = getattr(ufunc, "__name__", str(ufunc))
             known = ", ".join(sorted(f.__name__ for f in (*_NATIVE, *_UFUNCS)))
-            raise TraceError(f"np.{name} has no form on symbols. There is: {known}; where, from here.") from None
+            raise TraceError(f"np.{name} cannot be traced. Supported: {known}; use coadjoint.where instead of np.where.") from None
         options.pop("dtype", None)
     if "out" in options:
         options["out"] = tuple(x.view(np.ndarray) if type(x) is Symbols else x for x in options["out"])
@@ -179,7 +179,7 @@ def where(condition: Array, x: Array, y: Array) -> Symbols:
     """x where the condition holds, y elsewhere; both are computed."""
     plain = [v.view(np.ndarray) if type(v) is Symbols else _boxed(v) if isinstance(v, Expr) else v
              for v in (condition, x, y)]  # fmt: skip
-    with np.errstate(invalid="ignore"):  # nan is a number like any other here
+    with np.errstate(invalid="ignore"):  # NaN is a number like any other here
         return symbols(_where(*plain))
 
 
@@ -320,7 +320,7 @@ _FUNCTIONS.update({np.einsum: einsum, np.cross: cross, np.clip: clip})
 def solve_spd(a: Array, b: Array, assume_definite: bool = False) -> Symbols:
     """A⁻¹B for symmetric positive definite A (..., n, n) and B (..., n, m); NaN where A is not, unless that is assumed.
 
-    Up to a size the factorisation is written out, its structural zeros gone; beyond it is a block of loops.
+    Up to a size, the factorisation is unrolled without its structural zeros; beyond, it is a block of loops.
     """
     a, b = symbols(a), symbols(b)
     n, m = b.shape[-2:]

@@ -20,14 +20,14 @@ from .symbols import Symbols, symbols
 def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: str | None = None) -> Graph:
     """The graph of `fn`, called with one array of symbols for each of `shapes`, in their order.
 
-    The arrays have no batch axes. `fn` returns an array or a tuple of arrays, of symbols or numbers. A choice by value
-    (`if x > 0`) raises a TraceError: what is not known while tracing is written with `where`.
+    The arrays have no batch axes. `fn` returns an array or a tuple of arrays, of symbols or numbers. A branch on a value (`if x >
+    0`) raises a TraceError: write it with `where`.
     """
     name = name or str(getattr(fn, "__name__", "function"))
     table = GraphBuilder()
     inputs = [variables(table, k, shape) for k, shape in enumerate(shapes.values())]
     try:
-        with np.errstate(all="ignore"):  # inf and nan are numbers like any other here
+        with np.errstate(all="ignore"):  # inf and NaN are numbers like any other here
             returned = fn(*inputs)
     except ValueError as error:
         if isinstance(error.__cause__, TraceError):  # NumPy hides it where it fills an array
@@ -85,7 +85,7 @@ def _node(table: GraphBuilder, x: Any) -> int:
 def reachable(
     op: Sequence[str], args: Sequence[tuple[int, ...]], value: Sequence[Any], roots: Sequence[int]
 ) -> tuple[list[str], list[tuple[int, ...]], list[Any], dict[int, int]]:
-    """The nodes that the roots need, in the same order, and the new number of each of them by the old."""
+    """The nodes that the roots need, in the same order, and a map from their old numbers to the new ones."""
     kept = [k for k, wanted in enumerate(needed(args, roots)) if wanted]
     number = {k: new for new, k in enumerate(kept)}
     return (

@@ -15,7 +15,7 @@ from .kind import JointKind, bounds, differ, line, nearest_rotation, slide, unif
 
 
 class Group(JointKind):
-    """What the three have in common: screws along the axes of one frame."""
+    """The common part of the three: screws along the axes of one frame."""
 
     name: str
 
@@ -70,7 +70,8 @@ class Spherical(Group):
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
         q = rng.normal(size=(*shape, 4))
-        return q / np.linalg.norm(q, axis=-1, keepdims=True)
+        result: np.ndarray = q / np.linalg.norm(q, axis=-1, keepdims=True)
+        return result
 
     def home_screws(self, **geometry: Any) -> np.ndarray:
         return np.stack([line(e, geometry["point"]) for e in np.eye(3)])

@@ -1,4 +1,4 @@
-"""What an algorithm may ask of a joint's kind; see the kinds themselves in `one_screw.py`, `universal.py` and `groups.py`."""
+"""The interface of joint kinds to algorithms; the kinds are in `one_screw.py`, `universal.py` and `groups.py`."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from ...lie import se3
 
 
 class JointKind:
-    """What joints of one kind share: their coordinates, and how these move a link."""
+    """A kind of joint: its coordinates, and how they move a link."""
 
     nq: int
     nv: int
     q_parts: tuple[str, ...] = ()
     v_parts: tuple[str, ...] = ()
-    """What each coordinate is called after the joint's name, where there are several: `base.qx`."""
+    """The suffixes of the coordinates' names, where there are several: `base.qx`."""
     turns: tuple[bool, ...] = ()
     """For each velocity, whether it is angular (rad/s) and not linear (m/s)."""
     angles: tuple[tuple[int, int], ...] = ()
     """The coordinates of q that are angles, each with the screw that it turns about."""
     revolute: bool = False
-    """Whether it turns about one axis, without advance."""
+    """Whether it is a rotation about one axis, without translation along it."""
     serial: bool = False
     """Whether each freedom carries those after it, as joints in a row do, so that S depends on q."""
     group: tuple[int, ...] | None = None
     """Of a joint that moves as a subgroup of SE(3): where its velocities stand among those (ω, v) of a free body."""
     quaternion: slice | None = None
-    """Where q has a quaternion (x, y, z, w)."""
+    """The slice of q that is a quaternion (x, y, z, w), if there is one."""
 
     def pose(self, screws: Array, q: Array) -> Array:
         """The motion (..., 4, 4) of the link from its home, for screws (nv, 6) and q (..., nq)."""
@@ -64,7 +64,7 @@ class JointKind:
         return q
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...], lower: Array, upper: Array) -> np.ndarray:
-        """Coordinates drawn at random, within the limits where there are any and else within ±π."""
+        """Random coordinates, within the limits where there are any, otherwise within ±π."""
         return uniform(rng, *bounds(lower, upper, np.pi), (*shape, self.nq))
 
     # --- the Lie algebra of the joint's group; of angles and lengths it is commutative
@@ -111,13 +111,12 @@ class JointKind:
         raise NotImplementedError
 
     def defect(self, screws: np.ndarray, tolerance: float = 1e-6) -> str:
-        """What keeps screws (nv, 6) from being those of such a joint, in words; empty for screws that are."""
+        """Why screws (nv, 6) cannot be those of such a joint, as text; empty if they can."""
         raise NotImplementedError
 
     def exact_screws(self, screws: np.ndarray) -> np.ndarray:
-        """The screws (nv, 6) with what few digits did to them removed: unit axes, without advance, at right angles.
-
-        Screws that are exact to 1e-12 are returned as they are, so that a robot written and read again stays the same to the last bit.
+        """The screws (nv, 6) without the rounding of few digits: axes of unit length, zero pitch, orthogonal. Screws that are exact
+        to 1e-12 are returned unchanged, so that a robot written and read again is the same to the last bit.
         """
         exact = self._corrected(screws)
         close = np.abs(exact - screws) <= 1e-12 * np.maximum(1.0, np.linalg.norm(screws[:, 3:], axis=1, keepdims=True))
@@ -153,16 +152,17 @@ def slide(axis: Any) -> np.ndarray:
 def nearest_rotation(R: np.ndarray) -> np.ndarray:
     """The rotation nearest to a matrix (3, 3) that is almost one: U Vᵀ of its singular value decomposition."""
     U, _, V = np.linalg.svd(R)
-    return U @ V
+    result: np.ndarray = U @ V
+    return result
 
 
 def bounds(lower: Array, upper: Array, usual: float) -> tuple[np.ndarray, np.ndarray]:
-    """Limits with ±usual where there is none; as far beyond the other limit where that lies outside."""
+    """The limits, with ±usual for a missing one, or that far from the other limit if it lies outside."""
     least = np.where(np.isfinite(lower), lower, np.where(upper > -usual, -usual, upper - 2 * usual))
     most = np.where(np.isfinite(upper), upper, np.where(lower < usual, usual, lower + 2 * usual))
     return least, most
 
 
 def uniform(rng: np.random.Generator, lower: Array, upper: Array, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers between the limits; by halves, because the whole distance between limits may be too large for a number."""
+    """Random numbers between the limits; by halves, because their difference may overflow."""
     return 2.0 * rng.uniform(0.5 * lower, 0.5 * upper, shape)

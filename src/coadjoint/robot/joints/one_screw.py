@@ -43,13 +43,15 @@ class Helical(OneScrew):
 
     def home_screws(self, **geometry: Any) -> np.ndarray:
         axis = geometry["axis"]
-        return (line(axis, geometry["point"]) + slide(geometry["pitch"] * np.asarray(axis)))[None]
+        result: np.ndarray = (line(axis, geometry["point"]) + slide(geometry["pitch"] * np.asarray(axis)))[None]
+        return result
 
     def defect(self, screws: np.ndarray, tolerance: float = 1e-6) -> str:
         return "|ω| must be 1" if differ(np.linalg.norm(screws[:, :3], axis=-1), 1.0, tolerance) else ""
 
     def _corrected(self, screws: np.ndarray) -> np.ndarray:
-        return screws / np.linalg.norm(screws[:, :3], axis=1, keepdims=True)
+        result: np.ndarray = screws / np.linalg.norm(screws[:, :3], axis=1, keepdims=True)
+        return result
 
     def centre(self, screws: np.ndarray) -> np.ndarray:
         return np.cross(screws[0, :3], screws[0, 3:])
@@ -59,15 +61,15 @@ class Helical(OneScrew):
 
 
 def without_advance(screws: np.ndarray, tolerance: float) -> str:
-    """What keeps screws from being rotations about lines."""
+    """Why screws are not rotations about lines, as text; empty if they are."""
     w, v = screws[:, :3], screws[:, 3:]
     advance = dot(w, v) / np.maximum(1.0, np.linalg.norm(v, axis=-1))
     return "ω·v must be 0: it turns without advance" if differ(advance, 0.0, tolerance) else ""
 
 
 def advance_removed(screws: np.ndarray) -> np.ndarray:
-    """The screws of rotations about lines that are nearest."""
-    exact = screws / np.linalg.norm(screws[:, :3], axis=1, keepdims=True)
+    """The nearest screws that are rotations about lines."""
+    exact: np.ndarray = screws / np.linalg.norm(screws[:, :3], axis=1, keepdims=True)
     exact[:, 3:] -= dot(exact[:, :3], exact[:, 3:])[:, None] * exact[:, :3]
     return exact
 

@@ -1,0 +1,402 @@
+"""`calibrate`: from configurations and what was measured at them to a robot that says where its frame is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arguments import a_name, a_robot, numbers, one_of, sequence, takes
+from ..arrays import Array
+from ..errors import CoadjointError, LogWarning, ShapeError
+from ..lie import se3
+from ..robot.robot import Robot
+from ..words import short
+from . import start
+from .chain import Chain, chain, corrected
+from .fit import Fit, Problem, State, covariance, fit, held_back, reduced, restricted, upper
+from .measured import Distances, Measured, Planes, Points, Poses
+from .said import described, doubts, unseen
+from .terms import GROUPS, Terms, all_terms
+
+OPTIONAL = ("compliance", "scale", "harmonics 1", "harmonics 2")
+"""Groups of terms that are fitted where configurations held back are predicted better with them, tried in this order."""
+
+GAIN = 0.002
+"""By how much, at least."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """A calibrated robot: `robot` has the fitted geometry, `predict(q)` says what would be measured at configurations q."""
+
+    nominal: Robot
+    frame: str
+    fit: Fit
+    held_back: Array
+    """Residuals (N, d) of every configuration, predicted from the others."""
+    tried: tuple[tuple[str, float], ...]
+    """Groups of terms that were tried, and the mean held-back error with them [m, rad]."""
+    notes: tuple[str, ...]
+    covariance: Array
+    """Of all unknowns, in the order of `names`."""
+
+    # --- the result
+
+    @property
+    def chain(self) -> Chain:
+        return self.fit.problem.chain
+
+    @property
+    def terms(self) -> Terms:
+        return self.fit.problem.terms
+
+    @property
+    def offset(self) -> Array:
+        """The fitted zero offsets of the chain's joints (n,)."""
+        found = np.zeros(len(self.chain.links))
+        for k, group in enumerate(self.terms.group):
+            if group == "offset":
+                found[self.terms.joint[k]] = self.fit.state.coefficients[k]
+        return found
+
+    @property
+    def robot(self) -> Robot:
+        """The robot with corrected placements, zero offsets included. Scale, harmonics and deflection are in `correct`."""
+        return corrected(self.chain, self.fit.state.twists(self.chain), self.offset)
+
+    def correct(self, q: Any) -> Array:
+        """The configuration (..., nq) at which `robot` stands where the real one stands when its encoders say q.
+
+        base @ pose(robot, correct(q), frame) is the pose of the frame in the frame of the measurement.
+        """
+        flat, shape = self._configurations(q)
+        problem = self._at(flat)
+        delta = problem.delta(self.fit.state) - self.offset
+        out = flat.copy()
+        out[:, list(self.chain.coordinates)] += delta
+        return out.reshape(*shape, flat.shape[1])
+
+    @property
+    def base(self) -> Array:
+        """The pose (4, 4) of the robot's base in the frame of the measurement; the identity where there is none."""
+        return self.fit.state.base
+
+    @property
+    def tool(self) -> Array | None:
+        """The pose (4, 4) of the measured tool or camera on the frame, or None."""
+        return self.fit.state.measured.tool if isinstance(self.fit.state.measured, Poses) else None
+
+    @property
+    def points(self) -> Array | None:
+        """The places (k, 3) of the measured points on the frame, or None."""
+        measured = self.fit.state.measured
+        return None if isinstance(measured, Poses) else np.atleast_2d(measured.place)
+
+    def pose(self, q: Any) -> Array:
+        """The pose (..., 4, 4) of the frame in the frame of the measurement."""
+        flat, shape = self._configurations(q)
+        return self._at(flat).poses(self.fit.state).reshape(*shape, 4, 4)
+
+    def predict(self, q: Any) -> Array:
+        """What would be measured at q (..., nq): points (..., k, 3), poses (..., 4, 4) or distances (..., k)."""
+        flat, shape = self._configurations(q)
+        if isinstance(self.fit.state.measured, Planes):
+            raise CoadjointError("contacts with planes say which plane was touched, which q does not; use pose(q).")
+        found = self.fit.state.measured.predict(self._at(flat).poses(self.fit.state))
+        return found.reshape(*shape, *found.shape[1:])
+
+    def uncertainty(self, q: Any) -> Array:
+        """Standard deviations (..., d) of what is predicted at q: how well the unknowns are known, without the scatter of a measurement."""
+        flat, shape = self._configurations(q)
+        J = self._linear(flat)
+        variance = np.einsum("ndi,ij,ndj->nd", J, self.covariance, J)
+        return np.sqrt(np.maximum(variance, 0.0)).reshape(*shape, -1)
+
+    def next_postures(self, pool: Any, count: int = 10) -> Array:
+        """The rows (count,) of a pool of configurations (M, nq) that would tell most together: greedy, each the largest gain of log det.
+
+        The information of what was measured and the prior are what one starts with.
+        """
+        flat, _ = self._configurations(pool)
+        if not 1 <= count <= len(flat):
+            raise CoadjointError(f"count is {count}; expected one from 1 to the {len(flat)} configurations of the pool.")
+        deviations = self.fit.problem.deviations(self.fit.state)
+        new = self._linear(flat) * deviations / self.fit.scale[:, None]
+        A, _ = self.fit.scaled
+        X = A.reshape(-1, A.shape[2])
+        half = np.linalg.inv(upper(X))
+        inverse = half @ half.T
+        chosen: list[int] = []
+        for _ in range(count):
+            inner = new @ inverse @ np.swapaxes(new, 1, 2) + np.eye(new.shape[1])
+            gain = np.linalg.slogdet(inner)[1]
+            gain[chosen] = -np.inf
+            best = int(np.argmax(gain))
+            chosen.append(best)
+            half = inverse @ new[best].T
+            inverse = inverse - half @ np.linalg.solve(inner[best], half.T)
+        return np.array(chosen)
+
+    # --- what it says of itself
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.fit.problem.names(self.fit.state)
+
+    @property
+    def values(self) -> Array:
+        """Displacements from the robot as described, in the order of `names`; 0 for base, tool and points."""
+        return self.fit.problem.displacements(self.fit.state)
+
+    @property
+    def parameters(self) -> dict[str, tuple[float, float]]:
+        """Every displacement with its standard deviation; for those that cannot be seen this is that of the prior, or infinite."""
+        spread = np.sqrt(np.diag(self.covariance))
+        prior = self.fit.problem.deviations(self.fit.state)
+        count = len(self.fit.state.eta) + len(self.fit.state.coefficients)
+        blind = spread > 0.9 * prior
+        return {
+            name: (float(self.values[k]), float(np.inf if blind[k] else spread[k])) for k, name in enumerate(self.names[:count])
+        }
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """Combinations of unknowns that the measurements cannot show, each with the names of its largest parts."""
+        return unseen(self.fit)
+
+    @property
+    def residuals(self) -> Array:
+        """Measured minus predicted (N, d) of the configurations that were fitted."""
+        return self.fit.residual
+
+    def errors(self, residuals: Array) -> Array:
+        """Residuals as lengths: distances (N, k) of points, (N, 2) of a pose's angle and origin, or their absolute values."""
+        if isinstance(self.fit.state.measured, Points):
+            return np.linalg.norm(residuals.reshape(len(residuals), -1, 3), axis=2)
+        if isinstance(self.fit.state.measured, Poses):
+            return np.linalg.norm(residuals.reshape(len(residuals), 2, 3), axis=2)
+        return np.abs(residuals)
+
+    @property
+    def outliers(self) -> Array:
+        """The configurations whose weight in the fit is below a tenth of the usual."""
+        return np.flatnonzero(self.fit.weights < 0.1 * np.median(self.fit.weights))
+
+    def report(self, path: str | Path) -> None:
+        """Write a page of its own (.html): residuals before and after, parameters with intervals, what cannot be seen."""
+        from ..show.calibration import write_report
+
+        write_report(path, self)
+
+    def write_urdf(self, source: str | Path, path: str | Path) -> None:
+        """Write a URDF that is the source but for the origins of the calibrated joints: meshes, colours and remarks stay."""
+        from .writing import write_urdf
+
+        write_urdf(self, source, path)
+
+    def __str__(self) -> str:
+        return described(self)
+
+    def __repr__(self) -> str:
+        error = float(np.mean(self.errors(self.held_back)))
+        return f"<Calibration of {self.nominal.name!r} to {self.frame!r}: {len(self.fit.weights)} configurations, held back {error:.3g}>"
+
+    def nominal_fit(self) -> Calibration:
+        """The same for the robot as described: only base, tool and points are fitted. It says what calibrating gains."""
+        rigid = replace(self.chain, directions=tuple(np.zeros((0, 6)) for _ in self.chain.links))
+        problem = Problem(rigid, self.terms.chosen(()), self.fit.problem.q, np.zeros((len(self.fit.weights), 0)))
+        state = State(np.zeros(0), np.zeros(0), self.fit.state.base, self.fit.state.measured)
+        found = fit(problem, state, "squares")
+        every = np.arange(found.jacobian.shape[2])
+        return Calibration(self.nominal, self.frame, found, held_back(found, every), (), (), covariance(found))
+
+    # --- inside
+
+    def _configurations(self, q: Any) -> tuple[Array, tuple[int, ...]]:
+        q = np.asarray(numbers(q, "q"), dtype=float)
+        if q.ndim < 1 or q.shape[-1] != self.nominal.nq:
+            raise ShapeError(f"q has shape {q.shape}; expected (..., {self.nominal.nq}).")
+        return q.reshape(-1, q.shape[-1]), q.shape[:-1]
+
+    def _at(self, q: Array) -> Problem:
+        return Problem(self.chain, self.terms, q, self.terms.design(q))
+
+    def _linear(self, q: Array) -> Array:
+        """The prediction's Jacobian (M, d, m) at other configurations."""
+        problem, state = self._at(q), self.fit.state
+        T, by_eta, by_delta, by_base = self.chain.jacobian(problem.own, state.twists(self.chain), problem.delta(state), state.base)
+        by_term = by_delta[:, :, self.terms.joint] * problem.functions[:, None]
+        parts = [by_eta, by_term, by_base] if state.measured.has_base else [by_eta, by_term]
+        if isinstance(state.measured, Planes):
+            raise CoadjointError("contacts with planes say which plane was touched, which q does not.")
+        if isinstance(state.measured, Poses):  # at what is predicted: no residual
+            own = np.broadcast_to(np.eye(6), (len(q), 6, 6))
+            twist = np.broadcast_to(se3.Ad(se3.inverse(state.measured.tool)), (len(q), 6, 6))
+        else:
+            twist, own = state.measured.derivatives(T)
+        return np.concatenate([twist @ np.concatenate(parts, axis=2), own], axis=2)
+
+
+@takes(robot=a_robot, q=numbers, frame=a_name, loss=one_of("robust", "squares"))
+def calibrate(
+    robot: Robot,
+    q: Any,
+    *,
+    points: Any = None,
+    poses: Any = None,
+    distances: Any = None,
+    planes: Any = None,
+    frame: str = "tip",
+    terms: Sequence[str] | None = None,
+    loss: str = "robust",
+    report: Callable[[float], None] | None = None,
+) -> Calibration:
+    """The geometry of a robot from configurations q (N, nq) and one kind of measurement at them:
+
+    points      (N, k, 3) of k points of unknown place on the frame, in an unknown fixed frame (a laser tracker)
+    poses       (N, 4, 4) of a tool or camera at an unknown pose on the frame, in an unknown fixed frame (a camera that sees a board)
+    distances   (N, k) from an unknown point of the frame to k unknown fixed points (a ball bar)
+    planes      (N,) whole numbers: which of several unknown planes an unknown point of the frame touches
+
+    Fitted are the joints' screws (four numbers for a revolute, two for a prismatic joint), their zero offsets, and of scale and
+    harmonics of the encoder and deflection under gravity what predicts configurations held back better; `terms` names those to fit instead,
+    of "scale", "harmonics 1", "harmonics 2", "compliance". What the measurements do not show stays where the description has it.
+    Configurations far off count little (loss="squares": all the same). Metres and radians.
+    """
+    chain_ = chain(robot, frame)
+    q = _checked_configurations(robot, q)
+    given = {"points": points, "poses": poses, "distances": distances, "planes": planes}
+    kinds = [name for name, x in given.items() if x is not None]
+    if len(kinds) != 1:
+        raise CoadjointError(
+            f"{' and '.join(kinds) or 'nothing'} is given; expected one of points=, poses=, distances= and planes=."
+        )
+    wanted = _wanted(terms)
+    nominal = np.asarray(
+        chain_.poses(
+            q[:, list(chain_.coordinates)], np.zeros((len(chain_.links), 6)), np.zeros((len(q), len(chain_.links))), np.eye(4)
+        )[2]
+    )
+    measured, base = _start(kinds[0], given[kinds[0]], nominal, len(q))
+    state = State(np.zeros(sum(len(d) for d in chain_.directions)), np.zeros(0), base, measured)
+    notes = doubts(chain_, q, nominal, measured)
+    for note in notes:
+        warnings.warn(note, LogWarning, stacklevel=3)
+    groups = ("offset", *(wanted if wanted is not None else OPTIONAL))
+    everything = all_terms(chain_, q, tuple(x for x in GROUPS if x in groups))
+    everything = _few_enough(everything, q, measured, len(state.eta))
+    _check_count(q, measured, chain_)
+    problem = Problem(chain_, everything, q, everything.design(q))
+    state = State(state.eta, np.zeros(len(everything.names)), base, measured)
+    found = fit(problem, state, loss)
+    tried: list[tuple[str, float]] = []
+    if wanted is None:
+        chosen, tried = _choose(found)
+        if chosen.groups != everything.groups:
+            found = fit(reduced(found, chosen), restricted(found.state, everything, chosen), loss)
+    if report:
+        report(1.0)
+    every = np.arange(found.jacobian.shape[2])
+    return Calibration(robot, frame, found, held_back(found, every), tuple(tried), tuple(notes), covariance(found))
+
+
+def _choose(found: Fit) -> tuple[Terms, list[tuple[str, float]]]:
+    """The groups of terms with which configurations held back are predicted best, and the error with each that was tried."""
+    terms, tried = found.problem.terms, []
+    geometry = len(found.state.eta)
+    group = np.array([*["geometry"] * geometry, *terms.group])
+    rest = np.arange(len(group), found.jacobian.shape[2])
+    robust = found.weights / np.max(found.weights)
+
+    def error(groups: Sequence[str]) -> float:
+        columns = np.concatenate([np.flatnonzero(np.isin(group, ["geometry", "offset", *groups])), rest])
+        left = held_back(found, columns) / found.scale
+        return float(np.average(np.linalg.norm(left, axis=1), weights=robust) * np.mean(found.scale) / np.sqrt(left.shape[1]))
+
+    chosen: list[str] = []
+    best = error(chosen)
+    tried.append(("geometry", best))
+    for name in OPTIONAL:
+        if name in terms.group:
+            now = error([*chosen, name])
+            tried.append((" + ".join(["geometry", *chosen, name]), now))
+            if now < (1 - GAIN) * best:
+                chosen, best = [*chosen, name], now
+    return terms.chosen(("offset", *chosen)), tried
+
+
+def _few_enough(terms: Terms, q: Array, measured: Measured, geometry: int) -> Terms:
+    """Fewer groups where there are fewer configurations: at most half as many unknowns as numbers."""
+    size = len(q) * min(len(measured.groups), 6)
+    groups = list(terms.groups)
+    while len(groups) > 1 and geometry + len(terms.names) > 0.5 * size:
+        groups.pop()
+        terms = terms.chosen(tuple(groups))
+    return terms
+
+
+def _check_count(q: Array, measured: Measured, chain_: Chain) -> None:
+    size, least = len(q) * min(len(measured.groups), 6), 4 * len(chain_.links) + 6
+    if size < least:
+        need = -(-least // min(len(measured.groups), 6))
+        raise CoadjointError(
+            f"{len(q)} configurations are too few for {len(chain_.links)} joints; measure at least {need}, better {3 * need}."
+        )
+
+
+def _wanted(terms: Any) -> tuple[str, ...] | None:
+    if terms is None:
+        return None
+    names = sequence(terms, "terms")
+    for name in names:
+        if name not in OPTIONAL:
+            raise CoadjointError(f"terms has {short(name)}; choose among {', '.join(map(repr, OPTIONAL))}.")
+    return tuple(names)
+
+
+def _checked_configurations(robot: Robot, q: Any) -> Array:
+    q = np.asarray(q, dtype=float)
+    if q.ndim != 2 or q.shape[1] != robot.nq:
+        raise ShapeError(f"q has shape {q.shape}; expected (N, {robot.nq}), a row for each configuration.")
+    if not np.all(np.isfinite(q)):
+        raise CoadjointError(f"q has a number that is not finite in row {int(np.argmin(np.isfinite(q).all(axis=1))) + 1}.")
+    return q
+
+
+def _start(kind: str, given: Any, T: Array, n: int) -> tuple[Measured, Array]:
+    """The measurement with first guesses of its unknowns, and of the base."""
+    if kind == "planes":
+        which = np.asarray(given)
+        if which.shape != (n,) or which.dtype.kind not in "iu" or which.min() < 0:
+            raise ShapeError(f"planes has shape {which.shape} and type {which.dtype}; expected ({n},) whole numbers from 0.")
+        normals, heights = start.planes_through(T, which)
+        return Planes(which, np.zeros(3), normals, heights), np.eye(4)
+    value = np.asarray(numbers(given, kind), dtype=float)
+    if value.shape[:1] != (n,):
+        raise ShapeError(f"{kind} has shape {value.shape}; q has {n} rows.")
+    bad = ~np.isfinite(value.reshape(n, -1)).all(axis=1)
+    if bad.any():
+        raise CoadjointError(f"{kind} has a number that is not finite in row {int(np.argmax(bad)) + 1}; leave such rows out.")
+    if kind == "points":
+        value = value[:, None] if value.ndim == 2 else value
+        if value.ndim != 3 or value.shape[2] != 3:
+            raise ShapeError(f"points has shape {value.shape}; expected ({n}, k, 3).")
+        base, place = start.base_from_points(T, value)
+        return Points(value, place), base
+    if kind == "poses":
+        if value.shape != (n, 4, 4):
+            raise ShapeError(f"poses has shape {value.shape}; expected ({n}, 4, 4).")
+        off = np.abs(value[:, :3, :3] @ np.swapaxes(value[:, :3, :3], 1, 2) - np.eye(3)).max(axis=(1, 2))
+        if off.max() > 1e-3 or np.any(np.linalg.det(value[:, :3, :3]) < 0):
+            raise CoadjointError(f"poses: row {int(np.argmax(off)) + 1} has no rotation in its first three rows and columns.")
+        base, tool = start.base_from_poses(T, value)
+        return Poses(value, tool), base
+    value = value[:, None] if value.ndim == 1 else value
+    if value.ndim != 2 or value.min() < 0:
+        raise ShapeError(f"distances has shape {value.shape}; expected ({n}, k), none negative.")
+    return Distances(value, np.zeros(3), start.anchors_from_distances(T, value)), np.eye(4)

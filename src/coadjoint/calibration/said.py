@@ -1,0 +1,107 @@
+"""What a calibration says: doubts about its input, what cannot be seen, and itself as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..words import printable
+from .chain import Chain
+from .fit import Fit
+from .measured import Measured, Planes, Points, Poses
+
+
+def doubts(chain: Chain, q: Array, T: Array, measured: Measured) -> list[str]:
+    """Degrees, millimetres, joints that did not move, and the wrong robot."""
+    found = []
+    own = q[:, list(chain.coordinates)]
+    turns = chain.turns
+    if turns.any() and np.abs(own[:, turns]).max() > 4 * np.pi:
+        found.append(
+            f"q reaches {np.abs(own[:, turns]).max():.4g} rad in a revolute joint, which suggests degrees: give numpy.radians(q)."
+        )
+    for k, name in enumerate(chain.names):
+        if np.ptp(own[:, k]) < 1e-6:
+            found.append(f"joint {printable(name)!r} does not move in the configurations; its errors cannot be told from others.")
+    if isinstance(measured, Planes):
+        return found
+    if isinstance(measured, Points | Poses):
+        values = measured.value[:, :, :] if isinstance(measured, Points) else measured.value[:, None, :3, 3]
+        spread = float(np.linalg.norm(np.std(values.mean(axis=1), axis=0)))
+    else:
+        spread = float(np.mean(measured.value))
+    reach = float(np.linalg.norm(np.std(T[:, :3, 3], axis=0))) + 1e-12
+    if spread > 100 * reach:
+        found.append(
+            f"what was measured spreads over {spread:.4g}, the frame over {reach:.4g} m, which suggests millimetres: divide by 1000."
+        )
+    return found
+
+
+def unseen(fit: Fit) -> tuple[str, ...]:
+    """Directions of the unknowns that change no prediction: those in which the data tell less than the prior."""
+    A, _ = fit.scaled
+    X = A.reshape(-1, A.shape[2])
+    _, sizes, rows = np.linalg.svd(np.linalg.qr(X, mode="r"))
+    values, vectors = sizes[::-1] ** 2, rows[::-1].T
+    names = fit.problem.names(fit.state)
+    deviations = fit.problem.deviations(fit.state)
+    count = len(fit.state.eta) + len(fit.state.coefficients)
+    texts = []
+    for value, vector in zip(values, vectors.T, strict=True):
+        if value > 1.0:
+            break
+        size = np.abs(vector[:count])
+        size = size if size.max() > 1e-6 else np.abs(vector)
+        order = [k for k in np.argsort(-size)[:3] if size[k] > 0.3 * size.max()]
+        parts = " ".join(
+            f"{'+' if vector[k] > 0 else '-'} {vector[k] * np.sign(vector[k]) * deviations[k]:.2g} {printable(names[k])}"
+            for k in order
+        )
+        texts.append(parts.removeprefix("+ "))
+    return tuple(texts)
+
+
+def described(cal: Any) -> str:
+    """The calibration as a readable table."""
+    fit, chain = cal.fit, cal.chain
+    kind = type(fit.state.measured).__name__.lower()
+    lines = [f"{printable(cal.nominal.name)} to {printable(cal.frame)!r}: {len(fit.weights)} configurations, {kind}", ""]
+    for label, r in (("fitted", cal.residuals), ("held back", cal.held_back)):
+        e = cal.errors(r)
+        columns = {"angle [mrad]": e[:, 0], "origin [mm]": e[:, 1]} if isinstance(fit.state.measured, Poses) else {"error [mm]": e}
+        lines += [
+            f"{label:<10} {what:<13} mean {1e3 * np.mean(x):.4g}  median {1e3 * np.median(x):.4g}  95 % {1e3 * np.percentile(x, 95):.4g}"
+            for what, x in columns.items()
+        ]
+    if len(cal.outliers):
+        rows = ", ".join(str(k + 1) for k in cal.outliers[:12]) + (" …" if len(cal.outliers) > 12 else "")
+        lines.append(f"{len(cal.outliers)} configurations are far off and count little: rows {rows}")
+    lines += [
+        "",
+        f"terms: geometry, {', '.join(cal.terms.groups)}",
+        *(f"  {name}: held back {1e3 * x:.4g}" for name, x in cal.tried),
+    ]
+    lines += ["", f"{'joint':<20}{'tilts [mrad]':>24}{'shifts [mm]':>24}{'offset [mrad]':>24}"]
+    parameters = cal.parameters
+    for name in chain.names:
+        cell = {key: _cell(parameters.get(f"{name} {key}")) for key in ("tilt 1", "tilt 2", "shift 1", "shift 2", "offset")}
+        pairs = [f"{cell[f'{what} 1']} {cell[f'{what} 2']}" for what in ("tilt", "shift")]
+        lines.append(f"{printable(name)[:19]:<20}{pairs[0]:>24}{pairs[1]:>24}{cell['offset']:>24}")
+    lines.append("±: 95 %; ±inf: not seen by this measurement, stays at the description")
+    blind = cal.unseen
+    if blind:
+        lines += [
+            "",
+            f"{len(blind)} combinations are not seen:",
+            *(f"  {text}" for text in blind[:8]),
+            *(["  …"] if len(blind) > 8 else []),
+        ]
+    return "\n".join([*lines, *cal.notes])
+
+
+def _cell(parameter: tuple[float, float] | None) -> str:
+    """A displacement in thousandths with its 95 % interval."""
+    return "" if parameter is None else f"{1e3 * parameter[0]:.3f}±{1.96e3 * parameter[1]:.2g}"

@@ -1,0 +1,99 @@
+"""`coadjoint calibrate`: the geometry of a robot from a table of configurations and measured points or poses."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..calibration import calibrate
+from ..errors import CoadjointError, LogWarning, ReadError
+from ..files import check_output
+from ..lie import quaternion
+from ..motion.logs import Table, read_table
+from ..robot.save import save
+from ..show.terminal import Progress
+from .logs import add_log_options, log_options
+from .robots import add_robot, read_robot, tell
+
+HELP = "fit a robot's geometry to measured points or poses"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_robot(parser)
+    points = "points x1, y1, z1, x2 … (or x1_mm …) or poses x, y, z, qx, qy, qz, qw"
+    table = f"joint positions q1… (or q1_deg…) and {points}; .npz: q and points or poses"
+    parser.add_argument("measured", metavar="TABLE", help=table)
+    parser.add_argument("--frame", metavar="NAME", help="the frame that was measured (default: tip, or the last link)")
+    parser.add_argument(
+        "--out", metavar="FILE", help="write the calibrated robot: .urdf (of a .urdf: only origins change), .xml, .json"
+    )
+    parser.add_argument("--report", metavar="FILE", help="write a page with errors, parameters and what is not seen: .html")
+    add_log_options(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    inputs = (args.measured, args.robot if Path(args.robot).is_file() else None)
+    for path in (args.out, args.report):
+        if path:
+            check_output(path, *inputs)
+    if args.report and Path(args.report).suffix.lower() != ".html":
+        raise CoadjointError(f"{args.report}: reports end in .html.")
+    robot = read_robot(args.robot, args.base, args.fixed_joints)
+    tell(robot.notes)
+    frame = args.frame or ("tip" if "tip" in robot.frame_names else robot.links[-1].name if robot.n_links else "")
+    with Progress(f"reading {args.measured}") as report:
+        table = read_table(args.measured, robot, needs=("q",), **log_options(args), report=report)
+    measured = _measured(args.measured, table)
+    with Progress("fitting"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)  # its notes are printed
+        cal = calibrate(robot, table.arrays["q"], points=measured.get("points"), poses=measured.get("poses"), frame=frame)
+    for note in table.notes:
+        print(note)
+    print(cal)
+    if args.out:
+        _write(args, cal)
+        print(f"wrote {args.out}")
+    if args.report:
+        cal.report(args.report)
+        print(f"wrote {args.report}")
+
+
+def _write(args: argparse.Namespace, cal: Any) -> None:
+    if Path(args.out).suffix.lower() == ".urdf" and Path(args.robot).suffix.lower() == ".urdf" and Path(args.robot).is_file():
+        cal.write_urdf(args.robot, args.out)
+    else:
+        save(cal.robot, args.out)
+
+
+def _measured(path: str, table: Table) -> dict[str, np.ndarray]:
+    """Points (N, k, 3) or poses (N, 4, 4) among the other columns."""
+    if Path(path).suffix.lower() == ".npz":
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in ("points", "poses") if name in file.files}
+        if len(found) != 1:
+            raise ReadError(f"{path}: expected one of the arrays 'points' (N, k, 3) and 'poses' (N, 4, 4).")
+        return found
+    if all(name in table.extra for name in ("x", "y", "z", "qx", "qy", "qz", "qw")):
+        position, turn = (np.stack([table.extra[name] for name in names], axis=1) for names in ("xyz", ("qx", "qy", "qz", "qw")))
+        poses = np.tile(np.eye(4), (len(position), 1, 1))
+        poses[:, :3, :3] = quaternion.to_matrix(turn / np.linalg.norm(turn, axis=1, keepdims=True))
+        poses[:, :3, 3] = position
+        return {"poses": poses}
+    columns = {name: x for key, x in table.extra.items() for name, x in _flat(key, x)}
+    points: dict[int, dict[str, np.ndarray]] = {}
+    for name, x in columns.items():
+        match = re.fullmatch(r"([xyz])_?(\d*)(_mm|_m|)", name.lower())
+        if match:
+            points.setdefault(int(match[2] or 1), {})[match[1]] = x * (1e-3 if match[3] == "_mm" else 1.0)
+    if not points or any(set(point) != set("xyz") for point in points.values()):
+        raise ReadError(f"{path}: expected points x1, y1, z1, … (or x1_mm …), or poses x, y, z, qx, qy, qz, qw. {table.has}")
+    return {"points": np.stack([np.stack([points[k][axis] for axis in "xyz"], axis=1) for k in sorted(points)], axis=1)}
+
+
+def _flat(key: str, x: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    return [(key, x)] if x.ndim == 1 else [(f"{key}{k + 1}", x[:, k]) for k in range(x.shape[1])]

@@ -1,0 +1,92 @@
+"""Controllers with a state of their own: adaptive ones, and observers that stand beside a controller.
+
+Such a controller runs at a fixed period, as on a real-time computer: a step takes a sample of the robot's state and the controller's
+state, and gives the forces and the next state. The step is a pure function, compiled as one kernel; `start` gives an object
+that remembers the state for `simulate(…, control=running, period=controller.period)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..arguments import positive
+from ..arrays import Array, namespace
+from ..families import built
+from ..kernel.graph import Graph
+from ..robot.robot import Robot
+
+Step = Callable[..., tuple[Array, Array]]
+"""step(gains, period, robot, q, v, state, *desired): forces (..., nv) and the next state (..., k), written with array operations."""
+
+
+class SampledController:
+    """A control law with a state (k,), evaluated once every `period` seconds. It is immutable."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        name: str,
+        law: Step,
+        reference: Callable[[Any], tuple[Array, ...]],
+        gains: Mapping[str, Any],
+        period: float,
+        initial: np.ndarray,
+    ) -> None:
+        self.robot, self.name, self.reference, self.gains = robot, name, reference, dict(gains)
+        self.period, self.initial = float(positive(period, "period")), np.asarray(initial, dtype=float)
+        self._law = law
+        self._native: Any = None
+
+    def step(self, q: Array, v: Array, t: Any, state: Array) -> tuple[Array, Array]:
+        """The forces τ (..., nv) for the sample q (..., nq), v (..., nv) at the time t, and the next state (..., k)."""
+        if namespace(q, v, state) is not np or hasattr(t, "__coadjoint_symbol__"):
+            return self._law(self.gains, self.period, self.robot, q, v, state, *self.reference(t))
+        if self._native is None:
+            self._native = built(self.robot, self._whole, self._shapes, self.name)
+        t = np.asarray(t, dtype=float)
+        tau, following = self._native(q, v, np.array([t]) if not t.ndim else t[..., None], state)
+        return tau, following
+
+    def start(self, state: Any = None) -> Running:
+        """This controller at work, from a state (k,), its `initial` one by default."""
+        return Running(self, self.initial if state is None else np.asarray(state, dtype=float))
+
+    def graph(self) -> Graph:
+        """The expression graph of step(q, v, t, state), t of shape (1,): for `coadjoint.export.c` and `coadjoint.export.js`."""
+        from ..kernel.passes.simplify import simplify
+        from ..kernel.trace.trace import trace
+
+        return simplify(trace(self._whole, self._shapes, self.name))
+
+    @property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"q": (self.robot.nq,), "v": (self.robot.nv,), "t": (1,), "state": self.initial.shape}
+
+    def _whole(self, q: Array, v: Array, t: Array, state: Array) -> tuple[Array, Array]:
+        return self._law(self.gains, self.period, self.robot, q, v, state, *self.reference(t[..., 0]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_native": None}
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {self.robot.name!r}, every {self.period:g} s>"
+
+
+class Running:
+    """A sampled controller at work: `force` takes one sample after the other and keeps what happened."""
+
+    def __init__(self, controller: SampledController, state: np.ndarray) -> None:
+        self.controller, self.state = controller, state
+        self.times: list[float] = []
+        self.states: list[np.ndarray] = []
+        """The state before each sample."""
+
+    def force(self, q: Array, v: Array, t: float) -> Array:
+        """The forces τ (nv,) for the sample at time t; the state moves on by one period."""
+        self.times.append(float(t))
+        self.states.append(self.state)
+        tau, self.state = self.controller.step(q, v, t, self.state)
+        return tau

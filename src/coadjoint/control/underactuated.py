@@ -1,0 +1,153 @@
+"""Robots with fewer motors than freedoms: swing-up by energy shaping, and the regulator that balances at the top.
+
+Let the actuated joints be A, the others passive. The energy E = T + U changes by the motors alone, dE/dt = v_Aᵀ τ_A, so that along
+
+    V = ½ kE (E - E*)² + ½ kd |v_A|² + ½ kp |q_A - q*_A|²,      dV/dt = v_Aᵀ (kE (E - E*) τ_A + kd a_A + kp (q_A - q*_A)),
+
+and a_A = W τ_A - (M⁻¹ h)_A with W = (M⁻¹)_AA. The law makes the bracket -kv v_A, so that dV/dt = -kv |v_A|²:
+
+    (kE (E - E*) + kd W) τ_A = kd (M⁻¹ h)_A - kp (q_A - q*_A) - kv v_A.
+
+Fantoni & Lozano (2002), Non-linear control for underactuated mechanical systems. The matrix on the left must stay regular: kd W must
+outweigh kE times the energy that is missing. Close to the goal a linear-quadratic regulator takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arguments import a_robot, positive, takes
+from ..arrays import Array, concat, dot, like, mv, namespace, solve_spd
+from ..dynamics import bias_force, kinetic_energy, mass_matrix, potential_energy
+from ..errors import CoadjointError
+from ..motion.linearize import equilibrium_force, linearize, lqr
+from ..robot.robot import Robot
+from .controller import Controller, gain
+from .references import as_reference, hold
+
+Gains = Mapping[str, Any]
+
+
+@takes(robot=a_robot)
+def balance(robot: Robot, goal: Any, *, actuated: Sequence[str], state_cost: Any = 1.0, force_cost: Any = 1.0) -> Controller:
+    """The linear-quadratic regulator about rest at `goal` (nq,), with the motors of the joints `actuated` only.
+
+    state_cost: of (error, velocity), a number, a diagonal (2 nv,) or a matrix; force_cost: of the motors' forces likewise. The goal must
+    be an equilibrium that these motors can hold. The Lyapunov function is xᵀ P x of the linear model, which holds near the goal.
+    """
+    motors, q = _motors(robot, actuated), np.asarray(goal, dtype=float)
+    tau = _resting_force(robot, q, motors)
+    A, B = linearize(robot, q, np.zeros(robot.nv), tau)
+    K, P = lqr(
+        A, B[:, motors], gain(state_cost, "state_cost", 2 * robot.nv, zero=True), gain(force_cost, "force_cost", len(motors))
+    )
+    gains = {"motors": motors, "K": K, "P": P, "tau": tau}
+    return Controller(robot, "balance", _balance, hold(robot, q), gains, _cost_to_go)
+
+
+@takes(robot=a_robot, kE=positive, kd=positive, kv=positive, capture=positive)
+def swing_up(
+    robot: Robot,
+    goal: Any,
+    *,
+    actuated: Sequence[str],
+    kE: float,
+    kd: float,
+    kp: float,
+    kv: float,
+    catch: Controller | None = None,
+    capture: float = 1.0,
+) -> Controller:
+    """Swing-up to rest at `goal` (nq,) by energy shaping, with the motors of the joints `actuated` only.
+
+    kE, kd, kp, kv: the gains of the module's law. catch: a controller such as `balance` that takes over where its Lyapunov function is
+    below `capture`.
+    """
+    motors, q = _motors(robot, actuated), np.asarray(goal, dtype=float)
+    if robot.nq != robot.nv:
+        raise CoadjointError(f"robot {robot.name!r} has joints with quaternions; `swing_up` takes joints with one coordinate each.")
+    energy = float(potential_energy(robot, q))
+    gains = {"motors": motors, "kE": kE, "kd": kd, "kp": float(kp), "kv": kv, "energy": energy, "catch": catch, "capture": capture}
+    return Controller(robot, "swing_up", _swing_up, as_reference(robot, q), gains, _shaped_energy)
+
+
+def _motors(robot: Robot, actuated: Sequence[str]) -> list[int]:
+    found = [k for name in actuated for k in range(robot.v_slice(name).start, robot.v_slice(name).stop)]
+    if not found or isinstance(actuated, str):
+        raise CoadjointError(f"actuated is {actuated!r}; expected a list of joints that have motors.")
+    return found
+
+
+def _resting_force(robot: Robot, q: np.ndarray, motors: list[int]) -> np.ndarray:
+    tau = equilibrium_force(robot, q)
+    passive = [k for k in range(robot.nv) if k not in motors]
+    scale = max(1.0, float(np.abs(tau).max(initial=0.0)))
+    for k in passive:
+        if abs(tau[k]) > 1e-6 * scale:
+            raise CoadjointError(
+                f"robot {robot.name!r} does not rest at the goal: {robot.v_names[k]} needs {tau[k]:.3g} and has no motor. Choose an "
+                "equilibrium, such as the upright configuration."
+            )
+    return tau
+
+
+def _spread(motors: list[int], n: int, forces: Array) -> Array:
+    """The motors' forces (..., m) as joint forces (..., nv)."""
+    return mv(like(np.eye(n)[:, motors], forces), forces)
+
+
+def _state(robot: Robot, q: Array, v: Array, q_d: Array) -> Array:
+    """x = (q - q*, v) (..., 2 nv); angles without limits are those of the nearest turn."""
+    e = -robot.difference(q, q_d)
+    free = np.zeros(robot.nv)
+    for i, kind in enumerate(robot.kinds):
+        if kind.revolute and i not in robot.mimics and not np.isfinite(robot.lower[robot._q_slices[i]]).any():
+            free[robot._v_slices[i]] = 2.0 * np.pi
+    turn = namespace(e).floor(e / (2.0 * np.pi) + 0.5)
+    return concat([e - like(free, e) * turn, v])
+
+
+def _balance(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
+    x = _state(robot, q, v, desired[0])
+    return like(gains["tau"], q) - _spread(gains["motors"], robot.nv, mv(like(gains["K"], q), x))
+
+
+def _cost_to_go(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
+    x = _state(robot, q, v, desired[0])
+    return dot(x, mv(like(gains["P"], q), x))
+
+
+def _missing(gains: Gains, robot: Robot, q: Array, v: Array) -> Array:
+    """E - E* (...)."""
+    return kinetic_energy(robot, q, v) + potential_energy(robot, q) - gains["energy"]
+
+
+def _shaping_force(gains: Gains, robot: Robot, q: Array, v: Array, q_d: Array) -> Array:
+    motors, n = gains["motors"], robot.nv
+    select = like(np.eye(n)[:, motors], q)
+    found = solve_spd(mass_matrix(robot, q), concat([select, bias_force(robot, q, v)[..., None] + 0.0 * select[..., :1]]))
+    W, drift = found[..., motors, :-1], found[..., motors, -1]
+    one = like(np.eye(len(motors)), q)
+    left = gains["kE"] * _missing(gains, robot, q, v)[..., None, None] * one + gains["kd"] * W
+    right = gains["kd"] * drift - gains["kp"] * (q - q_d)[..., motors] - gains["kv"] * v[..., motors]
+    if len(motors) == 1:
+        return _spread(motors, n, right / left[..., 0, :])
+    return _spread(motors, n, solve_spd(left, right[..., None])[..., 0])
+
+
+def _swing_up(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
+    tau = _shaping_force(gains, robot, q, v, desired[0])
+    catch = gains["catch"]
+    if catch is None:
+        return tau
+    near = catch._lyapunov(catch.gains, robot, q, v, *desired) < gains["capture"]
+    return namespace(tau).where(near[..., None], catch._law(catch.gains, robot, q, v, *desired), tau)
+
+
+def _shaped_energy(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
+    motors = gains["motors"]
+    missing, away, speed = _missing(gains, robot, q, v), (q - desired[0])[..., motors], v[..., motors]
+    return 0.5 * (gains["kE"] * missing * missing + gains["kd"] * dot(speed, speed) + gains["kp"] * dot(away, away))

@@ -1,0 +1,44 @@
+"""Proof by running: the Lyapunov function of a controller along a motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import CoadjointError
+from ..motion.trajectory import Trajectory
+from .controller import Controller
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a motion says about its controller."""
+
+    time: np.ndarray
+    lyapunov: np.ndarray
+    """V (N,) along the motion."""
+    largest_increase: float
+    """max over i < j of V(t_j) - V(t_i): how far the function ever rises above a value that it had before."""
+    tolerance: float
+    """What rounding and the integration's error explain: 1e-8 of the largest value."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether V never increased beyond the tolerance."""
+        return self.largest_increase <= self.tolerance
+
+    def __str__(self) -> str:
+        verdict = "does not increase" if self.holds else f"increases by {self.largest_increase:.3g}"
+        ends = f"from {self.lyapunov[0]:.6g} to {self.lyapunov[-1]:.3g}"
+        return f"The Lyapunov function goes {ends} and {verdict} (tolerance {self.tolerance:.1g})."
+
+
+def verify(controller: Controller, motion: Trajectory | Any) -> Verification:
+    """The Lyapunov function of a controller along a motion that it drove, and whether it ever increased."""
+    if not isinstance(controller, Controller):
+        raise CoadjointError(f"controller is {type(controller).__name__}; expected a Controller, as from control.computed_torque.")
+    V = np.asarray(controller.lyapunov(np.asarray(motion.q), np.asarray(motion.v), np.asarray(motion.time)))
+    rise = float(np.max(V - np.minimum.accumulate(V)))
+    return Verification(np.asarray(motion.time), V, rise, 1e-8 * float(np.max(np.abs(V))))

@@ -1,0 +1,50 @@
+"""The figure of a controlled motion: errors, joint forces against their limits, and the Lyapunov function."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..control import Controller, verify
+from ..motion.trajectory import Trajectory
+from .plots import _overlay, check_figure, save, style, thin
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw_control(path: str | Path, controller: Controller, motion: Trajectory, errors: np.ndarray) -> None:
+    """Draw a controlled motion with its errors (N, nv) to a file: .png, .svg, .pdf or .html."""
+    check_figure(path)
+    says = escape(f"{controller.name} of {motion.robot.name}. {verify(controller, motion)}")
+    save(path, control_figure(controller, motion, errors), f"{motion.robot.name}: {controller.name}", says)
+
+
+def control_figure(controller: Controller, motion: Trajectory, errors: np.ndarray) -> Figure:
+    """Three panels over time."""
+    from matplotlib.figure import Figure
+
+    robot, time = motion.robot, motion.time
+    with style():
+        figure = Figure(figsize=(11, 8), layout="constrained")
+        upper, middle, lower = (figure.add_subplot(3, 1, k) for k in (1, 2, 3))
+        _overlay(upper, time, errors, robot.v_names, "error")
+        limits = robot.effort_limit
+        if np.isfinite(limits).all():
+            _overlay(middle, time, motion.tau / limits, robot.v_names, "joint force  [part of its limit]")
+            for sign in (1, -1):
+                middle.axhline(sign, color="C3", linestyle=(0, (5, 3)), linewidth=1.0)
+        else:
+            _overlay(middle, time, motion.tau, robot.v_names, "joint force  [N m, N]")
+        V = verify(controller, motion).lyapunov
+        lower.semilogy(*thin(time, np.maximum(V, V.max() * 1e-16)), color="0.2")
+        lower.yaxis.set_major_formatter(lambda x, _: f"{x:.0e}")
+        lower.set_title("Lyapunov function")
+        lower.margins(x=0.01)
+        lower.set_xlabel("time [s]")
+        title = f"{robot.name}: {controller.name.replace('_', ' ')}"
+        figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+    return figure

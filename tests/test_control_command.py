@@ -1,0 +1,32 @@
+"""`coadjoint control`."""
+
+import numpy as np
+import pytest
+
+from coadjoint.cli import main
+
+
+@pytest.mark.native
+def test_a_motion_is_tracked_written_and_drawn(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["control", "planar2r", "--duration", "0.5", "--rate", "20", "--out", "m.csv", "--plot", "m.svg"]) == 0
+    said = capsys.readouterr().out
+    assert "does not increase" in said
+    assert "joint1" in said
+    assert "<svg" in (tmp_path / "m.svg").read_text()
+    assert np.isfinite(np.loadtxt("m.csv", delimiter=",", skiprows=1)).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--rate", "-1"], "--rate is -1; expected a positive number"),
+        (["--to", "1"], "--to has 1 numbers; the configuration of robot 'planar2r' has 2"),
+        (["--plot", "m.txt"], "m.txt: figures end in"),
+    ],
+)
+def test_wrong_arguments_are_reported_before_any_work(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["control", "planar2r", *words]) == 1
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
