@@ -43,7 +43,8 @@ def simulated(robot, noise=0.0, seed=0, friction=0.0, **options):
 
 @pytest.fixture(scope="module")
 def arm():
-    return cj.load("ur5e")
+    robot = cj.load("ur5e")
+    return robot.lock(dict.fromkeys(robot.joint_names[3:], 0.3))
 
 
 def test_exact_data_return_exactly(arm):
@@ -140,7 +141,7 @@ def test_impossible_inertias_are_projected_with_a_note(arm):
     assert "-4e-17" in notes[0]
     assert not moved[1].any()
     assert not inertia.violations(moved[2])
-    assert np.array_equal(moved[[0, 3, 4, 5]], phi[[0, 3, 4, 5]])
+    assert np.array_equal(moved[0], phi[0])
 
 
 @pytest.mark.slow
@@ -161,7 +162,7 @@ def test_intervals_cover():
 
 def bad_logs(arm):
     log = simulated(arm)
-    swapped = log["tau"][:, [0, 2, 1, 3, 4, 5]]
+    swapped = log["tau"][:, [0, 2, 1]]
     return {
         "NaN": (log | {"tau": np.where(np.arange(len(log["time"]))[:, None] == 7, np.nan, log["tau"])}, "not a finite number"),
         "unsorted": (log | {"time": log["time"][::-1]}, "times must grow"),
@@ -169,7 +170,7 @@ def bad_logs(arm):
         "too few": ({k: x[:10] for k, x in log.items()}, "too few"),
         "constant": (log | {"q": 0 * log["q"], "v": 0 * log["v"], "a": 0 * log["a"]}, "constant"),
         "no forces": ({k: x for k, x in log.items() if k != "tau"}, "no measured joint forces"),
-        "columns": (log | {"tau": swapped[:, :5]}, "5"),
+        "columns": (log | {"tau": swapped[:, :2]}, "2"),
     }
 
 
@@ -182,9 +183,9 @@ def test_bad_logs_are_named(arm, case):
 
 def test_doubtful_logs_are_noted(arm):
     log = simulated(arm, noise=0.1)
-    flipped = cj.identify(arm, log | {"tau": log["tau"] * [1, -1, 1, 1, 1, 1]}, friction=("offset",))
+    flipped = cj.identify(arm, log | {"tau": log["tau"] * [1, -1, 1]}, friction=("offset",))
     assert any("opposite sign" in note for note in flipped.notes)
-    swapped = cj.identify(arm, log | {"tau": log["tau"][:, [0, 2, 1, 3, 4, 5]]}, friction=("offset",))
+    swapped = cj.identify(arm, log | {"tau": log["tau"][:, [0, 2, 1]]}, friction=("offset",))
     assert any("swapped" in note for note in swapped.notes)
     clipped = cj.identify(arm, log | {"tau": np.clip(log["tau"], -20, 20)}, friction=("offset",))
     assert any("saturated" in note for note in clipped.notes)
@@ -192,7 +193,7 @@ def test_doubtful_logs_are_noted(arm):
 
 def test_gains_turn_currents_into_forces(arm):
     log = simulated(perturbed(arm), noise=0.01)
-    gains = np.arange(1.0, 7.0)
+    gains = np.arange(1.0, 4.0)
     fit = cj.identify(arm, log | {"tau": log["tau"] / gains}, gains=gains, friction=("offset",))
     assert np.abs(fit.torque(log["q"], log["v"], log["a"]) - log["tau"]).max() < 0.5
     with pytest.raises(CoadjointError, match="gains"):
@@ -204,11 +205,12 @@ def test_command_and_report(arm, tmp_path, monkeypatch, capsys):
 
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
+    cj.save(arm, "arm.json")
     log = simulated(perturbed(arm), noise=0.05)
-    names = ["time", *(f"{x}{k + 1}" for x in ("q", "v", "a", "tau") for k in range(6))]
+    names = ["time", *(f"{x}{k + 1}" for x in ("q", "v", "a", "tau") for k in range(3))]
     rows = np.column_stack([log[x] for x in ("time", "q", "v", "a", "tau")])
     np.savetxt("log.csv", rows, delimiter=",", header=",".join(names), comments="")
-    assert main(["identify", "ur5e", "log.csv", "--out", "robot.json", "--report", "fit.html"]) == 0
+    assert main(["identify", "arm.json", "log.csv", "--out", "robot.json", "--report", "fit.html"]) == 0
     assert "relative error" in capsys.readouterr().out
     page = Path("fit.html").read_text()
     assert "<svg" in page
@@ -217,8 +219,8 @@ def test_command_and_report(arm, tmp_path, monkeypatch, capsys):
         "http://purl.org", ""
     ).replace("http://creativecommons.org", "")
     found = cj.load("robot.json")
-    assert found.nv == 6
-    assert main(["identify", "ur5e", "log.csv", "--report", "fit.pdf"]) == 1
+    assert found.nv == 3
+    assert main(["identify", "arm.json", "log.csv", "--report", "fit.pdf"]) == 1
 
 
 def table(path):
@@ -228,6 +230,7 @@ def table(path):
 
 
 @needs_data
+@pytest.mark.slow
 @pytest.mark.native
 def test_the_panda_log_is_fitted_by_possible_bodies():
     robot = cj.load("panda")
@@ -237,6 +240,7 @@ def test_the_panda_log_is_fitted_by_possible_bodies():
 
 
 @needs_data
+@pytest.mark.slow
 @pytest.mark.native
 def test_the_lwr_is_mounted_askew_and_predicts_half_of_its_log_from_the_other():
     with pytest.warns(cj.errors.ModelWarning):
