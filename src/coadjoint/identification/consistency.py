@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve
 from scipy.special import multigammaln
 
 from ..errors import CoadjointError
@@ -33,14 +33,14 @@ def log_determinants(parameters: np.ndarray) -> np.ndarray:
         L = np.linalg.cholesky(Sigma)
     except np.linalg.LinAlgError:
         return np.full(Sigma.shape[:-2], -np.inf)
-    return 2.0 * np.log(np.einsum("...ii->...i", L)).sum(-1)
+    return np.asarray(2.0 * np.log(np.einsum("...ii->...i", L)).sum(-1))
 
 
 def divergence(parameters: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """D(Σ ‖ Σ₀) (...) of ten parameters (..., 10) from those of a prior (..., 10)."""
     inverse = np.linalg.inv(np.asarray(inertia.pseudo(prior)))
     trace = np.einsum("...ij,...ji->...", inverse, np.asarray(inertia.pseudo(parameters)))
-    return trace - log_determinants(parameters) + log_determinants(prior) - 4.0
+    return np.asarray(trace - log_determinants(parameters) + log_determinants(prior) - 4.0)
 
 
 def geodesic_distance(parameters: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -48,7 +48,7 @@ def geodesic_distance(parameters: np.ndarray, prior: np.ndarray) -> np.ndarray:
     L = np.linalg.cholesky(np.asarray(inertia.pseudo(prior)))
     W = np.linalg.solve(L, np.asarray(inertia.pseudo(parameters)))
     eigenvalues = np.linalg.eigvalsh(np.linalg.solve(L, np.swapaxes(W, -1, -2)))
-    return np.sqrt((np.log(eigenvalues) ** 2).sum(-1))
+    return np.asarray(np.sqrt((np.log(eigenvalues) ** 2).sum(-1)))
 
 
 def consistent(parameters: np.ndarray, names: Sequence[str] = ()) -> tuple[np.ndarray, list[str]]:
@@ -106,7 +106,7 @@ class ConsistentFit:
 
     def inertias(self, x: np.ndarray) -> np.ndarray:
         """(n, 10)."""
-        return (self.K @ x).reshape(-1, 10)
+        return np.asarray(self.K @ x).reshape(-1, 10)
 
     def value(self, x: np.ndarray, gamma: float, mu: float, centred: bool = True) -> float:
         """The objective; infinite outside of the possible bodies. Not `centred`: only the barrier -γ Σ log det Σ."""
@@ -184,12 +184,12 @@ class ConsistentFit:
         scale = 1.0 / np.sqrt(np.diag(H).clip(1e-300))
         _, log = np.linalg.slogdet(H * scale[:, None] * scale)
         log -= 2.0 * np.log(scale).sum()
-        return -self.value(x, gamma, mu) - 0.5 * log - len(self.prior) * _log_normaliser(gamma)
+        return float(-self.value(x, gamma, mu) - 0.5 * log - len(self.prior) * _log_normaliser(gamma))
 
 
 def _log_normaliser(gamma: float) -> float:
     """log ∫ exp(-γ D(Σ ‖ Σ₀)) dΣ over 4×4 matrices, but for a power of det Σ₀: that of a Wishart density with 2γ + 5 degrees of freedom."""
-    return 4.0 * gamma - 4.0 * (gamma + 2.5) * np.log(gamma) + float(multigammaln(gamma + 2.5, 4))
+    return float(4.0 * gamma - 4.0 * (gamma + 2.5) * np.log(gamma) + multigammaln(gamma + 2.5, 4))
 
 
 def _solve(H: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -201,12 +201,5 @@ def _solve(H: np.ndarray, g: np.ndarray) -> np.ndarray:
             factor = cho_factor(S + ridge * np.eye(len(S)) if ridge else S)
         except np.linalg.LinAlgError:
             continue
-        return scale * cho_solve(factor, scale * g)
-    return scale * np.linalg.lstsq(S, scale * g, rcond=None)[0]
-
-
-def covariance_root(H: np.ndarray) -> np.ndarray:
-    """R with R Rᵀ = H⁻¹, of a positive definite H."""
-    scale = 1.0 / np.sqrt(np.diag(H))
-    L = np.linalg.cholesky(H * scale[:, None] * scale)
-    return scale[:, None] * solve_triangular(L, np.eye(len(H)), lower=True).T
+        return np.asarray(scale * cho_solve(factor, scale * g))
+    return np.asarray(scale * np.linalg.lstsq(S, scale * g, rcond=None)[0])

@@ -124,7 +124,8 @@ def _model(
     prior: str | float,
 ) -> tuple[Choice, Fit, Fitter, Equations, list[dict[str, object]]]:
     """The chosen model and its fit."""
-    n, table = len(s.widths[0]), []
+    n = len(s.widths[0])
+    table: list[dict[str, object]] = []
     basic = tuple(x for x in ("offset", "viscous", "coulomb") if x in allowed)
     rich = Choice((tuple(LOCAL.index((name, int(name not in SMOOTH))) for name in (allowed if forced else basic)),) * n)
     fitter = Fitter(s, start, np.full(n, 1.0))
@@ -231,7 +232,10 @@ def _doubts(robot: Robot, data: Prepared, fitter: Fitter, choice: Choice, fit: F
 
     expected = np.asarray(inverse_dynamics(robot, data.q, data.v, data.a))
     x, y = expected - expected.mean(0), data.tau - data.tau.mean(0)
-    norm = lambda z: np.sqrt((z * z).sum(0))
+
+    def norm(z: np.ndarray) -> np.ndarray:
+        return np.asarray(np.sqrt((z * z).sum(0)))
+
     strong = norm(expected) > 0.05 * norm(expected).max()
     names, notes = robot.v_names, []
     error = np.array([[norm(a - b) for b in y.T] for a in x.T]) / norm(x).clip(1e-300)[:, None]

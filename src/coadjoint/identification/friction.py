@@ -26,7 +26,7 @@ WIDTHS = (0.01, 0.03, 0.1)
 
 def term(name: str, v: np.ndarray, a: np.ndarray, load: np.ndarray, width: np.ndarray | float) -> np.ndarray:
     """The column of a term: the force that a coefficient of one gives; arrays of one shape."""
-    sign = np.tanh(v / width)
+    sign = np.asarray(np.tanh(v / width))
     if name == "offset":
         return np.ones_like(v)
     if name == "viscous":
@@ -36,13 +36,13 @@ def term(name: str, v: np.ndarray, a: np.ndarray, load: np.ndarray, width: np.nd
     if name == "coulomb":
         return sign
     if name == "root":
-        return v / np.sqrt(np.abs(v) + width)
+        return np.asarray(v / np.sqrt(np.abs(v) + width))
     if name == "load":
-        return np.abs(load) * sign
+        return np.asarray(np.abs(load) * sign)
     if name == "stribeck":
-        return sign * np.exp(-np.abs(v) / (10.0 * width))
+        return np.asarray(sign * np.exp(-np.abs(v) / (10.0 * width)))
     if name == "asymmetry":
-        return np.abs(sign)
+        return np.asarray(np.abs(sign))
     raise ValueError(f"no term of friction is called {name!r}: {', '.join(TERMS)}")
 
 

@@ -78,7 +78,7 @@ class Fitter:
         G, c = sums[0], sums[1]
         r, p = self.s.rank, self.s.rank + self.hidden
         offset, unknowns = self.s.blocks * r, choice.unknowns
-        made = []
+        made: list[tuple[np.ndarray, ...]] = []
         for j in range(len(G)):
             own = [k for k, (i, _) in enumerate(unknowns) if i == j]
             wide = np.zeros((self.s.size, r + len(own) + (len(tilt) if choice.tilt else 0)))
@@ -147,7 +147,7 @@ class Fitter:
     def mean_squares(self, sums: tuple[np.ndarray, ...], choice: Choice, tilt: np.ndarray, x: np.ndarray) -> np.ndarray:
         size = sums[2] / sums[3].clip(1)
         floor = EXACT**2 * np.maximum(size, 1e-6 * size.max())
-        return np.maximum(self.residual_squares(sums, choice, tilt, x) / sums[3].clip(1), floor)
+        return np.asarray(np.maximum(self.residual_squares(sums, choice, tilt, x) / sums[3].clip(1), floor))
 
     # --- the entropic fit
 
@@ -206,7 +206,7 @@ class Fitter:
             rows += eq.count[fold]
         size = eq.yy.sum(0) / rows.clip(1)
         mean = np.maximum(squares / rows.clip(1), EXACT**2 * np.maximum(size, 1e-6 * size.max()))
-        return -0.5 * rows / self.correlation * np.log(mean)
+        return np.asarray(-0.5 * rows / self.correlation * np.log(mean))
 
     def signs(
         self, eq: Equations, choice: Choice, tilt: np.ndarray, beta: np.ndarray, variance: np.ndarray, gamma: float
@@ -225,7 +225,7 @@ class Fitter:
 def _ridge(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     scale = 1.0 / np.sqrt(np.diag(A).clip(1e-300))
     S = A * scale[:, None] * scale + 1e-10 * np.eye(len(A))
-    return scale * np.linalg.solve(S, scale * b)
+    return np.asarray(scale * np.linalg.solve(S, scale * b))
 
 
 def choose_terms(
@@ -234,7 +234,10 @@ def choose_terms(
     """The terms of friction of each joint: forward, the term that gains most held-back likelihood, as long as one gains enough."""
     gamma, choice = 3.0, start
     beta = fit.x[: fitter.s.rank]
-    judge = lambda c: fitter.held_back(eq, c, fit.tilt, beta, fit.variance, gamma)
+
+    def judge(c: Choice) -> np.ndarray:
+        return fitter.held_back(eq, c, fit.tilt, beta, fit.variance, gamma)
+
     best = judge(choice)
     names = fitter.s.robot.v_names
     for _ in range(6):

@@ -124,7 +124,7 @@ def _saturated(robot: Robot, tau: np.ndarray, notes: list[str]) -> np.ndarray:
 def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | None, notes: list[str]) -> Prepared:
     rate = log.rate
     auto = cutoff == "auto"
-    frequency = None if cutoff is None else min(CUTOFF, 0.2 * rate) if auto else float(cutoff)  # type: ignore[arg-type]
+    frequency = None if cutoff is None else min(CUTOFF, 0.2 * rate) if auto else float(cutoff)
     if robot.nq != robot.nv or (auto and log.v is not None and log.a is not None and frequency and not _rough(log, frequency)):
         frequency = None
     if frequency is None and log.v is not None and log.a is not None:
@@ -139,11 +139,13 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
                 f"cutoff is {frequency:g} Hz; the log has {rate:.4g} rows a second, so at most {0.45 * rate:.4g} Hz."
             )
         notes.append(f"zero-phase low-pass at {frequency:g} Hz")
-    keep = (lambda x: x) if frequency is None else (lambda x: zero_phase(x, rate, frequency))
-    slope = lambda x: _slope(x, even.rate)
+
+    def keep(x: np.ndarray) -> np.ndarray:
+        return x if frequency is None else zero_phase(x, rate, frequency)
+
     q = keep(even.q)
-    v = slope(q) if even.v is None else keep(even.v)
-    a = slope(v) if even.a is None else keep(even.a)
+    v = _slope(q, even.rate) if even.v is None else keep(even.v)
+    a = _slope(v, even.rate) if even.a is None else keep(even.a)
     notes += [f"{name}: derivative of the {of}" for name, of, x in (("v", "q", even.v), ("a", "v", even.a)) if x is None]
     assert even.tau is not None
     tau = keep(even.tau)
@@ -167,7 +169,7 @@ def _rough(log: Log, frequency: float) -> bool:
 
 def _slope(x: np.ndarray, rate: float) -> np.ndarray:
     """Derivatives of the columns: of fourth order inside, of second at the ends."""
-    out = np.gradient(x, 1.0 / rate, axis=0, edge_order=2)
+    out = np.asarray(np.gradient(x, 1.0 / rate, axis=0, edge_order=2))
     out[2:-2] = rate / 12.0 * (x[:-4] - 8.0 * x[1:-3] + 8.0 * x[3:-1] - x[4:])
     return out
 
@@ -180,7 +182,7 @@ def _part(*arrays: Any) -> Prepared:
 
 def _standing(v: np.ndarray, least: int) -> np.ndarray:
     """(N, nv): where a joint stands for at least so many rows; nowhere for one that stands most of the time."""
-    still = np.abs(v) < STANDING * np.sqrt(np.mean(v * v, axis=0))
+    still = np.asarray(np.abs(v) < STANDING * np.sqrt(np.mean(v * v, axis=0)))
     for k in range(v.shape[1]):
         edges = np.flatnonzero(np.diff(np.concatenate([[0], still[:, k].astype(int), [0]])))
         for i, j in zip(edges[::2], edges[1::2], strict=True):
@@ -191,7 +193,9 @@ def _standing(v: np.ndarray, least: int) -> np.ndarray:
 
 
 def _joined(robot: Robot, parts: Sequence[Prepared]) -> Prepared:
-    stack = lambda name: np.concatenate([getattr(x, name) for x in parts])
+    def stack(name: str) -> np.ndarray:
+        return np.concatenate([getattr(x, name) for x in parts])
+
     stretch = np.concatenate([np.full(len(x), i) for i, x in enumerate(parts)])
     used = stack("used")
     notes = list(dict.fromkeys(note for x in parts for note in x.notes))

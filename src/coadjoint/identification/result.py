@@ -123,24 +123,24 @@ class Identification:
 
     def _tree(self, k: np.ndarray) -> np.ndarray:
         """Which freedom of the tree each velocity is."""
-        return np.argmax(np.asarray(self.prior.tree_v(np.eye(self.prior.nv))) == 1.0, axis=1)[k]
+        return np.asarray(np.argmax(np.asarray(self.prior.tree_v(np.eye(self.prior.nv))) == 1.0, axis=1)[k])
 
     def torque(self, q: Array, v: Array, a: Array) -> np.ndarray:
         """The joint forces (..., nv) that are expected at states and accelerations: rigid bodies, rotors, friction and offsets."""
         rigid = np.asarray(inverse_dynamics(self.rigid, q, v, a))
-        return rigid + self.friction(np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid)
+        return np.asarray(rigid + self.friction(np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid))
 
     # --- how well it fits
 
     @property
     def residuals(self) -> np.ndarray:
         """(N, nv): measured minus predicted forces at the prepared rows."""
-        return self.data.tau - self.predicted
+        return np.asarray(self.data.tau - self.predicted)
 
     @property
     def rms(self) -> np.ndarray:
         """(nv,): root mean square of the residuals of the rows that were used."""
-        return np.sqrt((self.residuals**2 * self.data.used).sum(0) / self.data.used.sum(0).clip(1))
+        return np.asarray(np.sqrt((self.residuals**2 * self.data.used).sum(0) / self.data.used.sum(0).clip(1)))
 
     @property
     def relative_error(self) -> float:

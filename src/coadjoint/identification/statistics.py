@@ -42,7 +42,7 @@ def autoregression(x: np.ndarray, stretch: np.ndarray, order: int) -> tuple[np.n
 def spectrum(a: np.ndarray, variance: float, frequency: np.ndarray) -> np.ndarray:
     """The spectral density of an autoregression at frequencies in cycles per row: its mean over one cycle is the variance."""
     lags = np.arange(1, len(a) + 1)
-    return variance / np.abs(1.0 - np.exp(-2j * np.pi * np.outer(frequency, lags)) @ a) ** 2
+    return np.asarray(variance / np.abs(1.0 - np.exp(-2j * np.pi * np.outer(frequency, lags)) @ a) ** 2)
 
 
 def meat(X: np.ndarray, residual: np.ndarray, stretch: np.ndarray, order: int) -> np.ndarray:
