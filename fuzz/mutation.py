@@ -45,7 +45,7 @@ TESTS: dict[str, str] = {
     "lie/_series.py": "so3 se3 quaternion",
     "lie/_arguments.py": "so3 se3",
     "dynamics/articulated.py": "dynamics singular",
-    "dynamics/blocks.py": "derivatives christoffel",
+    "dynamics/blocks.py": "derivatives second_derivatives christoffel",
     "dynamics/christoffel.py": "christoffel curvature",
     "dynamics/composite.py": "dynamics",
     "dynamics/coriolis.py": "dynamics christoffel",
@@ -128,7 +128,9 @@ def variants(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
-    """Where the nodes of a module hang: parent, field, index. Not annotations, decorators, what is raised, and text."""
+    """Where the nodes of a module hang: parent, field, index. Not annotations, decorators, what is raised, text, and `strict=`."""
+    if isinstance(tree, ast.keyword) and tree.arg == "strict":
+        return
     for field, value in ast.iter_fields(tree):
         if field in ("annotation", "returns", "decorator_list") or isinstance(tree, ast.Raise | ast.JoinedStr):
             continue

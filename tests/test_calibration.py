@@ -169,11 +169,11 @@ def test_intervals_cover():
     places = 0.2 * rng.normal(size=(3, 3))
     exact = lambda q: places @ np.swapaxes(cj.pose(real, q, "tip")[:, :3, :3], 1, 2) + cj.pose(real, q, "tip")[:, None, :3, 3]
     y, truth, inside = exact(q), exact(other), []
-    for _ in range(80):
+    for _ in range(50):
         cal = cj.calibrate(robot, q, points=y + 1e-4 * rng.normal(size=y.shape), terms=(), loss="squares")
         z = (cal.predict(other) - truth).reshape(6, 9) / cal.uncertainty(other)
         inside.append(np.abs(z) < 1.96)
-    assert 0.91 < np.mean(inside) < 0.985
+    assert 0.90 < np.mean(inside) < 0.985
 
 
 def test_outliers_count_little_and_are_said():
@@ -268,6 +268,15 @@ def test_other_units_are_suspected():
         cj.calibrate(robot, q, points=1000 * points, terms=())
     with pytest.warns(LogWarning, match="suggests degrees"):
         cj.calibrate(robot, np.degrees(q), points=points, terms=())
+
+
+def test_flat_postures_are_said():
+    robot, rng = cj.load("planar2r"), np.random.default_rng(17)
+    frame, q = robot.link_names[-1], robot.random(rng, 40)
+    points = cj.pose(robot, q, frame)[:, None, :3, 3] + 0.1 * cj.pose(robot, q, frame)[:, None, :3, 0]
+    with pytest.warns(LogWarning, match="lies in a plane"):
+        cal = cj.calibrate(robot, q, points=points, frame=frame, terms=())
+    assert any("lies in a plane" in note for note in cal.notes)
 
 
 # --- a real robot

@@ -611,7 +611,7 @@ def test_21_four_bar():
         (lambda r: Constraint.rolling(r, "tip", 0.1, on="rocker"), "on the same link"),
         (lambda r: Constraint.twist(r, "tip", "y", "space"), "reference is 'space'"),
         (lambda r: Constraint.holonomic(3), "expected a function of q, not 3"),
-        (lambda r: Constraint.all([]), "a constraint of nothing"),
+        (lambda r: Constraint.all([]), "no constraint is given"),
         (lambda r: Constraint.point(r, "tip") & 3, "the constraint is int; expected a Constraint"),
         (lambda r: Constraint.from_jacobian(lambda q: q[:2]).names(r), r"returned an array of shape \(1, 2\); expected \(m, 3\)"),
         (lambda r: cj.constrained_dynamics(r, "tip", r.neutral(), [0, 0, 0], [0, 0, 0]), "the constraint is str"),

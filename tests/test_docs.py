@@ -45,7 +45,10 @@ SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE
     "page",
     [
         pytest.param(
-            page, marks=LONG if re.search(r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale|excitation\(", text(page)) else ()
+            page,
+            marks=LONG
+            if re.search(r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale|excitation\(|output_error\(", text(page))
+            else (),
         )
         for page in SHOWN
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -422,3 +423,13 @@ def test_random_faults(first, tmp_path):
     for seed in range(first, first + 100):
         found = fuzz.outcome(seed, tmp_path)
         assert not found.startswith("FAILED"), (seed, found)
+
+
+def test_a_digit_of_another_script_before_a_short_row(tmp_path):
+    """Found by the fuzzer of readers: the number is one for Python and none for the fast reader; the row that is wrong is another."""
+    from coadjoint.motion import read_states
+
+    path = tmp_path / "x.csv"
+    path.write_text("time,q1,q2\n0.0,\uff11,0.0\n0.1,0.0,0.0\n0.2,0.0\n0.3,0.0,0.0\n", encoding="utf-8")
+    with pytest.raises(cj.CoadjointError, match=re.escape(str(path))):
+        read_states(path, cj.load("planar2r"), ["q"])

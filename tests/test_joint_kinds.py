@@ -22,7 +22,8 @@ def asks(node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
         operands = [node.left, *node.comparators]
         parts = [x for y in operands for x in (y.elts if isinstance(y, ast.Tuple | ast.List | ast.Set) else [y])]
-        return any(isinstance(x, ast.Constant) and x.value in KINDS for x in parts)
+        named = [x for x in parts if isinstance(x, ast.Constant) and x.value in KINDS]
+        return len(named) > 1 or bool(named and any(word in ast.unparse(node) for word in ("kind", "joint")))
     if isinstance(node, ast.Dict):
         return {"spherical", "free"} <= {k.value for k in node.keys if isinstance(k, ast.Constant)}
     return isinstance(node, ast.Subscript) and ast.unparse(node.slice).endswith("joint.kind")

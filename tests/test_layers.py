@@ -157,3 +157,15 @@ def test_no_test_imports_a_test():
         if names & named(node)
     ]
     assert [x for x in wrong if not x.startswith("test_lift.py")] == []
+
+
+def test_no_module_imports_a_private_name_of_another():
+    """What two modules use has a public name; a leading underscore means: this file alone."""
+    found = []
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("coadjoint")):
+                private = [x.name for x in node.names if x.name.startswith("_") and not x.name.startswith("__")]
+                found += [f"{module}: {name}" for name in private if f"{node.module or ''}.{name}".lstrip(".") not in MODULES]
+    own = {name.rpartition(".")[2] for name in MODULES}
+    assert [x for x in found if x.split(": ")[1] not in own] == []

@@ -162,9 +162,11 @@ def test_wrong_arguments_are_reported_when_the_graph_is_built():
 
 def test_what_takes_no_dask_arrays_says_so():
     q = da.from_array(Q, chunks=(2, 5, 2))
-    for call in (lambda: ROBOT.integrate(q, q), lambda: cj.lie.so3.exp(q), lambda: cj.simulate(ROBOT, q[0, 0], q[0, 0], 1.0)):
+    for call in (lambda: ROBOT.integrate(q, q), lambda: cj.lie.so3.exp(q)):
         with pytest.raises(CoadjointError, match="is a Dask array, which this function does not take"):
             call()
+    with pytest.raises(CoadjointError, match=r"of shape \(2,\) is one state; give a batch"):
+        cj.simulate(ROBOT, q[0, 0], q[0, 0], 1.0)
 
 
 def test_errors_of_states_are_raised_when_they_are_computed():

@@ -283,7 +283,7 @@ def test_native_is_as_written():
 
     panda, planar = (cj.load("panda"), rd.Task("tip")), (cj.load("planar_nr"), rd.Task("tip", (3, 4)))
     kernels = [(lift._weighted_inverse, *panda), (lift._split_velocity, *planar), (lift._vertical_projector, *planar)]
-    kernels += [(integrability._vertical_brackets, *planar), (integrability._oneill, *planar)]
+    kernels += [(integrability.vertical_brackets_kernel, *planar), (integrability.oneill_kernel, *planar)]
     for fn, robot, task in kernels:
         q = robot.random(0, 50)
         if fn is lift._split_velocity:

@@ -400,3 +400,20 @@ def test_real_logs_raise_no_doubts(name):
         assert log.tau is None
         np.testing.assert_array_equal(log.extra["i"][-1], table[-1, 13:19])
         assert log.extra["tau_des"].shape == (len(log), 6)
+
+
+def test_rounding_below_zero_goes_back_into_a_robot():
+    """A least-squares result with a mass of -4e-17 becomes the nearest body, with a note; a mass that is wrong stays an error."""
+    robot = cj.load("panda")
+    parameters = robot.inertial_parameters.copy()
+    parameters[:10] = [-4e-17, 1e-17, 0, 0, 0, 0, 0, 0, 0, 0]
+    back = robot.with_inertial_parameters(parameters)
+    assert any("mass of -4e-17 kg was rounding" in note for note in back.notes)
+    np.testing.assert_allclose(back.inertial_parameters, parameters, atol=1e-15)
+    assert back.inertial_parameters[0] >= 0
+    np.testing.assert_array_equal(
+        cj.load("panda").with_inertial_parameters(robot.inertial_parameters).inertial_parameters, robot.inertial_parameters
+    )
+    parameters[0] = -0.1
+    with pytest.raises(CoadjointError, match="a mass must not be negative"):
+        robot.with_inertial_parameters(parameters).consolidated()

@@ -268,7 +268,7 @@ def test_bad_input_is_refused():
     start = {"q": [1.0], "v": [0.0], "t": 1.0}
     for options, message in (
         ({"t": -1.0}, "positive duration"),
-        ({"t": [0.0, 0.0]}, "growing times"),
+        ({"t": [0.0, 0.0]}, "increasing times"),
         ({"t": [1.0]}, "two or more"),
         ({"t": "long"}, "t is 'long'"),
         ({"q": [np.nan]}, "q has entries"),

@@ -171,3 +171,13 @@ def test_single_precision_says_that_it_is_the_reason():
     single = [x.astype(np.float32) for x in (q, v, v)]
     with pytest.raises(SingularMassMatrixError, match="no mass that single precision can tell from rounding"):
         cj.forward_dynamics(robot, *single)
+
+
+def test_the_message_says_whether_one_joint_is_enough():
+    rng = np.random.default_rng(0)
+    robot = Robot("spinning", [*arm(rng, 1, 0.5), *axis_through_a_point(rng, "arm0", 0.5)])
+    with pytest.raises(SingularMassMatrixError, match="joint 'x_joint' moves no mass, q ="):
+        cj.forward_dynamics(robot, *np.zeros((3, 2)))
+    robot = Robot("coaxial", coaxial(rng, "base", 0.5))
+    with pytest.raises(SingularMassMatrixError, match=r"joint '[xy]_joint' and others, moving together, move no mass, q ="):
+        cj.forward_dynamics(robot, *np.zeros((3, 2)))

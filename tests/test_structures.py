@@ -21,8 +21,15 @@ from coadjoint.memo import Recent
 from laws import relative
 from random_robots import ALL_KINDS, ONE_SCREW, random_robot
 
-KERNELS = {name: fn.kernel for name in cj.__all__ if hasattr(fn := getattr(cj, name), "kernel")}
 FRAMES = {"frame": "tip"}
+
+
+def for_every_robot(kernel):
+    """Whether it has no argument, such as a constraint, that belongs to one robot: those with one are not shared."""
+    return all(p.default is not inspect.Parameter.empty for p in kernel.parameters if p.name not in {*kernel.cores, *FRAMES})
+
+
+KERNELS = {name: fn.kernel for name in cj.__all__ if hasattr(fn := getattr(cj, name), "kernel") and for_every_robot(fn.kernel)}
 
 
 @pytest.fixture

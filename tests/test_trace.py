@@ -419,3 +419,14 @@ def test_every_function_of_numpy_on_symbols(ufunc):
             finite = np.array([np.isfinite(fn(x)) for x in inputs])
             agrees(fn, inputs[finite])
     assert finite.sum() > 3
+
+
+@pytest.mark.parametrize("exponent", [0.3, -0.4, 0.5, 1.7, 2, -3, 2.5, -2.5, 64.5, 65.0, 70.3])
+def test_powers(exponent):
+    x = np.array([[0.3], [1.1], [2.0]])
+    agrees(lambda x: x[0] ** exponent, x, tolerance=1e-12)
+
+
+def test_truth_values_are_numbers_in_arithmetic():
+    x = np.array([[0.3, 0.3], [1.1, -0.4], [-2.0, 0.7]])
+    agrees(lambda x: tuple(f(x[0] > x[1]) for f in (lambda t: t - 2.0, lambda t: 2.0 - t, lambda t: t + 2.0, lambda t: t * 3.0)), x)

@@ -27,6 +27,7 @@ from . import kinematics as kinematics
 from . import lie as lie
 from . import memo as memo
 from . import motion as motion
+from . import optimal as optimal
 from . import redundancy as redundancy
 from . import robot as robot
 from . import scale as scale
@@ -93,6 +94,11 @@ from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
+from .optimal.optimal_motion import OptimalMotion as OptimalMotion
+from .optimal.optimal_motion import optimal_motion as optimal_motion
+from .optimal.time_optimal import time_optimal as time_optimal
+from .optimal.timing import Timing as Timing
+from .optimal.timing import Timings as Timings
 from .redundancy.lift import effective_inertia as effective_inertia
 from .redundancy.lift import horizontal_lift as horizontal_lift
 from .robot.dh import robot_from_dh as robot_from_dh
@@ -881,9 +887,12 @@ __all__ = [
     "Link",
     "Log",
     "Mimic",
+    "OptimalMotion",
     "Robot",
     "SimulationError",
     "Target",
+    "Timing",
+    "Timings",
     "Trajectories",
     "Trajectory",
     "base_parameters",
@@ -957,6 +966,7 @@ __all__ = [
     "mass_matrix_inverse",
     "momentum",
     "momentum_regressor",
+    "optimal_motion",
     "path_coordinates",
     "pose",
     "potential_energy",
@@ -976,6 +986,7 @@ __all__ = [
     "simulate",
     "space_screws",
     "spline_path",
+    "time_optimal",
     "to_dh",
     "total_mass",
     "trace",

@@ -56,13 +56,13 @@ def trace(
     def run(*arrays: Any) -> Any:
         given = dict(zip((*sizes, *numbers), arrays, strict=True))
         chosen = {name: given.pop(name) for name in numbers}
-        return fn(_with(robot, chosen), **given, **options)
+        return fn(with_values(robot, chosen), **given, **options)
 
     name = getattr(fn, "__name__", "function").replace("<lambda>", "function")
     return simplify(graph_of(run, sizes | numbers, name))
 
 
-def _with(robot: Robot, chosen: dict[str, Any]) -> Robot:
+def with_values(robot: Robot, chosen: dict[str, Any]) -> Robot:
     """The robot with these numbers replaced: whole arrays or sets of parameters."""
     arrays = {name: x for name, x in chosen.items() if name in PARAMETERS}
     if "placements" in arrays:  # the last row of a pose is no variable
@@ -95,7 +95,7 @@ def compile(
 
     def written(**named: Array) -> Any:
         chosen = {name: named.pop(name) for name in parameters}
-        return fn(_with(robot, chosen), **named, **options)
+        return fn(with_values(robot, chosen), **named, **options)
 
     return function_of(graph, dtype, written, recipe)
 

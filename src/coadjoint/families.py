@@ -67,7 +67,7 @@ class Family:
 
     def member(self, numbers: Array) -> Robot:
         """The robot with these numbers (size,), plain or symbols."""
-        from .compiling import _with
+        from .compiling import with_values
 
         chosen, offset = {}, 0
         for name, core in zip(self.names, self.cores, strict=True):
@@ -75,7 +75,7 @@ class Family:
             chosen[name], offset = numbers[offset : offset + n].reshape(core), offset + n
         if not chosen:
             return self.robot
-        member = _with(self.robot, chosen)
+        member = with_values(self.robot, chosen)
         member.__dict__["_overconstrained"] = self.robot._overconstrained  # a property of the structure
         return member
 

@@ -263,8 +263,8 @@ def calibrate(
     distances   (N, k) from an unknown point of the frame to k unknown fixed points (a ball bar)
     planes      (N,) whole numbers: which of several unknown planes an unknown point of the frame touches
 
-    Fitted are the joints' screws (four numbers for a revolute, two for a prismatic joint), their zero offsets, and of scale and
-    harmonics of the encoder and deflection under gravity what predicts configurations held back better; `terms` names those to fit instead,
+    Fitted are the joints' screws (four numbers for a revolute, two for a prismatic joint), their zero offsets, and, of scale,
+    harmonics of the encoder and deflection under gravity, what predicts configurations held back better; `terms` names those instead,
     of "scale", "harmonics 1", "harmonics 2", "compliance". What the measurements do not show stays where the description has it.
     Configurations far off count little (loss="squares": all the same). Metres and radians.
     """

@@ -32,12 +32,23 @@ def doubts(chain: Chain, q: Array, T: Array, measured: Measured) -> list[str]:
         spread = float(np.linalg.norm(np.std(values.mean(axis=1), axis=0)))
     else:
         spread = float(np.mean(measured.value))
+    if isinstance(measured, Points | Poses):
+        found += _flat(values.mean(axis=1))
     reach = float(np.linalg.norm(np.std(T[:, :3, 3], axis=0))) + 1e-12
     if spread > 100 * reach:
         found.append(
             f"what was measured spreads over {spread:.4g}, the frame over {reach:.4g} m, which suggests millimetres: divide by 1000."
         )
     return found
+
+
+def _flat(x: Array) -> list[str]:
+    """Whether measured places lie on a line or in a plane."""
+    size = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
+    if len(x) < 4 or size[2] > 1e-4 * size[0]:
+        return []
+    shape = "on a line" if size[1] <= 1e-4 * size[0] else "in a plane"
+    return [f"what was measured lies {shape}; postures that fill space show more of the geometry."]
 
 
 def unseen(fit: Fit) -> tuple[str, ...]:
@@ -81,7 +92,7 @@ def described(cal: Any) -> str:
         lines.append(f"{len(cal.outliers)} configurations are far off and count little: rows {rows}")
     lines += [
         "",
-        f"terms: geometry, {', '.join(cal.terms.groups)}",
+        f"terms: geometry, {', '.join(cal.terms.groups)}; tried, with the weighted error held back in thousandths:",
         *(f"  {name}: held back {1e3 * x:.4g}" for name, x in cal.tried),
     ]
     lines += ["", f"{'joint':<20}{'tilts [mrad]':>24}{'shifts [mm]':>24}{'offset [mrad]':>24}"]

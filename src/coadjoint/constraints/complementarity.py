@@ -1,4 +1,4 @@
-"""Linear complementarity: which unilateral rows push and which rows of dry friction stick, and how hard."""
+"""Linear complementarity problems: which unilateral rows push, which rows of dry friction stick, and their forces."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def complementarity(G: np.ndarray, b: np.ndarray, unilateral: np.ndarray) -> np.
 def box_complementarity(G: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """λ (m,) between lower and upper (m,) with w = G λ + b: w ≥ 0 where λ is at its lower bound, ≤ 0 at its upper one, else w = 0.
 
-    Bounds without end make a bilateral row, those from 0 on a unilateral one, those of ±μ one of dry friction. G (m, m) is symmetric and
-    positive semidefinite. These are the conditions for the least of ½ λᵀ G λ + bᵀ λ in the box, which an active-set method finds in
+    Infinite bounds make a bilateral row, [0, ∞) a unilateral one, [-μ, μ] one of dry friction. G (m, m) is symmetric and
+    positive semidefinite. These are the optimality conditions of the minimum of ½ λᵀ G λ + bᵀ λ in the box, which an active-set
+    method finds in
     finitely many steps; where rows are redundant, those that are not at a bound share their load.
     """
     scale = gram_lengths(G)
@@ -44,7 +45,7 @@ def box_complementarity(G: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: 
 def _least(
     G: np.ndarray, b: np.ndarray, lam: np.ndarray, free: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: float
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The least over the free rows, the others kept; rows that would leave the box stay at its side on the way."""
+    """The minimum over the free rows, the others fixed; rows that would leave the box stay at its boundary."""
     free = free.copy()
     while True:
         rows = np.flatnonzero(free)

@@ -1,4 +1,4 @@
-"""Constraints: rows A(q) v = 0 on the velocities of a robot, some of them the rate of values φ(q) that are to vanish.
+"""Constraints: rows A(q) v = 0 on the velocities of a robot, some of them the rates of values φ(q) that must vanish.
 
 Žefran & Bullo (2004), (18). Several are taken together with `&`. What a constraint computes runs natively, as written and as
 symbols like everything else.
@@ -32,7 +32,7 @@ class Constraint:
     def __init__(self, parts: Iterable[Part]) -> None:
         self.parts = tuple(parts)
         if not self.parts:
-            raise CoadjointError("a constraint of nothing; expected one or more.")
+            raise CoadjointError("no constraint is given; expected one or more.")
 
     # --- making one
 
@@ -56,7 +56,7 @@ class Constraint:
     @staticmethod
     @takes(robot=a_robot)
     def point(robot: Robot, frame: str, axes: str = "xyz", at: ArrayLike | None = None) -> Constraint:
-        """The origin of a frame keeps these coordinates in space: `at`, one number for each; what they are is left open without.
+        """The origin of a frame keeps these coordinates in space at the values `at`, one number each; without `at`, at any values.
 
         The multipliers are the force on the frame's origin, by the axes of space.
         """
@@ -67,7 +67,7 @@ class Constraint:
     @staticmethod
     @takes(robot=a_robot)
     def frame(robot: Robot, frame: str, axes: str = "rx ry rz x y z", at: ArrayLike | None = None) -> Constraint:
-        """A frame stays at the pose `at` (4, 4) in space, wholly or in some directions of that pose; left open without.
+        """A frame stays at the pose `at` (4, 4) in space, entirely or in some directions of that pose; without `at`, at any pose.
 
         Without `at` it is a constraint on velocities: those components of the frame's body twist vanish, as for `twist`. `at(robot, q)`
         has the same rows at q, and elsewhere those along the axes that the frame has at q. The multipliers of all six are the wrench
@@ -96,7 +96,7 @@ class Constraint:
     @staticmethod
     @takes(robot=a_robot)
     def cable(robot: Robot, frames: Sequence[str], length: float | None = None) -> Constraint:
-        """The way through the origins of these frames keeps its length; left open without one. The multiplier is minus the pull."""
+        """The path through the origins of these frames has a constant length, any if None. The multiplier is minus the tension."""
         if isinstance(frames, str) or len(frames) < 2:
             raise CoadjointError(f"frames is {frames!r}; expected two or more names of frames.")
         for frame in frames:
@@ -108,7 +108,7 @@ class Constraint:
     @staticmethod
     @takes(robot=a_robot)
     def gear(robot: Robot, coefficients: Mapping[str, float], offset: float | None = 0.0) -> Constraint:
-        """Σ coefficient · coordinate = offset over joints of one freedom: {"wheel": 1, "pinion": 3}; None leaves it open."""
+        """Σ coefficient · coordinate = offset over joints of one freedom: {"wheel": 1, "pinion": 3}; any offset if None."""
         for joint, c in coefficients.items():
             place = robot.q_slice(joint)
             if robot.joint_index(joint) in robot.mimics or place.stop - place.start != 1:
@@ -154,7 +154,7 @@ class Constraint:
 
     @staticmethod
     def all(constraints: Iterable[Constraint]) -> Constraint:
-        """All of them together, in their order; `a & b` for two."""
+        """The conjunction of constraints, in their order; `a & b` for two."""
         return Constraint([part for x in constraints for part in checked(x).parts])
 
     def __and__(self, other: Constraint) -> Constraint:
@@ -171,26 +171,29 @@ class Constraint:
         return len(self.names(robot))
 
     def holonomic_rows(self, robot: Robot) -> np.ndarray:
-        """The numbers of the rows that are the rate of a value; the others hold velocities, or have their value left open."""
+        """The indices of the rows that are the rate of a value; the other rows constrain velocities only, or leave their value
+        open.
+        """
         return np.flatnonzero([x for part in self.parts for x in part.holonomic(robot)])
 
     def at(self, robot: Robot, q: ArrayLike) -> Constraint:
-        """This constraint with what was left open, where a point is kept or how long a cable is, as it is at q (nq,); and `frozen`."""
+        """This constraint with values that were left open (the place of a point, the length of a cable) fixed at those at q (nq,);
+        and `frozen`.
+        """
         q = np.asarray(robot._checked(q, "q", robot.nq), dtype=float)
         if q.ndim != 1:
             raise ShapeError(f"q has shape {q.shape}; expected one configuration ({robot.nq},).")
         return Constraint([part.held(robot, q) for part in self.parts])
 
     def frozen(self, robot: Robot) -> Constraint:
-        """This constraint with users' functions as they are now, for robots with so many coordinates: what they read no longer counts.
-
-        It is quicker to use, as nothing is traced again, and pickles whatever the functions are.
+        """This constraint with users' functions as traced now, for robots with as many coordinates: later changes of the variables
+        that they read have no effect. It is faster, as nothing is traced again, and can always be pickled.
         """
         parts = [part.frozen(robot) for part in self.parts]
         return self if all(x is y for x, y in zip(parts, self.parts, strict=True)) else Constraint(parts)
 
     def identity(self, robot: Robot) -> str:
-        """A text that tells it from every other constraint of this robot, for compiled code."""
+        """A text that identifies the constraint, for the key of compiled code."""
         return " & ".join(part.identity(robot) for part in self.parts)
 
     def __eq__(self, other: object) -> bool:
@@ -205,7 +208,7 @@ class Constraint:
     # --- what it computes
 
     def residual(self, robot: Robot, q: ArrayLike) -> Any:
-        """φ(q) (..., number of `holonomic_rows`), to vanish; None where all rows are on velocities alone."""
+        """φ(q) (..., number of `holonomic_rows`), which must vanish; None if all rows constrain velocities only."""
         return constraint_residual(robot, self, q) if len(self.holonomic_rows(robot)) else None
 
     def jacobian(self, robot: Robot, q: ArrayLike) -> Array:
@@ -218,7 +221,7 @@ class Constraint:
 
 
 def checked(constraint: Any, robot: Robot | None = None) -> Constraint:
-    """The argument, if it is a constraint; with a robot, users' functions in it as they are now."""
+    """The argument, if it is a constraint; with a robot, `frozen`."""
     if not isinstance(constraint, Constraint):
         raise CoadjointError(
             f"the constraint is {type(constraint).__name__}; expected a Constraint, as from coadjoint.Constraint.point(robot, 'tip', 'xy')."
@@ -256,7 +259,7 @@ def constraint_bias(robot: Robot, constraint: Constraint, q: Array, v: Array) ->
 
 
 def robot_size(robot: Robot) -> float:
-    """The largest distance between neighbouring frames of a robot: what translations are measured by. 1 where numbers are variables."""
+    """The largest distance between neighbouring frames of a robot, as a unit of length. 1 if numbers are variables."""
     return _size(robot.original) if robot.original.has_plain_numbers else 1.0
 
 

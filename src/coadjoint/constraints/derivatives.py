@@ -73,14 +73,14 @@ def constraint_terms(robot: Robot, constraint: Constraint, q: Any, v: Any, a: An
 
 
 def _shift(robot: Robot, constraint: Constraint, q: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
-    """What ∂λ/∂q (..., m, nv) has among forces that cancel each other, because the shortest λ moves there; 0 for independent rows."""
+    """The part of ∂λ/∂q (..., m, nv) in the null space of Aᵀ, where the shortest λ changes; 0 for independent rows."""
     d, m = decompose(robot, constraint, q), multipliers.shape[-1]
     if np.all(d.rank == m):
         return np.zeros(1)
     A, dA = constraint_jacobian(robot, constraint, q), constraint_jacobian_derivative(robot, constraint, q)
     W, dM = mass_matrix_inverse(robot, q), mass_matrix_derivative(robot, q)
     length, inverse_A = d.length, A @ W
-    # The rows that are nothing have the length 1, always.
+    # Rows that vanish have the length 1, always.
     square = 2 * np.einsum("...kj,...kji->...ki", inverse_A, dA) - np.einsum("...ka,...kb,...abi->...ki", inverse_A, inverse_A, dM)
     nothing = vanishing(robot, A)
     by_length = np.where(nothing[..., None], 0.0, square / (2 * length[..., None]))
@@ -99,7 +99,7 @@ def constrained_dynamics_derivatives(
 ) -> Derivatives:
     """∂a and ∂λ of `constrained_dynamics` by q, v and τ, rows a and λ.
 
-    Where rows depend on each other, both hold as long as they go on doing so, and ∂λ is the change of the shortest λ.
+    For dependent rows, both hold as long as the rows stay dependent, and ∂λ is the derivative of the shortest λ.
     """
     q, v, tau = states(robot, q=(q, robot.nq), v=(v, robot.nv), tau=(tau, robot.nv))
     constraint = checked(constraint, robot)

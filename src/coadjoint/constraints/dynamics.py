@@ -1,4 +1,4 @@
-"""Motion under constraints, with the forces that keep them. Žefran & Bullo (2004), (19), (20); MATH: M a + h = τ + Aᵀ λ, A a + Ȧ v = 0.
+"""Motion under constraints, with the forces that keep them. Žefran & Bullo (2004), (19), (20): M a + h = τ + Aᵀ λ, A a + Ȧ v = 0.
 
     λ = -(A M⁻¹ Aᵀ)⁻¹ (A a₀ + Ȧ v),  a = a₀ + M⁻¹ Aᵀ λ,      a₀ the acceleration without the constraint
 
@@ -94,12 +94,12 @@ class Rows:
         """(A M⁻¹ Aᵀ)⁻¹ b (..., m', k) for b (..., m', k); NaN where rows depend on each other."""
         return self.metric.solve(b, self.regular)
 
-    def nothing(self, x: Array) -> Array:
-        """x (..., k) where rows that are to be nothing are nothing, else nan."""
+    def where_regular(self, x: Array) -> Array:
+        """x (..., k), NaN in states where a row that vanishes elsewhere does not."""
         return x if self.regular is None else namespace(x).where(self.regular[..., None], x, np.nan)
 
     def spread(self, x: Array) -> Array:
-        """(..., m', k) as rows of the whole constraint, zero for those that are nothing."""
+        """(..., m', k) as rows of the whole constraint, zero for those that vanish."""
         if len(self.kept) == self.size:
             return x
         place = [self.kept.index(k) if k in self.kept else len(self.kept) for k in range(self.size)]
@@ -113,7 +113,8 @@ def constrained_dynamics(
 ) -> tuple[Array, Array]:
     """a (..., nv) and the multipliers λ (..., m) of M a + h = τ + Aᵀ λ, A a + Ȧ v = 0: Žefran & Bullo (2004), (20).
 
-    Aᵀ λ is the force that keeps the constraint. Where rows depend on each other, a is the same and λ the shortest (rows scaled to
+    Aᵀ λ is the force that enforces the constraint. Where rows depend on each other, a is the same and λ the shortest (rows scaled
+    to
     the same length in the metric M⁻¹); rows that contradict each other are an error. For arrays of other libraries than NumPy both
     are NaN there. Other arguments are those of `forward_dynamics`.
     """
@@ -123,7 +124,7 @@ def constrained_dynamics(
     rows = Rows(robot, checked(constraint), q, v, force)
     if not rows.kept:
         a = forward_dynamics(robot, q, v, tau, wrenches, friction)
-        return a, rows.nothing(0.0 * a[..., :1] + like(np.zeros(rows.size), q))
+        return a, rows.where_regular(0.0 * a[..., :1] + like(np.zeros(rows.size), q))
     a = rows.free[..., 0]
     multipliers = -rows.solve((mv(rows.A, a) + rows.bias)[..., None])
     return a + (rows.metric.inverse_A @ multipliers)[..., 0], rows.spread(multipliers)[..., 0]

@@ -1,4 +1,4 @@
-"""Impacts: velocities jump where constraints set in. Žefran & Bullo (2004), section 4.
+"""Impacts: velocities jump where constraints become active. Žefran & Bullo (2004), section 4.
 
 Momentum changes only across the surface of impact, M (v⁺ - v⁻) = Aᵀ Λ, (30); how much is an extra law, Newton's restitution:
 
@@ -41,11 +41,11 @@ class Impact:
     momentum_change: np.ndarray
     """M (v⁺ - v⁻) (..., nv), which is Aᵀ Λ."""
     space_momentum_change: np.ndarray
-    """(..., 6): that of angular momentum about the origin of space and of linear momentum, which the world takes."""
+    """(..., 6): the change of angular momentum about the origin of space and of linear momentum, which the environment absorbs."""
     energy_before: np.ndarray
     energy_after: np.ndarray
     work: np.ndarray
-    """½ Λ (A v⁻ + A v⁺) (..., m): what each row did; together the change of kinetic energy."""
+    """½ Λ (A v⁻ + A v⁺) (..., m): the work of each row; their sum is the change of kinetic energy."""
 
     @property
     def energy_change(self) -> np.ndarray:
@@ -118,7 +118,7 @@ def impact_account(
 def _checked(
     robot: Robot, constraint: Any, q: Any, v: Any, restitution: Any, unilateral: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """q, v, A, and e and unilateral of every row; an error for what no impact can have."""
+    """q, v, A, and e and unilateral of every row, checked."""
     a_robot(robot, "robot")
     q, v = (np.asarray(robot._checked(x, name, n)) for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv)))
     finite(q, "q"), finite(v, "v")

@@ -1,4 +1,4 @@
-"""Forces of a given motion under constraints: joint forces and multipliers, and what is left free between them.
+"""Inverse dynamics under constraints: joint forces and multipliers of a motion, and the internal forces that are free.
 
 τ + Aᵀ λ = M a + h decides τ only up to Aᵀ λ: a closed chain, or a hand that holds what the other hand holds, can press against itself.
 """
@@ -15,13 +15,13 @@ from ..dynamics.newton_euler import inverse_dynamics
 from ..errors import CoadjointError
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
-from .manifold import _check_rows
+from .manifold import check_vanishing
 from .metric_rows import DEPENDENT, pseudo_inverse
 from .rank import ConstraintError
 
 
 def actuated_rows(robot: Robot, actuated: Sequence[str] | None) -> np.ndarray:
-    """Which velocities (nv,) have a drive: those of the joints named; all without names."""
+    """Which velocities (nv,) are actuated: those of the named joints; all if none are named."""
     driven = np.full(robot.nv, actuated is None)
     for joint in actuated or ():
         driven[robot.v_slice(joint)] = True
@@ -40,15 +40,15 @@ def constrained_inverse_dynamics(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Joint forces τ (..., nv) and multipliers λ (..., m) of a motion that keeps the constraint: τ + Aᵀ λ = M a + h.
 
-    τ is zero but for the joints named in `actuated`, and among all that give the motion the one with the smallest Σ τ²;
-    `free_torques` are what may be added. Errors say where the motion breaks the constraint, or needs a drive that is not there.
+    τ is zero except at the joints named in `actuated`, and has the smallest Σ τ² of all solutions; the others differ by
+    `free_torques`. Errors say where the motion violates the constraint, or needs an actuator that does not exist.
     """
     q, v, a = states(robot, q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
     constraint = checked(constraint, robot)
     A, names = constraint.jacobian(robot, q), np.array(constraint.names(robot))
     rate = np.einsum("...ij,...j->...i", A, a) + constraint.bias(robot, q, v)
     size = 1.0 + np.abs(a).max(-1, keepdims=True) + np.abs(v).max(-1, keepdims=True) ** 2
-    _check_rows(
+    check_vanishing(
         rate, names, 1e-6 * size, "a violates the constraint", "`a - constraint_inverse(robot, constraint, q) @ (A a + Ȧ v)`"
     )
     force = inverse_dynamics(robot, q, v, a, wrenches, friction)

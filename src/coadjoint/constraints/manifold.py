@@ -1,7 +1,7 @@
-"""Getting onto a constraint: nearest configurations and velocities, and mechanisms put together from a rough guess.
+"""Projection onto a constraint: nearest configurations and velocities, and assembly of mechanisms from a rough guess.
 
-Newton's method with the metric: q ← q ⊕ -A♯ φ(q), the shortest step in kinetic energy that closes what is open to first order,
-damped while the gap is wide. A♯ does not care whether rows are redundant.
+Newton's method with the metric: q ← q ⊕ -A♯ φ(q), the step of least kinetic energy that closes the gap to first order, damped while
+the gap is wide. Redundant rows are allowed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .projection import project_velocity
 from .rank import ConstraintError, decompose
 
 STEPS = 60
-"""Most steps of Newton's method from one start; ten are usual."""
+"""The most steps of Newton's method from one start; ten are typical."""
 CLOSED = 1e-12
-"""Gap, in metres or radians, that counts as closed; Newton's method goes on to rounding below it."""
+"""The gap, in metres or radians, that counts as closed; Newton's method continues below it to rounding."""
 
 
 def closing_step(robot: Robot, constraint: Constraint, q: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray]:
@@ -51,20 +51,20 @@ class _Only(Constraint):
 def project(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike | None = None, *, steps: int = STEPS) -> Any:
     """The configurations q (..., nq) brought onto φ(q) = 0 by the shortest steps in the metric; with v (..., nv) also P v there.
 
-    For what is nearly closed, such as drift of a simulation. An error names the widest gap where one stays open; `assemble` searches
-    farther.
+    For states near the constraint, such as the drift of a simulation. An error names the widest gap if one stays open; `assemble`
+    searches farther.
     """
     (q,), constraint = states(robot, q=(q, robot.nq)), checked(constraint, robot)
     if len(constraint.holonomic_rows(robot)):
-        q, open_ = _newton(robot, constraint, q, steps, 0.0)
+        q, open_ = newton_steps(robot, constraint, q, steps, 0.0)
         if open_.any():
-            raise _not_closed(robot, constraint, q[open_][0], "project", "Start nearer, or put it together with `assemble`.")
+            raise not_closed(robot, constraint, q[open_][0], "project", "Start nearer, or put it together with `assemble`.")
     if v is None:
         return q
     return q, project_velocity(robot, constraint, q, v)
 
 
-def _newton(robot: Robot, constraint: Constraint, q: np.ndarray, steps: int, damping: float) -> tuple[np.ndarray, np.ndarray]:
+def newton_steps(robot: Robot, constraint: Constraint, q: np.ndarray, steps: int, damping: float) -> tuple[np.ndarray, np.ndarray]:
     """q moved until φ no longer shrinks, and which states (...) are still open."""
     shape = q.shape[:-1]
     q = np.array(q, dtype=float).reshape(-1, robot.nq)
@@ -103,18 +103,18 @@ def assemble(
     kept = [fixed] if isinstance(fixed, str) else list(fixed)
     for joint in kept:
         constraint = constraint & _kept(robot, joint, start)
-    q, open_ = _newton(robot, constraint, start, STEPS, 0.0)
+    q, open_ = newton_steps(robot, constraint, start, STEPS, 0.0)
     if not open_:
         return q
     still = [k for joint in kept for k in range(*robot.v_slice(joint).indices(robot.nv))]
     away = np.random.default_rng(seed).normal(size=(tries, robot.nv)) * np.geomspace(0.1, np.pi, tries)[:, None]
     away[:, still] = 0.0
     # Damped, every start comes as near as it can, also where lengths do not reach; then Newton's method closes what closes.
-    found, _ = _newton(robot, constraint, robot.integrate(np.broadcast_to(start, (tries, robot.nq)), away), STEPS, 1e-3)
-    found, open_ = _newton(robot, constraint, np.concatenate([found, q[None]]), STEPS, 0.0)
+    found, _ = newton_steps(robot, constraint, robot.integrate(np.broadcast_to(start, (tries, robot.nq)), away), STEPS, 1e-3)
+    found, open_ = newton_steps(robot, constraint, np.concatenate([found, q[None]]), STEPS, 0.0)
     if open_.all():
-        nearest = min(found, key=lambda x: _gap(robot, constraint, x))
-        raise _not_closed(robot, constraint, nearest, "assemble", "Lengths may not reach, or rows contradict each other.")
+        nearest = min(found, key=lambda x: largest_gap(robot, constraint, x))
+        raise not_closed(robot, constraint, nearest, "assemble", "Lengths may not reach, or rows contradict each other.")
     return min(found[~open_], key=lambda x: float(np.abs(robot.difference(start, x)).max()))
 
 
@@ -125,11 +125,11 @@ def _kept(robot: Robot, joint: str, q: np.ndarray) -> Constraint:
     return Constraint.gear(robot, {joint: 1.0}, float(value[0]))
 
 
-def _gap(robot: Robot, constraint: Constraint, q: np.ndarray) -> float:
+def largest_gap(robot: Robot, constraint: Constraint, q: np.ndarray) -> float:
     return float(np.abs(constraint.residual(robot, q)).max())
 
 
-def _not_closed(robot: Robot, constraint: Constraint, q: np.ndarray, who: str, remedy: str) -> ConstraintError:
+def not_closed(robot: Robot, constraint: Constraint, q: np.ndarray, who: str, remedy: str) -> ConstraintError:
     phi = constraint.residual(robot, q)
     names = np.array(constraint.names(robot))[constraint.holonomic_rows(robot)]
     widest = np.argsort(-np.abs(phi))[:4]
@@ -140,13 +140,13 @@ def _not_closed(robot: Robot, constraint: Constraint, q: np.ndarray, who: str, r
 
 
 def check_state(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, tolerance: float = 1e-6) -> None:
-    """An error that names the row and its value where q (..., nq) is off the constraint or v (..., nv) violates A v = 0."""
+    """Raise an error that names the row and its value if q (..., nq) is off the constraint or v (..., nv) violates A v = 0."""
     q, v = states(robot, q=(q, robot.nq), v=(v, robot.nv))
     constraint = checked(constraint, robot)
     names = np.array(constraint.names(robot))
     phi = constraint.residual(robot, q)
     if phi is not None:
-        _check_rows(
+        check_vanishing(
             phi,
             names[constraint.holonomic_rows(robot)],
             tolerance,
@@ -155,7 +155,7 @@ def check_state(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike
         )
     speed = np.abs(v).max(-1, keepdims=True, initial=0.0)
     slip = np.einsum("...ij,...j->...i", constraint.jacobian(robot, q), v)
-    _check_rows(
+    check_vanishing(
         slip,
         names,
         tolerance * (1.0 + speed),
@@ -164,7 +164,7 @@ def check_state(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike
     )
 
 
-def _check_rows(values: np.ndarray, names: np.ndarray, tolerance: Any, what: str, remedy: str) -> None:
+def check_vanishing(values: np.ndarray, names: np.ndarray, tolerance: Any, what: str, remedy: str) -> None:
     wrong = ~(np.abs(values) <= tolerance)
     if wrong.any():
         *state, k = np.argwhere(wrong)[0]

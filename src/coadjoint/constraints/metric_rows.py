@@ -1,4 +1,4 @@
-"""Rows in the metric: A (..., m, n) measured by W = M⁻¹, and what solves A W Aᵀ λ = b.
+"""Rows A (..., m, n) in the metric W = M⁻¹, and solvers of A W Aᵀ λ = b.
 
 Rows are divided by their lengths |A_k| = √(A_k W A_kᵀ), so that units do not matter. Three solvers, one for each need:
 
@@ -21,19 +21,25 @@ import numpy as np
 from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
 
 ZERO = 1e-11
-"""Entries of a row below this, beside the size of the robot and of the other rows, are rounding: the row vanishes."""
+"""A row with entries below this, relative to the size of the robot and of the other rows, is zero up to rounding."""
 SHORT = 1e-12
-"""Lengths of rows below this, beside 1 and the longest, are rounding, as those of a planar loop across its plane."""
+"""A row shorter than this, relative to 1 and the longest, is zero up to rounding, as those of a planar loop orthogonal to its
+plane.
+"""
 ALIKE = 1e-6
-"""sin² of the angle between a row and the others below which singular values decide: beyond, ten digits are left."""
+"""If sin² of the angle between a row and the others is below this, singular values decide; above it, ten digits are left."""
 DEPENDENT = 1e-8
-"""Singular values of rows below this part of the largest vanish: rows are dependent but for rounding, √ε of double precision."""
+"""Singular values of rows below this fraction of the largest count as zero: the rows are dependent up to rounding, √ε of double
+precision.
+"""
 DEPENDENT_SQUARE = 1e-11
-"""Eigenvalues of G below this part of the largest vanish. They are squares of singular values, and rounding is 1e-16 of the largest."""
+"""Eigenvalues of G below this fraction of the largest count as zero. They are squares of singular values, and rounding is 1e-16 of
+the largest.
+"""
 REGULARIZATION, TURNS = 1e-8, 3
 """ε, and how often a correction is repeated: rows at an angle of 1e-2 or more are then solved to 1e-12."""
 CONTRADICTION = 1e-6
-"""Part of the right side by which dependent rows may disagree, as rounding and a little drift make them."""
+"""The fraction of the right-hand side by which dependent rows may contradict each other: rounding and a little drift."""
 
 OVERCONSTRAINED_SQUARE = 1e-6
 OVERCONSTRAINED_REGULARIZATION, OVERCONSTRAINED_TURNS = 1e-3, 8
@@ -81,7 +87,7 @@ class MetricRows:
 
 
 class RegularizedRows(MetricRows):
-    """Rows with what takes their rates away, also where they depend on each other; corrections are to be made `turns` times."""
+    """Rows and the impulses that cancel their rates, also for dependent rows; corrections must be repeated `turns` times."""
 
     def __init__(self, A: Array, W: Array, length: Array, overconstrained: bool = False) -> None:
         super().__init__(A, W @ transpose(A), length)
@@ -92,7 +98,7 @@ class RegularizedRows(MetricRows):
         self.inverse = inverse(self.G + epsilon * like(np.eye(A.shape[-2]), A))
 
     def impulse(self, rate: Array) -> Array:
-        """Aᵀ Λ (..., n) that takes the rate (..., m) of the rows away."""
+        """Aᵀ Λ (..., n) that cancels the rate (..., m) of the rows."""
         return mv(transpose(self.A), mv(self.inverse, -rate / self.length) / self.length)
 
     def tangent(self, p: Array) -> Array:
@@ -110,7 +116,7 @@ class RegularizedRows(MetricRows):
 
 
 class Decomposition(NamedTuple):
-    """A L⁻ᵀ with M = L Lᵀ, its rows divided by their lengths, as U diag(s) Wᵀ; what is beyond the rank is zero."""
+    """A L⁻ᵀ with M = L Lᵀ, its rows divided by their lengths, as U diag(s) Wᵀ; entries beyond the rank are zero."""
 
     L: np.ndarray
     length: np.ndarray
@@ -133,7 +139,7 @@ class Decomposition(NamedTuple):
         return mv(self.U, along * self.inverse**2) / self.length, r - mv(self.U, along)
 
     def change(self, b: np.ndarray, damping: float = 0.0) -> np.ndarray:
-        """W Aᵀ λ (..., n) of that λ: the shortest x in the metric with A x = b (..., m); held short by the damping."""
+        """W Aᵀ λ (..., n) of that λ: the shortest x in the metric with A x = b (..., m); damping shortens it further."""
         gain = self.inverse / (1.0 + damping * self.inverse**2) if damping else self.inverse
         return self.lower(mv(transpose(self.Wt), gain * mv(transpose(self.U), b / self.length)))
 
@@ -153,7 +159,7 @@ class Decomposition(NamedTuple):
 
 
 def decompose(A: np.ndarray, L: np.ndarray, zero: np.ndarray) -> Decomposition:
-    """Rows A (..., m, n) in the metric M = L Lᵀ, L lower triangular; zero (..., m): which of them vanish but for rounding."""
+    """Rows A (..., m, n) in the metric M = L Lᵀ, L lower triangular; zero (..., m): which of them are zero up to rounding."""
     B = transpose(np.linalg.solve(L, transpose(A)))
     length = np.where(zero, 1.0, np.linalg.norm(B, axis=-1))
     U, s, Wt = np.linalg.svd(np.where(zero[..., None], 0.0, B / length[..., None]), full_matrices=False)

@@ -1,4 +1,4 @@
-"""The ways in which a mechanism closes, and configurations at which its freedoms change."""
+"""Assembly modes of a closed mechanism, and configurations at which its number of freedoms changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..arrays import ArrayLike
 from ..errors import CoadjointError
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
-from .manifold import _gap, _newton, _not_closed, project
+from .manifold import largest_gap, newton_steps, not_closed, project
 from .pseudo import null_space
 from .rank import ConstraintError, decompose
 
@@ -42,10 +42,10 @@ def assembly_modes(
     guesses = lower + (upper - lower) * points
     for joint, value in (fixed or {}).items():
         guesses[:, robot.q_slice(joint)] = value
-    q, open_ = _newton(robot, constraint, guesses, 100, 0.0)
+    q, open_ = newton_steps(robot, constraint, guesses, 100, 0.0)
     if open_.all():
-        nearest = min(q, key=lambda x: _gap(robot, constraint, x))
-        raise _not_closed(robot, constraint, nearest, "assembly_modes", "Lengths may not reach with these joints held so.")
+        nearest = min(q, key=lambda x: largest_gap(robot, constraint, x))
+        raise not_closed(robot, constraint, nearest, "assembly_modes", "Lengths may not reach with these joints held so.")
     found = q[~open_]
     found[:, turning] = np.pi - np.mod(np.pi - found[:, turning], 2 * np.pi)
     modes: list[np.ndarray] = []

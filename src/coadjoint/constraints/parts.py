@@ -1,4 +1,4 @@
-"""What a constraint is made of, and constraints that are holonomic: points, frames, loops, cables and gears.
+"""The parts of a constraint, and those that are holonomic: points, frames, loops, cables and gears.
 
 A part gives rows A(q) v = 0, and for holonomic rows the value φ(q) whose vanishing they keep. A v is the rate of φ where φ vanishes;
 `bias` is Ȧ v, so that A a + Ȧ v is the rate of A v everywhere.
@@ -23,7 +23,7 @@ from ..robot.robot import Robot
 from .relative import accelerations, frame_motion, rates, relative, relative_jacobian, relative_motion, rows
 
 DIRECTIONS = ("rx", "ry", "rz", "x", "y", "z")
-"""Turning about and moving along the axes of a frame, in the order of twists."""
+"""Rotations about and translations along the axes of a frame, in the order of twists."""
 
 JOINTS = {
     "fixed": "rx ry rz x y z",
@@ -50,10 +50,10 @@ def directions(axes: object, known: Iterable[str] = DIRECTIONS) -> tuple[str, ..
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a constraint of one kind; equal where all that decides them is equal."""
+    """Rows of a constraint of one kind; parts with equal data are equal."""
 
     def names(self, robot: Robot) -> tuple[str, ...]:
-        """What each row holds."""
+        """The names of the rows."""
         raise NotImplementedError
 
     def holonomic(self, robot: Robot) -> tuple[bool, ...]:
@@ -73,15 +73,15 @@ class Part:
         raise NotImplementedError
 
     def held(self, robot: Robot, q: np.ndarray) -> Part:
-        """This part with what it leaves open, such as where a point is kept, as it is at q (nq,)."""
+        """This part with open values, such as the place of a point, fixed at those at q (nq,)."""
         return self
 
     def frozen(self, robot: Robot) -> Part:
-        """This part with users' functions as they are now."""
+        """This part with users' functions as traced now."""
         return self
 
     def identity(self, robot: Robot) -> str:
-        """A text that tells it from every other part, for compiled code."""
+        """A text that identifies the part, for the key of compiled code."""
         return repr(self)
 
 
@@ -218,7 +218,7 @@ class Loop(Part):
 
 
 def _tilt(R: Array, k: int) -> Array:
-    """The rotation vector (..., 3), at right angles to axis k, of the shortest turn that takes the axis k to where R has it."""
+    """The rotation vector (..., 3), orthogonal to axis k, of the shortest rotation that takes axis k to its image under R."""
     xp, axis = namespace(R), R[..., :, k]
     e = like(np.eye(3)[k], R)
     side = cross(e, axis)
@@ -237,7 +237,7 @@ def _crossed(R: Array, k: int) -> Array:
 
 @dataclass(frozen=True)
 class Cable(Part):
-    """The way from frame to frame, straight between their origins, keeps its length."""
+    """The polygon through the origins of the frames has a constant length."""
 
     frames: tuple[str, ...]
     length: float | None

@@ -45,7 +45,7 @@ def constraint_inverse(robot: Robot, constraint: Constraint, q: Array) -> Array:
     """
     rows = Rows(robot, checked(constraint), q)
     if not rows.kept:
-        none = rows.nothing(0.0 * q[..., :1] + like(np.zeros(robot.nv * rows.size), q))
+        none = rows.where_regular(0.0 * q[..., :1] + like(np.zeros(robot.nv * rows.size), q))
         return none.reshape((*none.shape[:-1], robot.nv, rows.size))
     inverse = rows.metric.inverse_A @ rows.solve(like(np.eye(len(rows.kept)), q))
     return transpose(rows.spread(transpose(inverse)))

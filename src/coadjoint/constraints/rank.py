@@ -1,4 +1,4 @@
-"""Rows that depend on each other: how many and which, and motion under them, by singular values.
+"""Linearly dependent rows: the rank, the redundant rows, and motion under them, by singular values.
 
 With M = L Lᵀ the rows of A L⁻ᵀ, each divided by its length, have the singular values of the constraint: a row that the others imply
 adds one that vanishes. States are solved here one batch at a time in NumPy, with as many digits as the singular values leave.
@@ -24,11 +24,11 @@ from .metric_rows import CONTRADICTION, DEPENDENT, ZERO, Decomposition
 
 
 class ConstraintError(CoadjointError):
-    """Constraints that contradict each other, or a state that does not keep them; the message names the rows."""
+    """Constraints contradict each other, or a state violates them; the message names the rows."""
 
 
 def vanishing(robot: Robot, A: np.ndarray) -> np.ndarray:
-    """Which rows (..., m) of A (..., m, nv) are nothing but rounding beside the others and the robot's size."""
+    """Which rows (..., m) of A (..., m, nv) are zero up to rounding, relative to the others and the robot's size."""
     entries = np.abs(A).max(-1, initial=0.0)
     result: np.ndarray = entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
     return result
@@ -55,7 +55,9 @@ def decompose(robot: Robot, constraint: Constraint, q: np.ndarray) -> Decomposit
 def check_consistent(
     robot: Robot, constraint: Constraint, right: np.ndarray, rest: np.ndarray, length: np.ndarray, places: np.ndarray
 ) -> None:
-    """An error that names the rows where accelerations (k, m) asked of dependent rows are not all possible; places: of the k states."""
+    """Raise an error if the accelerations (k, m) of dependent rows contradict each other; it names the rows. places: the indices of
+    the k states.
+    """
     size = np.linalg.norm(right / length, axis=-1, keepdims=True)
     bad = np.abs(rest) > CONTRADICTION * size + 1e-10
     if bad.any():
@@ -90,7 +92,7 @@ def solve_irregular(
     q, v, tau = pick(q, (robot.nq,)), pick(v, (robot.nv,)), pick(tau, (robot.nv,))
     wrenches = None if wrenches is None else pick(wrenches, (robot.n_links, 6))
     given = np.isfinite(q).all(-1) & np.isfinite(v).all(-1) & np.isfinite(tau).all(-1)
-    if not given.all():  # what is not a number has no motion: nan stays, the rest is solved
+    if not given.all():  # what is not a number has no motion: NaN stays, the rest is solved
         inner = states.copy()
         inner[states] = given
         if not given.any():
@@ -118,7 +120,7 @@ class Rank(NamedTuple):
     freedoms: int
     """nv - rank: in how many directions the robot can move."""
     redundant: tuple[str, ...]
-    """Names of rows that, going through them in their order, those before already imply; removing them changes no motion."""
+    """The names of the rows that are implied by earlier ones; removing them changes no motion."""
     singular_values: np.ndarray
     """Of the rows divided by their lengths in the metric, the largest first."""
 

@@ -1,4 +1,4 @@
-"""Independent coordinates: a closed mechanism by as few coordinates as it has freedoms, the others following.
+"""Independent coordinates: a closed mechanism described by as many coordinates as it has freedoms.
 
 With the velocities split into independent ones s and dependent ones d, A v = 0 gives v = S ṡ with S = (1, -A_d⁻¹ A_s), and as S is
 constant in its first rows, Ṡ ṡ = (0, -A_d⁻¹ Ȧ v). Then (22) of Žefran & Bullo (2004) is
@@ -28,7 +28,7 @@ class Reduced:
     """The equations of a constrained robot in independent coordinates, chosen near one configuration."""
 
     def __init__(self, robot: Robot, constraint: Constraint, q: Any, independent: Sequence[str] | None = None) -> None:
-        """`independent` has names of `robot.v_names`; without it those are taken that the others depend on most evenly at q (nq,)."""
+        """`independent` has names of `robot.v_names`; by default, the choice with the best conditioned A_d at q (nq,)."""
         (q,) = states(robot, q=(q, robot.nq))
         if q.ndim != 1:
             raise CoadjointError(f"q has shape {q.shape}; expected one configuration ({robot.nq},).")
@@ -66,13 +66,13 @@ class Reduced:
             )
 
     def _leading(self, A: np.ndarray) -> np.ndarray:
-        """The smallest singular value (...) that counts of A_d, rows scaled to length one."""
+        """The smallest relevant singular value (...) of A_d, rows scaled to length one."""
         scaled = A / np.linalg.norm(A, axis=-1, keepdims=True).clip(1e-300)
         values = np.linalg.svd(scaled[..., self.d], compute_uv=False)
         return values[..., len(self.d) - 1] if len(self.d) else np.ones(A.shape[:-2])
 
     def is_singular(self, q: Any, below: float = 1e-6) -> np.ndarray:
-        """Whether the independent coordinates stop leading the others at q (..., nq): dead centres and changes of mode."""
+        """Whether the independent coordinates no longer determine the others at q (..., nq): dead centres and changes of mode."""
         return self._leading(self.constraint.jacobian(self.robot, np.asarray(q, dtype=float))) < below
 
     def _solve(self, A: np.ndarray, right: np.ndarray) -> np.ndarray:

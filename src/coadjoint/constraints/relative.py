@@ -1,4 +1,4 @@
-"""The motion of one frame relative to another, seen in the axes of the other: what constraints on frames are made of.
+"""The motion of one frame relative to another, in the axes of the other: the basis of constraints on frames.
 
 For frames a and b: R and p are the rotation and the position of b in a, ω and ṗ = dp/dt its velocity there, linear in v,
 

@@ -34,9 +34,6 @@ from .sampled import SampledController
 Gains = Mapping[str, Any]
 METRICS = ("natural", "euclidean")
 
-_DUAL = np.stack([np.stack([inertia.from_pseudo(_e + _e.T) / 2 for _e in row]) for row in np.eye(16).reshape(4, 4, 4, 4)])
-"""(4, 4, 10): G = _DUAL @ g has tr(G P) = g · (parameters of P)."""
-
 
 @takes(robot=a_robot, metric=one_of(*METRICS), adaptation=positive)
 def adaptive(
@@ -127,7 +124,7 @@ def _moved(gains: Gains, period: float, parameters: Array, g: Array) -> Array:
     if not gains["natural"]:
         return parameters + step * g
     P = inertia.pseudo(parameters)
-    X = step * (P @ (like(_DUAL, g) @ g[..., None, :, None])[..., 0])
+    X = step * (P @ inertia.pseudo_dual(g))
     A = like(np.eye(4), g) + 0.5 * X + 0.125 * (X @ X)
     return inertia.from_pseudo(A @ P @ transpose(A))
 

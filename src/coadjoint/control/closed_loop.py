@@ -17,8 +17,7 @@ from ..arrays import Array, concat, namespace, to_numpy
 from ..dynamics import forward_dynamics
 from ..errors import CoadjointError
 from ..families import Family
-from ..motion.rollout import _run as run_steps
-from ..motion.rollout import rk4_step
+from ..motion.rollout import rk4_step, roll_states
 from ..robot.robot import Robot
 from .controller import Controller
 from .sampled import SampledController
@@ -107,7 +106,7 @@ def closed_loop(
         further.append(np.broadcast_to(family.flat(batch)[:, None], (n, steps, family.size)))
     sizes = {"q": (robot.nq,), "v": (robot.nv,), "inner": (inner.shape[-1],), "t": (1,)}
     take = family.compiled(loop.key, loop.step, "closed_loop", **sizes, **({"noise": (robot.nv,)} if noise is not None else {}))
-    run_steps(take, [*arrays, tau], further, threads, inputs=3)
+    roll_states(take, [*arrays, tau], further, threads, inputs=3)
     return ClosedLoop(time, arrays[0], arrays[1], tau[..., 1:, :], arrays[2][..., : initial.size])
 
 

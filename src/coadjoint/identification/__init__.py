@@ -1,8 +1,22 @@
-"""Models from recordings: which parameters of a robot its motion shows, what they are, and motions that show them."""
+"""Models from recordings: which parameters of a robot its motion shows, motions that show them, and estimates of them."""
 
+from .adaptive import Estimator, natural_gradient, recursive_least_squares
 from .base_parameters import BaseParameters, base_parameters
 from .excitation import Excitation, excitation
 from .fitting import identify
+from .output_error import OutputError, output_error
 from .result import Identification
 
-__all__ = ["BaseParameters", "Excitation", "Identification", "base_parameters", "excitation", "identify"]
+__all__ = [
+    "BaseParameters",
+    "Estimator",
+    "Excitation",
+    "Identification",
+    "OutputError",
+    "base_parameters",
+    "excitation",
+    "identify",
+    "natural_gradient",
+    "output_error",
+    "recursive_least_squares",
+]

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular, svdvals
 
 from ..constraints.constraint import Constraint, checked
-from ..constraints.manifold import STEPS, _newton, assemble
+from ..constraints.manifold import STEPS, assemble, newton_steps
 from ..constraints.rank import decompose
 from ..dynamics import drive_regressor, regressor
 from ..errors import CoadjointError
@@ -248,8 +248,8 @@ def _constrained_states(
         home = assemble(robot, constraint, robot.neutral())  # an error says where a mechanism does not close
         near = robot.integrate(np.broadcast_to(home, q.shape), rng.normal(size=(count, robot.nv)))
         q = np.concatenate([q, near])
-        q, _ = _newton(robot, constraint, q, STEPS, 1e-3)
-        q, open_ = _newton(robot, constraint, q, STEPS, 0.0)
+        q, _ = newton_steps(robot, constraint, q, STEPS, 1e-3)
+        q, open_ = newton_steps(robot, constraint, q, STEPS, 0.0)
         q = np.concatenate([q[~open_], home[None]])
     d = decompose(robot, constraint, q)
     ranks, times = np.unique(d.rank, return_counts=True)

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .excitation_basis import Basis
-from .excitation_limits import Limits
+from .excitation_limits import Limits, smooth_friction_rate
 
 MARGIN = 0.003
 """Least part of a limit that a design keeps free at its samples; more where the motion goes farther between them."""
@@ -148,7 +148,7 @@ class Design:
             elif kind == "torque":
                 parts = L.torque_vjp(q, v, a, net / L.effort)
                 dq, dv, da = dq + parts[0], dv + parts[1], da + parts[2]
-                dv += ((net / L.effort)[:, None, :] @ L.loss_rate(v))[:, 0]
+                dv += ((net / L.effort)[:, None, :] @ smooth_friction_rate(L.robot, v, L.robot.damping, L.robot.friction))[:, 0]
             else:
                 dq -= L.distances_vjp(q, net / L.scale)
         return total, (dq, dv, da)

@@ -24,6 +24,9 @@ from ..kinematics import pose
 from ..robot.robot import Robot
 from ..words import short
 
+SLOW = 0.05
+"""Speed (rad/s, m/s) above which Coulomb friction is taken whole: near standstill it is smoothed by tanh."""
+
 
 @dataclass(frozen=True)
 class Sphere:
@@ -202,21 +205,8 @@ class Limits:
 
     def torque(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """τ of the robot as it is given, with the joints' friction."""
-        result: np.ndarray = inverse_dynamics(self.robot, q, v, a) + self.loss(v)
-        return result
-
-    def loss(self, v: np.ndarray) -> np.ndarray:
-        """Viscous friction, and Coulomb friction at its largest, in the direction of the motion."""
-        robot = self.robot
-        w = robot.tree_v(v)
-        return robot.from_tree(robot.damping * w + robot.friction * np.tanh(w / SLOW))
-
-    def loss_rate(self, v: np.ndarray) -> np.ndarray:
-        """∂(loss)/∂v (..., nv, nv)."""
-        robot = self.robot
-        w, G = robot.tree_v(v), robot.tree_v(np.eye(robot.nv)).T
-        slope = robot.damping + robot.friction / SLOW / np.cosh(np.clip(w / SLOW, -50, 50)) ** 2
-        result: np.ndarray = np.swapaxes(G, 0, 1) @ (slope[..., None] * G)
+        loss = smooth_friction(self.robot, v, self.robot.damping, self.robot.friction)
+        result: np.ndarray = inverse_dynamics(self.robot, q, v, a) + loss
         return result
 
     @property
@@ -263,5 +253,16 @@ class Limits:
         return f"the {kind} of joint {names[k]!r} is {float(value.reshape(g.shape)[n, k]):.4g} (limit {asked})"
 
 
-SLOW = 0.05
-"""Speed (rad/s, m/s) above which Coulomb friction is taken whole: near standstill it is smoothed by tanh."""
+def smooth_friction(robot: Robot, v: np.ndarray, damping: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """Viscous and Coulomb friction (..., nv), the latter friction · tanh(v / SLOW)."""
+    w = robot.tree_v(v)
+    result: np.ndarray = robot.from_tree(damping * w + friction * np.tanh(w / SLOW))
+    return result
+
+
+def smooth_friction_rate(robot: Robot, v: np.ndarray, damping: np.ndarray, friction: np.ndarray) -> np.ndarray:
+    """∂ smooth_friction / ∂v (..., nv, nv)."""
+    w, G = robot.tree_v(v), robot.tree_v(np.eye(robot.nv)).T
+    slope = damping + friction / SLOW / np.cosh(np.clip(w / SLOW, -50, 50)) ** 2
+    result: np.ndarray = G.T @ (slope[..., None] * G)
+    return result

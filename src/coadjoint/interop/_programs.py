@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..arrays import Array, concat
-from ..compiling import _with, trace
+from ..compiling import trace, with_values
 from ..kernel.graph import Graph
 from ..kernel.passes.simplify import simplify
 from ..kernel.runtime import cache_key, native
@@ -144,6 +144,6 @@ def program(fn: Callable[..., Any], robot: Robot, shapes: Any, parameters: Seque
     def written(*arrays: Array) -> Any:
         named = dict(zip(graph.input_names, arrays, strict=True))
         chosen = {name: named.pop(name) for name in parameters}
-        return fn(_with(robot, chosen) if chosen else robot, **named, **options)
+        return fn(with_values(robot, chosen) if chosen else robot, **named, **options)
 
     return Program(graph, written)

@@ -150,7 +150,7 @@ class Kernel:
             result = self.traced(robot, arrays, statics, batch)
         else:
             result = written_to(out, self.as_written(robot, arrays, statics, batch), self.source.__name__)
-        if self.no_result is not None and self._lacking(result):
+        if self.no_result is not None and self._has_no_result(result):
             self.no_result(robot, result=result, **arrays, **statics)
         return result
 
@@ -232,7 +232,7 @@ class Kernel:
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # tracebacks show the lines
         scope: dict[str, Any] = {f"_{p.name}": p.default for p in self.parameters}
         scope |= {"_source": self.source, "_call": self.call, "_check": self.check}
-        scope |= {"_lacking": self._lacking, "_ndarray": np.ndarray}
+        scope |= {"_has_no_result": self._has_no_result, "_ndarray": np.ndarray}
         exec(compile(text, file, "exec"), scope)
         call: Any = functools.update_wrapper(scope[name], self.source)
         call.__signature__ = self.signature.replace(parameters=[*self.signature.parameters.values(), *KEYWORDS])
@@ -254,7 +254,7 @@ class Kernel:
                 last = last.item(-1)
                 if type(last) is not float or last == last:
                     return result
-            elif not _lacking(result):
+            elif not _has_no_result(result):
                 return result
 """
         return f"""
@@ -272,8 +272,8 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
     return _call(robot, {names}, out=out, threads=threads)
 """
 
-    def _lacking(self, result: Any) -> bool:
-        """Whether some state of NumPy arrays has no result: then the last entry of the last one is nan."""
+    def _has_no_result(self, result: Any) -> bool:
+        """Whether some state of NumPy arrays has no result: then the last entry of the last one is NaN."""
         x = result[-1] if type(result) is tuple else result
         if type(x) is not np.ndarray or x.dtype == object or not x.size:
             return False

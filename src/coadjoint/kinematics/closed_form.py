@@ -31,7 +31,7 @@ from ..arrays import Array, cross, dot, like, mv, namespace, stack, transpose
 from ..errors import CoadjointError
 from ..lie import se3
 from ..robot.robot import Robot
-from .exponentials import _path, space_screws
+from .exponentials import screw_path, space_screws
 from .subproblems import Angle, angle, azimuth, back, both, subproblem1, subproblem2, subproblem3, subproblem4, turned, wrapped
 
 STRAIGHT = 1e-10
@@ -60,7 +60,7 @@ class Arm:
 
 def recognise(robot: Robot, frame: str) -> Arm:
     """The arm that moves the frame, by what its axes have in common; an error says why there is no closed form, and what to do."""
-    path, _ = _path(robot, frame)
+    path, _ = screw_path(robot, frame)
     joints = [robot.links[i].joint for i in path if robot.kind(i).nv]
     remedy = "`inverse_kinematics` finds solutions of any robot numerically."
     if len(joints) != 6 or any(not robot.kind(i).revolute for i in path if robot.kind(i).nv):

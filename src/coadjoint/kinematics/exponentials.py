@@ -22,7 +22,7 @@ from ..robot.robot import Robot
 FORMS = ("space", "body", "relative")
 
 
-def _path(robot: Robot, frame: str) -> tuple[tuple[int, ...], Array]:
+def screw_path(robot: Robot, frame: str) -> tuple[tuple[int, ...], Array]:
     """The links on the path to a frame, base outward, and the frame's pose in the last; an error for joints of several screws."""
     link, pose = a_robot(robot, "robot").frame(frame)
     path = robot.path(link)
@@ -38,7 +38,7 @@ def _path(robot: Robot, frame: str) -> tuple[tuple[int, ...], Array]:
 
 def space_screws(robot: Robot, frame: str) -> tuple[Array, Array]:
     """A (n, 6) and M (4, 4) of the form (13), for the n joints on the path to a frame; a robot's own order for a chain."""
-    path, pose = _path(robot, frame)
+    path, pose = screw_path(robot, frame)
     home = like(np.eye(4), robot.placements)
     screws = []
     for i in path:
@@ -56,7 +56,7 @@ def body_screws(robot: Robot, frame: str) -> tuple[Array, Array]:
 
 def relative_screws(robot: Robot, frame: str) -> tuple[Array, Array]:
     """P (n, 6) and Mᵢ (n, 4, 4) of the form (12): Pᵢ in the frame of the link before, in space for the first."""
-    path, pose = _path(robot, frame)
+    path, pose = screw_path(robot, frame)
     screws: list[Array] = []
     homes: list[Array] = []
     placement = like(np.eye(4), robot.placements)
@@ -78,7 +78,7 @@ def _rows(screws: list[Array], robot: Robot) -> Array:
 
 def path_coordinates(robot: Robot, q: ArrayLike, frame: str) -> Array:
     """The coordinates (..., n) of the joints on the path to a frame, base outward, for q (..., nq); of mimic joints their own."""
-    path, _ = _path(robot, frame)
+    path, _ = screw_path(robot, frame)
     q = asfloat(q, "q")
     check_core("q", q, (robot.nq,), f" for robot {robot.name!r}")
     return robot.tree_q(q)[..., [robot.tree_q_slices[i].start for i in path if robot.kind(i).nv]]

@@ -177,7 +177,7 @@ class _Solver:
 
     def start(self, starting: Callable[[np.ndarray], np.ndarray]) -> None:
         """Search from a configuration for every open target; those that arrive are closed."""
-        take = _kernel(self.family, self.targets, search, ("goal",))
+        take = search_kernel(self.family, self.targets, search, ("goal",))
         self.starts[self.open] += 1
         still = []
         for k in range(0, len(self.open), TOGETHER):
@@ -206,8 +206,8 @@ class _Solver:
         """For targets that are still open, descend from the best configuration to the nearest pose: first by damped steps, then by
         Newton's method.
         """
-        down = _kernel(self.family, self.targets, descend, ("trial", "state", "goal"))
-        newton = _kernel(self.family, self.targets, slope, ("goal",))
+        down = search_kernel(self.family, self.targets, descend, ("trial", "state", "goal"))
+        newton = search_kernel(self.family, self.targets, slope, ("goal",))
         left = self.open
         for _ in range(DESCENTS):
             if not len(left):
@@ -225,7 +225,7 @@ class _Solver:
             left = left[~flat & (state[:, 1] > self.tolerance**2)]
 
     def result(self, batch: tuple[int, ...]) -> InverseKinematics:
-        left, poses = _kernel(self.family, self.targets, _reached, ("goal",))(self.q, self.goal)
+        left, poses = search_kernel(self.family, self.targets, reached_pose, ("goal",))(self.q, self.goal)
         left, poses = np.sqrt(left).reshape(*batch, len(self.targets), 2), poses.reshape(*batch, len(self.targets), 4, 4)
         q = self.q.reshape(*batch, self.robot.nq)
         return InverseKinematics(
@@ -238,12 +238,12 @@ class _Solver:
         )
 
 
-def _reached(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tuple[Array, Array]:
+def reached_pose(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tuple[Array, Array]:
     """The remaining errors (2 targets) and the poses (targets, 4, 4) of the frames."""
     return residual(robot, q, goal, targets)[2], stack([pose(robot, q, x.frame) for x in targets], axis=0)
 
 
-def _kernel(family: Family, targets: list[Target], fn: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+def search_kernel(family: Family, targets: list[Target], fn: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
     """The compiled function of these targets: (q, *names) -> …; targets that differ only in their numbers have the same.
 
     The numbers that differ from robot to robot stand behind those of the goal.

@@ -32,7 +32,7 @@ def check_reference(robot: Robot, frame: str, reference: str) -> None:
         raise CoadjointError(f"reference is {reference!r}; choose 'body', 'space', or 'world' (at the frame's origin, space axes).")
 
 
-def _body_columns(robot: Robot, q: Array, frame: str) -> tuple[Array, dict[int, Array]]:
+def body_columns(robot: Robot, q: Array, frame: str) -> tuple[Array, dict[int, Array]]:
     """The pose of the frame and the column a_k (..., 6) of every freedom k of the tree on its path."""
     q = robot.tree_q(q)
     last, T = robot.frame(frame)
@@ -56,7 +56,7 @@ def _seen_from(T: Array, column: Array, reference: str) -> Array:
     return column
 
 
-def _assemble(robot: Robot, columns: dict[int, Array], q: Array) -> Array:
+def assemble_columns(robot: Robot, columns: dict[int, Array], q: Array) -> Array:
     """(..., 6, nv) from columns of the tree's freedoms."""
     if not robot.tree_nv:
         return like(np.zeros((6, 0)), q)
@@ -86,14 +86,14 @@ def jacobian(robot: Robot, q: Array, frame: str, reference: str = "body") -> Arr
     reference "body": in the frame itself; "space": the spatial twist, Ad_f of it; "world": the velocity of the frame's origin and
     the angular velocity, both in space axes.
     """
-    T, columns = _body_columns(robot, q, frame)
-    return _assemble(robot, {k: _seen_from(T, a, reference) for k, a in columns.items()}, q)
+    T, columns = body_columns(robot, q, frame)
+    return assemble_columns(robot, {k: _seen_from(T, a, reference) for k, a in columns.items()}, q)
 
 
 @kernel("6 nv nv", q="nq", check=check_reference)
 def jacobian_derivative(robot: Robot, q: Array, frame: str, reference: str = "body") -> Array:
     """∂J[..., i, k]/∂q_l as (..., 6, nv, nv), l last; for joints with quaternions by the tangent vector of `integrate`."""
-    T, a = _body_columns(robot, q, frame)
+    T, a = body_columns(robot, q, frame)
     path, together = _before(robot, frame), _together(robot)
     zero = like(np.zeros(6), q)
     rank = {k: n for n, k in enumerate(path)}
@@ -115,14 +115,14 @@ def jacobian_derivative(robot: Robot, q: Array, frame: str, reference: str = "bo
     n = robot.tree_nv
     if not n:
         return like(np.zeros((6, 0, 0)), q)
-    slices = [_assemble(robot, {k: derivative(k, l) for k in range(n)}, q) for l in range(n)]
+    slices = [assemble_columns(robot, {k: derivative(k, l) for k in range(n)}, q) for l in range(n)]
     return robot.from_tree_columns(stack(slices, axis=-1))
 
 
 @kernel("6 nv", q="nq", v="nv", check=check_reference)
 def jacobian_rate(robot: Robot, q: Array, v: Array, frame: str, reference: str = "body") -> Array:
     """dJ/dt (..., 6, nv) along the velocity v: the twist of the frame changes by J̇ v + J v̇."""
-    T, a = _body_columns(robot, q, frame)
+    T, a = body_columns(robot, q, frame)
     v = robot.tree_v(v)
     path, together = _before(robot, frame), _together(robot)
     twist, later = like(np.zeros(6), q), like(np.zeros(6), q)
@@ -143,4 +143,4 @@ def jacobian_rate(robot: Robot, q: Array, v: Array, frame: str, reference: str =
             body = body + concat([cross(w, a[k][..., :3]), cross(w, a[k][..., 3:])])
         rates[k] = _seen_from(T, body, reference)
         later = later + a[k] * v[..., k : k + 1]
-    return _assemble(robot, rates, q)
+    return assemble_columns(robot, rates, q)

@@ -39,9 +39,9 @@ ROUNDING = 1e-13
 def search(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tuple[Array, Array]:
     """The next configuration, and of this one |e|² and the largest square of an angle or distance left: (..., nq), (..., 2)."""
     e, J, left = residual(robot, q, goal, targets)
-    J = J * _free(robot, q, mv(transpose(J), e))[..., None, :]
+    J = J * free_to_move(robot, q, mv(transpose(J), e))[..., None, :]
     cost = (e * e).sum(-1)
-    return _moved(robot, q, e, J, DAMPING * cost / (1.0 + 0.1 * cost)), stack([cost, _largest(left)])
+    return _moved(robot, q, e, J, DAMPING * cost / (1.0 + 0.1 * cost)), stack([cost, largest_square(left)])
 
 
 def descend(
@@ -54,9 +54,9 @@ def descend(
     """
     xp = namespace(q, trial, state)
     e, J, left = residual(robot, trial, goal, targets)
-    J = J * _free(robot, trial, mv(transpose(J), e))[..., None, :]
+    J = J * free_to_move(robot, trial, mv(transpose(J), e))[..., None, :]
     gradient = mv(transpose(J), e)
-    new = stack([(e * e).sum(-1), _largest(left), (gradient * gradient).sum(-1)])
+    new = stack([(e * e).sum(-1), largest_square(left), (gradient * gradient).sum(-1)])
     mu, old = state[..., 0], state[..., 1:]
     lower = xp.less(new[..., 0], old[..., 0] * (1.0 - ROUNDING))
     flatter = xp.logical_and(xp.less_equal(new[..., 0], old[..., 0] * (1.0 + ROUNDING)), xp.less_equal(new[..., 2], old[..., 2]))
@@ -79,7 +79,7 @@ def _moved(robot: Robot, q: Array, e: Array, J: Array, damping: Array) -> Array:
     return clamped(robot, robot.integrate(q, v))
 
 
-def _free(robot: Robot, q: Array, gradient: Array) -> Array:
+def free_to_move(robot: Robot, q: Array, gradient: Array) -> Array:
     """1 for every freedom that may move, 0 for those of joints at a limit that the gradient (..., nv) drives out of it."""
     xp = namespace(q, gradient)
     (lower, upper), place = limits(robot), coordinate_of_velocity(robot)
@@ -136,7 +136,7 @@ def clamped(robot: Robot, q: Array) -> Array:
     return stack(parts)
 
 
-def _largest(x: Array) -> Array:
+def largest_square(x: Array) -> Array:
     """The largest entry over the last axis."""
     xp = namespace(x)
     value = x[..., 0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import Array, mv, stack, transpose
 from ..robot.robot import Robot
-from .levenberg import ROUNDING, _free, _largest, clamped
+from .levenberg import ROUNDING, clamped, free_to_move, largest_square
 from .targets import Target, residual
 
 DIFFERENCE = 1e-5
@@ -30,7 +30,7 @@ FARTHEST = 0.5
 def slope(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> tuple[Array, Array]:
     """The gradient of ½ |e|² (..., nv); and |e|² and the largest square of an angle or distance left, (..., 2)."""
     e, J, left = residual(robot, q, goal, targets)
-    return -mv(transpose(J), e), stack([(e * e).sum(-1), _largest(left)])
+    return -mv(transpose(J), e), stack([(e * e).sum(-1), largest_square(left)])
 
 
 def converged_to_nearest(
@@ -41,7 +41,7 @@ def converged_to_nearest(
     """
     q, scale = np.array(q), np.ones(len(q))
     g, state = slope(q, goal)
-    g = g * _free(robot, q, -g)
+    g = g * free_to_move(robot, q, -g)
     for _ in range(steps):
         on = np.flatnonzero(np.abs(g).max(-1) > FLAT)
         if not len(on):
@@ -50,7 +50,7 @@ def converged_to_nearest(
         v = v / np.maximum(1.0, np.abs(v).max(-1, keepdims=True) / FARTHEST)
         trial = clamped(robot, robot.integrate(q[on], v))
         g1, state1 = slope(trial, goal[on])
-        g1 = g1 * _free(robot, trial, -g1)
+        g1 = g1 * free_to_move(robot, trial, -g1)
         lower = state1[:, 0] < state[on, 0] * (1.0 - ROUNDING)
         flatter = (state1[:, 0] <= state[on, 0] * (1.0 + ROUNDING)) & (np.abs(g1).max(-1) < np.abs(g[on]).max(-1))
         better = lower | flatter

@@ -18,8 +18,8 @@ from ..memo import per_robot
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .closed_form import Arm, recognise, solve
-from .exponentials import _path
-from .inverse import _kernel, _reached
+from .exponentials import screw_path
+from .inverse import reached_pose, search_kernel
 from .levenberg import clamped, search
 from .targets import RIGID, Target
 
@@ -125,7 +125,7 @@ def inverse_kinematics_solutions(
 @per_robot
 def _closed_form(robot: Robot, frame: str) -> tuple[Arm, np.ndarray]:
     """The arm that ends in a frame, and the coordinates (6,) of q that move it."""
-    path, _ = _path(robot, frame)
+    path, _ = screw_path(robot, frame)
     return recognise(robot, frame), np.array([robot._q_slices[i].start for i in path if robot.kind(i).nv])
 
 
@@ -183,7 +183,7 @@ def _polished(robot: Robot, goal: Target, q: np.ndarray, poses: np.ndarray, limi
     """Every solution refined by steps of Newton's method, kept where they help, and its remaining error."""
     own = Family(robot if limits else _without_limits(robot), None)
     flat = poses[:, :3].reshape(-1, 12)
-    step, reached = _kernel(own, [goal], search, ("goal",)), _kernel(own, [goal], _reached, ("goal",))
+    step, reached = search_kernel(own, [goal], search, ("goal",)), search_kernel(own, [goal], reached_pose, ("goal",))
     best, least = q, reached(q, flat)[0].max(-1)
     for _ in range(STEPS):
         if np.all(least <= GOOD**2):

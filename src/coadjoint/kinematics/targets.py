@@ -24,7 +24,7 @@ from ..arrays import Array, mv, refuse_lazy, stack, to_numpy, transpose
 from ..errors import CoadjointError, ShapeError
 from ..lie import so3
 from ..robot.robot import Robot
-from .jacobian import _assemble, _body_columns
+from .jacobian import assemble_columns, body_columns
 
 ROWS = ("wx", "wy", "wz", "x", "y", "z")
 """The six rows: rotation about the axes of the target, and distance along them."""
@@ -162,8 +162,8 @@ def residual(robot: Robot, q: Array, goal: Array, targets: Sequence[Target]) -> 
     left: list[Array] = []
     offset = 0
     for target in targets:
-        T, columns = _body_columns(robot, q, target.frame)
-        A = _assemble(robot, columns, q)
+        T, columns = body_columns(robot, q, target.frame)
+        A = assemble_columns(robot, columns, q)
         R, p = T[..., :3, :3], T[..., :3, 3]
         to = goal[..., offset : offset + target.size]
         offset += target.size

@@ -97,6 +97,14 @@ def from_pseudo(Sigma: Array) -> Array:
     return concat([Sigma[..., 3, 3:], Sigma[..., :3, 3], _upper(_scalar_matrix(_trace(second)) - second)])
 
 
+def pseudo_dual(gradient: Array) -> Array:
+    """G (..., 4, 4), symmetric, with tr(G Σ) = gradient · parameters for every body: (..., 10) -> (..., 4, 4)."""
+    gradient = argument("gradient", gradient, 10)
+    m, x, y, z, xx, xy, xz, yy, yz, zz = (gradient[..., k] for k in range(10))
+    xy, xz, yz, x, y, z = -0.5 * xy, -0.5 * xz, -0.5 * yz, 0.5 * x, 0.5 * y, 0.5 * z
+    return matrix([[yy + zz, xy, xz, x], [xy, xx + zz, yz, y], [xz, yz, xx + yy, z], [x, y, z, m]])
+
+
 def transform(T: Array, parameters: Array) -> Array:
     """The body's parameters in another frame, T being the pose of the present frame in it: (..., 4, 4), (..., 10) -> (..., 10).
 

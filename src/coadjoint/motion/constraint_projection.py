@@ -1,4 +1,4 @@
-"""Keeping states on a constraint inside compiled code: a fixed number of corrections, rows that depend on each other allowed.
+"""Projection of states onto a constraint inside compiled code: a fixed number of corrections; dependent rows are allowed.
 
 The rows are those of `constraints/metric_rows.py`, regularised: every correction is repeated until the effect of that is gone.
 """
@@ -24,13 +24,13 @@ CHORDS = 6
 
 
 def constraint_at(robot: Robot, constraints: Any, q: np.ndarray) -> Constraint | None:
-    """All constraints, one or several, as one, with what they leave open, and functions, as they are at q (nq,); None without any."""
+    """One or several constraints as one, with open values fixed at those at q (nq,) and functions frozen; None without any."""
     several = list(constraints) if isinstance(constraints, list | tuple) else [] if constraints is None else [checked(constraints)]
     return Constraint.all(several).at(robot, q) if several else None
 
 
 def check_start(robot: Robot, constraints: Any, q: np.ndarray, v: np.ndarray) -> Constraint | None:
-    """The same with what is left open as it is at the first of the states; an error where a state q, v does not satisfy them."""
+    """`constraint_at` the first of the states; an error if a state q, v does not satisfy the constraints."""
     constraint = constraint_at(robot, constraints, q.reshape(-1, robot.nq)[0]) if q.size else None
     if constraint is not None:
         check_state(robot, constraint, q, v)

@@ -1,6 +1,6 @@
 """Dormand and Prince's method of order 8 for many systems of one size, each with steps of its own.
 
-The systems advance together: at every turn each attempts one step from where it is, of the length that its own error allows, so that
+The systems advance together: in every iteration each attempts one step, of the length that its own error allows, so that
 the right-hand side is evaluated for all at once. Those that have arrived, failed, or become stiff leave. Error estimate, control of
 the step and interpolant are those of one system (Hairer, Nørsett and Wanner, II.5 and II.10), so each takes the steps it would take alone.
 """
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 Rate = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""dy/dt (M, n) of the systems with the numbers rows (M,), at times (M,) and states (M, n)."""
+"""dy/dt (M, n) of the systems with the indices rows (M,), at times (M,) and states (M, n)."""
 Settle = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""States (M, n) of the systems with the numbers rows (M,) brought back to the manifold they belong to."""
+"""States (M, n) of the systems with the indices rows (M,), projected onto their manifold."""
 At = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The states (R, n) of the k-th (R,) of some systems at times (R,) of the step that they have taken."""
 
@@ -24,9 +24,9 @@ SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
 STABLE, OFTEN = 6.1, 15
 """The step times the Lipschitz constant from which on stability limits it, and how many steps in a row count."""
 LONG = 200
-"""Steps that are still to come for a change of the method to be worth while."""
+"""The least number of remaining steps for which a change of the method pays."""
 BLOCK = 1 << 16
-"""States that are interpolated at once."""
+"""How many states are interpolated in one call."""
 
 
 def _norm(x: np.ndarray) -> np.ndarray:
@@ -34,7 +34,7 @@ def _norm(x: np.ndarray) -> np.ndarray:
 
 
 class DormandPrince:
-    """Systems on their way: times t (N,) and states y (N, n). `live` has the numbers of those that go on."""
+    """The integration of systems in progress: times t (N,) and states y (N, n). `live` has the indices of those that continue."""
 
     def __init__(self, rate: Rate, settle: Settle | None, t: float, y: np.ndarray, end: float, tolerance: float) -> None:
         from scipy.integrate import DOP853
@@ -65,7 +65,7 @@ class DormandPrince:
         return np.asarray(np.fmin(np.fmin(100 * h0, h1), span))
 
     def _drop(self, out: np.ndarray, where: list[int] | None = None) -> None:
-        """Let some of the live systems (M,) leave."""
+        """Remove some of the live systems (M,)."""
         if out.any():
             if where is not None:
                 where.extend(map(int, self.live[out]))
@@ -114,7 +114,7 @@ class DormandPrince:
         return K, stage, y_new
 
     def _error(self, K: np.ndarray, y: np.ndarray, y_new: np.ndarray, h: np.ndarray) -> np.ndarray:
-        """The local error (M,) beside what is allowed."""
+        """The local error (M,) relative to the tolerance."""
         scale = self.tolerance * (1.0 + np.maximum(np.abs(y), np.abs(y_new)))
         fifth, third = ((np.tensordot(e, K[:13], 1) / scale) ** 2 for e in (self.table.E5, self.table.E3))
         a, b = fifth.sum(-1), third.sum(-1)

@@ -1,4 +1,4 @@
-"""The equations that an adaptive simulation integrates: forces, constraints, and the contacts and joints that are held at the moment."""
+"""The equations that an adaptive simulation integrates: forces, constraints, closed contacts and sticking joints."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .friction import friction_coefficients
 from .sampled import Sampled
 
 TOUCHING = 1e-9
-"""Gaps, in metres, that count as closed at an impact of another row."""
+"""The gap, in metres, that counts as closed at an impact of another row."""
 SLOW = 1e-9
-"""Relative velocity of a row that counts as rest."""
+"""The relative velocity of a row that counts as rest."""
 AMPLIFIED, ROUNDING = 1e5, 1e-10
-"""A way back to the constraint that is this many times longer than what is violated, and more than rounding, is not taken."""
+"""A projection onto the constraint is rejected if it is this many times longer than the violation, and more than rounding."""
 FREE = 1e-9
-"""Singular values of rows of length one that are nothing: forces along them change no motion."""
+"""Singular values of unit rows below this count as zero: forces along them change no motion."""
 STILL = 1e-13
 """Relative velocity of a joint with dry friction that counts as rest."""
 
@@ -67,7 +67,9 @@ def _shared(forces: np.ndarray, free: np.ndarray, limit: np.ndarray) -> np.ndarr
 
 @dataclass(frozen=True)
 class Mode:
-    """Which equations hold until something happens: the contacts that are closed, the joints that stick, the ways in which others slip."""
+    """The equations in effect until the next event: the closed contacts, the sticking joints, and the directions in which others
+    slip.
+    """
 
     closed: np.ndarray
     """(contact rows,) booleans"""
@@ -83,7 +85,7 @@ class Mode:
 
 
 class EquationsOfMotion:
-    """A robot with its control, constraints, contacts and friction; `mode` says which contacts and joints are held at the moment."""
+    """A robot with its control, constraints, contacts and friction; `mode` has the closed contacts and sticking joints."""
 
     def __init__(
         self, robot: Robot, control: Control | np.ndarray | None, constraint: Constraint | None, contacts: Contacts, friction: bool
@@ -106,7 +108,7 @@ class EquationsOfMotion:
         return self.control_force(q, v, t) if self.sampled is None else self.sampled.force
 
     def control_force(self, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
-        """τ (nv,) that the control asks for at this state."""
+        """τ (nv,) of the control at this state."""
         if self.control is None:
             return np.zeros(self.robot.nv)
         if not callable(self.control):
@@ -121,7 +123,7 @@ class EquationsOfMotion:
         return tau
 
     def sample(self, start: float, period: float, delay: float) -> None:
-        """Have the control evaluated once a period from now on."""
+        """Evaluate the control once per period from now on."""
         self.sampled = Sampled(self.control_force, start, period, delay)
 
     def forces(self, q: np.ndarray, v: np.ndarray, times: np.ndarray) -> np.ndarray:
@@ -133,7 +135,7 @@ class EquationsOfMotion:
         return np.array([self.force(a, b, float(t)) for a, b, t in zip(q, v, times, strict=True)])
 
     def _applied(self, q: np.ndarray, v: np.ndarray, t: float, direction: np.ndarray) -> np.ndarray:
-        """τ less viscous friction, and the dry friction of slipping joints."""
+        """τ minus viscous friction and the dry friction of slipping joints."""
         tau = self.force(q, v, t)
         return tau - self.damping * v - self.dry * direction if self.friction else tau
 
@@ -195,9 +197,8 @@ class EquationsOfMotion:
         return rate
 
     def project(self, q: np.ndarray, v: np.ndarray, mode: Mode | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """States (..., nq), (..., nv) brought back to the constraints and what the mode holds, quaternions to length one.
-
-        Not where the way back is long beside what is violated, as near a singular configuration, where it leads anywhere.
+        """States (..., nq), (..., nv) projected onto the constraints and the closed contacts of the mode, quaternions normalised.
+        States whose projection is much longer than the violation, as near singular configurations, are not changed.
         """
         mode = self.mode if mode is None else mode
         if not mode.closed.any() and self.constraint is None:
@@ -219,7 +220,7 @@ class EquationsOfMotion:
         return np.where(back, q, there[0]), np.where(back, np.where(mode.sticking, 0.0, v), there[1])
 
     def _along_metric(self, q: np.ndarray, v: np.ndarray, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
-        """q, v along the metric to the constraints and what the mode holds."""
+        """q, v projected in the metric onto the constraints and the closed contacts of the mode."""
         if self.constraint is not None and not mode.holds and not self.overconstrained:
             return project_state(self.robot, self.constraint, q, v)
         for _ in range(3):
@@ -231,7 +232,7 @@ class EquationsOfMotion:
         return q, np.where(mode.sticking, 0.0, v)
 
     def changed(self, event: Event, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The state that an event makes of q and v; an error for one that is none, or breaks the constraints or contacts."""
+        """The state to which an event changes q and v; an error if it is invalid, or violates constraints or contacts."""
         found = event.then(q.copy(), v.copy())  # type: ignore[misc]
         where = f"after the event {event.name!r}, at t = {t:g}"
         try:
@@ -253,7 +254,7 @@ class EquationsOfMotion:
         return self.robot.normalize(q), v
 
     def check_contacts(self, q: np.ndarray, v: np.ndarray, when: str) -> None:
-        """An error where a gap is negative, or closes already while the row approaches; `when` this is."""
+        """Raise an error if a gap is negative, or closed while the row approaches; `when` is part of the message."""
         gaps, rates = self.contacts.gaps(q), self.contacts.jacobian(q) @ v
         for name, gap, rate in zip(self.contacts.names, gaps, rates, strict=True):
             if gap < -TOUCHING:
@@ -267,7 +268,7 @@ class EquationsOfMotion:
     def _rows(
         self, q: np.ndarray, v: np.ndarray, contacts: np.ndarray, joints: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A and Ȧ v of the constraint and, behind, of the chosen contacts and of joints at rest."""
+        """A and Ȧ v of the constraint, then of the chosen contacts and of joints at rest."""
         A, bias = [self.contacts.jacobian(q)[contacts]], [self.contacts.bias(q, v)[contacts]]
         if self.constraint is not None:
             A.insert(0, self.constraint.jacobian(self.robot, q))
@@ -278,7 +279,7 @@ class EquationsOfMotion:
         return np.concatenate(A), np.concatenate(bias)
 
     def _values(self, q: np.ndarray, mode: Mode) -> np.ndarray:
-        """What is to vanish of the constraint and of what the mode holds; 0 for rows on velocities."""
+        """The values that must vanish, of the constraint and of the closed contacts; 0 for rows on velocities."""
         gaps = np.concatenate([self.contacts.gaps(q)[mode.closed], np.zeros(int(mode.sticking.sum()))])
         if self.constraint is None:
             return gaps
@@ -297,7 +298,7 @@ class EquationsOfMotion:
     def decide(
         self, q: np.ndarray, v: np.ndarray, t: float, touching: np.ndarray, loose: np.ndarray | None = None
     ) -> tuple[Mode, np.ndarray]:
-        """The mode in which the motion goes on, and the accelerations of all contact rows.
+        """The mode in which the motion continues, and the accelerations of all contact rows.
 
         Of the contacts that touch at rest (booleans) those stay closed that push, 0 ≤ λ ⊥ A a + Ȧ v ≥ 0; of the joints at rest those
         stick that a force within ±μ holds, and others start to slip against it. `loose` (nv,): the signs in which joints at rest begin

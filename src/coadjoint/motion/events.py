@@ -1,4 +1,4 @@
-"""What may happen during a motion: events, where a function of the state passes zero, and contacts, where a gap closes."""
+"""Events, where a function of the state crosses zero, and contacts, where a gap closes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..robot.robot import Robot
 
 @dataclass(frozen=True)
 class Event:
-    """The time at which when(q, v, t) passes zero.
+    """The time at which when(q, v, t) crosses zero.
 
-    direction: 1 for upwards only, -1 for downwards only, 0 for both. The motion ends there if `terminal`, and else goes on, from
-    the state that then(q, v) -> (q, v) gives where there is one.
+    direction: 1 for upwards only, -1 for downwards only, 0 for both. The motion ends there if `terminal`; otherwise it continues,
+    from the state that then(q, v) -> (q, v) returns, if given.
     """
 
     when: Callable[[np.ndarray, np.ndarray, float], Any]
@@ -37,7 +37,7 @@ class Event:
             raise CoadjointError(f"the event {self.name!r} has then = {self.then!r}; expected a function of q and v.")
 
     def value(self, q: np.ndarray, v: np.ndarray, t: float) -> float:
-        """when(q, v, t); an error where that is no number."""
+        """when(q, v, t); an error if it is not a number."""
         found = self.when(q, v, t)
         try:
             value = np.asarray(found, dtype=float)

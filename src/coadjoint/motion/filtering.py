@@ -1,4 +1,4 @@
-"""A log made even and smooth: resampled to equal steps, filtered forward and backward (no delay), with derivatives."""
+"""Preparation of a log: resampled to equal steps, filtered forward and backward (no delay), with derivatives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ORDER = 4
 """Of the Butterworth filter in each direction."""
 
 ENDS = 1.0
-"""Periods of the cut-off frequency that are left out at each end, where a filter knows only one side."""
+"""Periods of the cut-off frequency that are dropped at each end, where the filter has data on one side only."""
 
 
 def resample(log: Log, rate: float | None = None) -> Log:

@@ -16,11 +16,11 @@ from ..robot.robot import Robot
 SWEEPS, ROUNDS, TURNS = 4, 3, 3
 """Sweeps over the joints one by one that find which are inside their bounds, then turns that solve for all of these; so many rounds."""
 ROUNDING = 1e-14
-"""Mobility of a joint, beside the largest, that is rounding: the constraint holds it."""
+"""A mobility of a joint below this, relative to the largest, is rounding: the constraint fixes the joint."""
 
 
 def friction_coefficients(robot: Robot) -> tuple[Array, Array]:
-    """The viscous coefficients d and the dry friction μ of every velocity, (nv,) each; joints add that of those which mimic them."""
+    """The viscous coefficients d and the dry friction μ of every velocity, (nv,) each, including those of mimic joints."""
     ratio = robot.tree_v(np.ones(robot.nv))
     return robot.from_tree(robot.damping * ratio), robot.from_tree(robot.friction * np.sign(ratio))
 

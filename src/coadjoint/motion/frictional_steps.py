@@ -20,7 +20,7 @@ from .constraint_projection import ConstraintRows, nearest_state
 from .friction import box_forces, friction_coefficients, locked
 
 STILL = 1e-11
-"""Velocity, beside the largest, that is rest but for rounding."""
+"""A velocity below this, relative to the largest, is zero up to rounding."""
 
 Force = Callable[[Array, Array, Array], Array]
 """Joint forces (nv,) from q, v and t (1,)."""
@@ -81,7 +81,7 @@ class Frictional:
         return self._kept(q, after, rest)
 
     def _kept(self, q: Array, v: Array, rest: Array) -> tuple[Array, Array]:
-        """The state on the constraint, joints at rest left as they are."""
+        """The state projected onto the constraint, joints at rest unchanged."""
         if self.constraint is None:
             return self.robot.normalize(q), v
         held = namespace(v).where(rest, 1.0 + 0.0 * v, 0.0 * v)
@@ -120,7 +120,7 @@ def _projected(W: Array, rows: ConstraintRows | None) -> Array:
 
 
 def _at_rest(v: Array, held: Array) -> tuple[Array, Array]:
-    """v with what rounding left of held joints removed, and which these are."""
+    """v with exact zeros for held joints, and which these are."""
     xp = namespace(v)
     rest = held & (xp.abs(v) <= 1e2 * STILL * (1.0 + xp.abs(v).sum(-1)[..., None]))
     return xp.where(rest, 0.0 * v, v), rest

@@ -1,4 +1,4 @@
-"""What is wrong or suspicious in a log: times out of order, gaps, degrees, milliseconds, velocities that are no slopes of positions."""
+"""Checks of a log: times out of order, gaps, degrees, milliseconds, velocities that are not the derivatives of positions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEGREES = 180.0 / np.pi
 
 
 def check_times(label: str, time: np.ndarray) -> None:
-    """Refuse times that do not grow."""
+    """Raise an error if times do not increase."""
     step = np.diff(time)
     if len(step) and step.min() <= 0:
         back, same = int(np.sum(step < 0)), int(np.sum(step == 0))

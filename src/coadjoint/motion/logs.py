@@ -1,4 +1,6 @@
-"""Logs as people have them: `read_log` gives times, positions, velocities and forces in SI units, by joint, with notes of what was done."""
+"""Recorded logs in any usual form: `read_log` returns times, positions, velocities and forces in SI units, by joint, with notes of
+what was done.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ class Log:
     names: tuple[str, ...] = ()
     """The names of the coordinates of v: those of the robot, else 1, 2, …"""
     notes: tuple[str, ...] = ()
-    """What was converted, left out or is suspicious."""
+    """Remarks: conversions, omissions and suspicious data."""
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Other columns by name; those with numbers together: i1 … i6 are `i` (N, 6)."""
     source: str = ""
@@ -151,7 +153,7 @@ def read_log(
 
 @dataclass(frozen=True)
 class Table:
-    """What a source has: arrays (N, n) of quantities, other columns, and what is to be said of them."""
+    """The content of a source: arrays (N, n) of quantities, other columns, and remarks on them."""
 
     label: str
     arrays: dict[str, np.ndarray]
@@ -306,7 +308,7 @@ def _doubts(
     units: Mapping[str, str],
     stated: set[str],
 ) -> list[str]:
-    """What looks like other units, other signs or other joints."""
+    """Suspicions of other units, signs or joints."""
     known = {*units, *stated}
     found = []
     if "time" not in known and (text := time_suspicion(time)):

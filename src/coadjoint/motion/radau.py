@@ -1,7 +1,8 @@
 """An implicit method for stiff motions: Radau IIA with five stages, of order 9. Hairer & Wanner, Solving ODEs II, IV.5 and IV.8.
 
-The stages y₀ + zᵢ at the times t + cᵢ h satisfy z = h (A ⊗ 1) f(y₀ + z), solved by Newton's method with one matrix 1 - h A ⊗ J, kept as
-long as it serves. The error is measured by an embedded formula of order 5, filtered by (1 - h γ₀ J)⁻¹ so that stiff parts do not count for
+The stages y₀ + zᵢ at the times t + cᵢ h satisfy z = h (A ⊗ 1) f(y₀ + z), solved by Newton's method with one matrix 1 - h A ⊗ J,
+kept as long as it converges. The error is measured by an embedded formula of order 5, filtered by (1 - h γ₀ J)⁻¹ so that stiff
+parts do not count for
 more than they are. Between the steps the polynomial through the stages is the solution. A Jacobian J by differences is enough: it decides
 how quickly Newton's method converges, not to what.
 """
@@ -17,11 +18,11 @@ from scipy.linalg import lu_factor, lu_solve
 
 STAGES = 5
 ITERATIONS = 10
-"""Most turns of Newton's method."""
+"""The most iterations of Newton's method."""
 SLOW = 1e-2
-"""A rate of convergence above which the Jacobian is made anew."""
+"""The rate of convergence above which the Jacobian is recomputed."""
 SMALLEST, LARGEST = 0.2, 8.0
-"""By how much a step may become shorter or longer."""
+"""Bounds of the ratio of successive steps."""
 
 
 def _tableau(s: int) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
@@ -55,7 +56,7 @@ def jacobian(f: Callable[[float, np.ndarray], np.ndarray], t: float, y: np.ndarr
 
 
 class Radau(OdeSolver):  # type: ignore[misc]
-    """One motion on its way, with the interface of SciPy's solvers."""
+    """The integrator, with the interface of SciPy's solvers."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class Radau(OdeSolver):  # type: ignore[misc]
         return result
 
     def _stages(self, t: float, h: float, factors: Any, scale: np.ndarray) -> tuple[np.ndarray, float] | None:
-        """z (s, n), and how quickly Newton's method found them; None where it did not."""
+        """z (s, n), and the rate of convergence of Newton's method; None if it diverged."""
         z, last, rate = self._guess(h), np.inf, 0.0
         n = len(self.y)
         for k in range(ITERATIONS):

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import Array, ArrayLike, mv, to_numpy
 from ..constraints.constraint import Constraint
-from ..constraints.manifold import _check_rows, check_state
+from ..constraints.manifold import check_state, check_vanishing
 from ..constraints.rank import ConstraintError, is_overconstrained, note_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
@@ -167,7 +167,7 @@ class _Run:
             self._variational(tau, force)
         else:
             take = _step(family, self.dt, force, self.method, self.friction, constraint, tau is not None)
-            _run(take, [self.qs, self.vs], [self._third(tau), *self._constant()], self.threads)
+            roll_states(take, [self.qs, self.vs], [self._third(tau), *self._constant()], self.threads)
         if constraint is not None:
             check_kept(family, constraint, self._states(-1), self.numbers, self.qs.shape[:-2])
 
@@ -196,7 +196,7 @@ class _Run:
         third = self._third(tau) + (0.0 if tau is not None else self.dt / 2)  # forces act in the middle of a step
         length = np.broadcast_to(self.dt, (*third.shape[:-1], 1))
         take = variational_step(family, force, self.friction, self.constraint, tau is not None)
-        _run(take, [self.qs, ps, ws, left], [third, length, *self._constant()], self.threads, inputs=3)
+        roll_states(take, [self.qs, ps, ws, left], [third, length, *self._constant()], self.threads, inputs=3)
         check_converged(left[..., 1:, 0], self.dt)
         q, p = (x[..., 1:, :].reshape(-1, self.steps, x.shape[-1]) for x in (self.qs, ps))
         if family:
@@ -230,7 +230,7 @@ def _step(
         return (q, v) if constraint is None else project_state(robot, constraint, q, v)
 
     robot = family.robot
-    key = ("step", dt, control, method, friction, constraint, _is_hard(robot, constraint), with_tau)
+    key = ("step", dt, control, method, friction, constraint, is_hard(robot, constraint), with_tau)
     name, size = ("tau", robot.nv) if with_tau else ("t", 1)
     return family.compiled(key, step, "step", q=(robot.nq,), v=(robot.nv,), **{name: (size,)})
 
@@ -249,13 +249,13 @@ def variational_step(
         return variational.step(robot, q, p, w, h, _with_friction(robot, friction, force), constraint)
 
     robot = family.robot
-    key = ("variational step", control, friction, constraint, _is_hard(robot, constraint), with_tau)
+    key = ("variational step", control, friction, constraint, is_hard(robot, constraint), with_tau)
     name, size = ("tau", robot.nv) if with_tau else ("t", 1)
     shapes = {"q": (robot.nq,), "p": (robot.nv,), "w": (robot.nv,), name: (size,), "h": (1,)}
     return family.compiled(key, step, "variational_step", **shapes)
 
 
-def _is_hard(robot: Robot, constraint: Constraint | None) -> bool:
+def is_hard(robot: Robot, constraint: Constraint | None) -> bool:
     return constraint is not None and is_overconstrained(robot, constraint)
 
 
@@ -272,7 +272,9 @@ def _with_friction(
 
 
 def check_converged(left: np.ndarray, dt: float, first: int = 0) -> None:
-    """An error where the implicit equation of a variational step was not solved; `left` (..., steps), the first step of number `first`."""
+    """Raise an error if the implicit equation of a variational step was not solved; `left` (..., steps), the first step of number
+    `first`.
+    """
     bad = ~(left < CONVERGED)
     if np.any(bad):
         k = int(np.argmax(bad.reshape(-1, bad.shape[-1]).any(0)))
@@ -301,20 +303,20 @@ def check_rows(
     phi, slip = (x.reshape(*batch, x.shape[-1]) for x in found)
     if len(holonomic):
         remedy = "`constraints.project(robot, constraint, q)`"
-        _check_rows(phi, names[holonomic], TOLERANCE, "q is off the constraint", remedy)
+        check_vanishing(phi, names[holonomic], TOLERANCE, "q is off the constraint", remedy)
     speed = np.abs(states[1]).max(-1, initial=0.0).reshape(*batch, 1)
     remedy = "`constraints.project_velocity(robot, constraint, q, v)`"
-    _check_rows(slip, names, TOLERANCE * (1.0 + speed), "v violates the constraint", remedy)
+    check_vanishing(slip, names, TOLERANCE * (1.0 + speed), "v violates the constraint", remedy)
 
 
 TOLERANCE = 1e-6
-"""How far, in metres, radians and their rates, states may be off a constraint."""
+"""The largest violation of a constraint, in metres, radians and their rates."""
 
 
 def check_kept(
     family: Family, constraint: Constraint, states: list[np.ndarray], numbers: list[np.ndarray], batch: tuple[int, ...]
 ) -> None:
-    """An error where a motion has left the constraint, as steps beyond a singular state do; states that are not numbers are left."""
+    """Raise an error if a motion has left the constraint, as steps beyond a singular state do; NaN states are ignored."""
     finite = np.isfinite(states[0]).all(-1) & np.isfinite(states[1]).all(-1)
     try:
         check_rows(family, constraint, [x[finite] for x in states], [x[finite] for x in numbers], (int(finite.sum()),))
@@ -329,7 +331,7 @@ CONVERGED = 1e-8
 """Largest relative change in the last turn of a step that passes: what is left is smaller by another factor O(h)."""
 
 
-def _run(
+def roll_states(
     take: Callable[..., Any], states: list[np.ndarray], further: list[np.ndarray], threads: int | None, inputs: int | None = None
 ) -> None:
     """All steps from states[...][..., 0, :] on, written behind them; the first `inputs` of the states go into a step."""

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 NEAR = 1e-9
-"""Part of a period by which times that are meant to be one may differ."""
+"""The fraction of a period by which equal times may differ by rounding."""
 
 
 class Sampled:
     """The forces that a control has in effect: those of the sample at t₀ + k period hold from t₀ + k period + delay on.
 
-    Until the first of them arrive, they act already: as if the control had stood there before.
+    The forces of the first sample act from the start.
     """
 
     def __init__(
@@ -23,9 +23,9 @@ class Sampled:
         self.taken = 0
         """Samples so far."""
         self.arriving: list[tuple[float, np.ndarray]] = []
-        """Forces on their way, with the times from which they act."""
+        """Delayed forces, with the times from which they act."""
         self.acted: list[tuple[float, np.ndarray]] = []
-        """Forces that have acted so far, with the times from which on."""
+        """Forces that have acted so far, with the times from which they did."""
 
     @property
     def force(self) -> np.ndarray:
@@ -33,7 +33,7 @@ class Sampled:
         return self.acted[-1][1]
 
     def update(self, q: np.ndarray, v: np.ndarray, t: float) -> float:
-        """Take the sample that is due at t and put in effect what arrives; the time at which something changes next."""
+        """Take the sample that is due at t and apply forces whose delay has passed; returns the time of the next change."""
         near = NEAR * self.period
         if t >= self._due() - near:
             tau = self.control(q, v, t)

@@ -19,9 +19,9 @@ from .constraint_projection import check_start, constraint_at, project_state
 from .control import Control, as_function
 from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
-from .rollout import _is_hard, check_rows
+from .rollout import check_rows, is_hard
 from .symplectic import Symplectic
-from .together import Run
+from .together import Run, not_reached
 from .trajectories import Trajectories
 from .trajectory import Trajectory
 from .variational import COMPOSITIONS
@@ -152,7 +152,7 @@ def _batch(
     constraint = constraint_at(member(0), constraints, q[0]) if len(q) else None
     if constraint is not None:
         check_rows(family, constraint, [q, v], own, batch)
-    qs, vs = np.full((len(q), len(times), robot.nq), np.nan), np.full((len(q), len(times), robot.nv), np.nan)
+    qs, vs = not_reached((len(q), len(times), robot.nq)), not_reached((len(q), len(times), robot.nv))
     qs[:, 0], vs[:, 0] = q, v
     run = Run(family, own, times, qs, vs, control, constraint, friction, options["tolerance"], report)
 
@@ -168,7 +168,7 @@ def _batch(
         steps = Symplectic(family, own, times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, report)
         qs, vs, stopped = steps(q, v)
         run.q[:, : qs.shape[1]], run.v[:, : qs.shape[1]], run.stopped[:] = qs, vs, stopped
-    elif happening or dry or options["period"] is not None or method == "implicit" or _is_hard(robot, constraint):
+    elif happening or dry or options["period"] is not None or method == "implicit" or is_hard(robot, constraint):
         run.one_by_one(alone)
     else:
         run.together(alone)
@@ -191,7 +191,7 @@ def _adaptive(flow: Flow, times: np.ndarray, report: Callable[[float], None]) ->
 
 
 def _so_far(flow: Flow, times: np.ndarray, stopped: str) -> Trajectory:
-    """The motion up to the present time of the flow."""
+    """The trajectory up to the present time of the flow."""
     mechanics = flow.mechanics
     times = times[times <= flow.t]
     if stopped and flow.t > times[-1]:
@@ -226,7 +226,7 @@ def _checked_control(robot: Robot, control: Any) -> Control | np.ndarray | None:
 
 
 def _check_sampling(period: Any, delay: Any, method: str) -> None:
-    """An error for a period or a delay that none can be."""
+    """Raise an error for an invalid period or delay."""
     if period is None:
         if delay:
             raise CoadjointError(f"delay is {delay!r} without a period; give the period of the samples that are delayed.")
@@ -241,7 +241,7 @@ def _check_sampling(period: Any, delay: Any, method: str) -> None:
 
 
 def _check_within(robot: Robot, q: np.ndarray) -> None:
-    """An error for a configuration beyond the joints' limits."""
+    """Raise an error for a configuration beyond the joints' limits."""
     beyond = (q < robot.lower - TOUCHING) | (q > robot.upper + TOUCHING)
     if beyond.any():
         *_, k = index = tuple(np.argwhere(beyond)[0])
@@ -262,7 +262,7 @@ def _state(robot: Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _times(t: Any) -> np.ndarray:
-    """The times at which states are wanted; 201 of a duration."""
+    """The times at which states are returned; 201 for a duration."""
     t = to_numpy(t, "t")
     try:
         times = np.asarray(t, dtype=float)
@@ -274,7 +274,7 @@ def _times(t: Any) -> np.ndarray:
         or (times.ndim == 0 and times <= 0)
         or (times.ndim and np.any(np.diff(times) <= 0))
     ):
-        raise CoadjointError(f"t is {t!r}; expected a positive duration in seconds, or growing times.")
+        raise CoadjointError(f"t is {t!r}; expected a positive duration in seconds, or increasing times.")
     if times.ndim and len(times) < 2:
         raise CoadjointError(f"t has {len(times)} times; expected two or more, the first the start.")
     return times if times.ndim else np.linspace(0.0, float(times), 201)

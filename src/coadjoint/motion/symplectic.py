@@ -13,7 +13,7 @@ from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..families import Family
 from .control import Control, traced_control
-from .rollout import _run, check_converged, variational_step
+from .rollout import check_converged, roll_states, variational_step
 
 CHUNK = 1 << 14
 """Steps of all robots together that run natively in one go: short enough for progress and interruption."""
@@ -96,6 +96,6 @@ class Symplectic:
         def spread(x: np.ndarray) -> np.ndarray:
             return np.ascontiguousarray(np.broadcast_to(x, (count, steps, x.shape[-1])))
 
-        _run(take, rows, [spread(third), spread(lengths[:, None]), *(spread(x[:, None]) for x in self.numbers)], 1, inputs=3)
+        roll_states(take, rows, [spread(third), spread(lengths[:, None]), *(spread(x[:, None]) for x in self.numbers)], 1, inputs=3)
         q, p, w = (x[:, -1].copy() for x in rows[:3])
         return q, p, w, rows[3][:, 1:, 0]

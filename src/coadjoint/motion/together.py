@@ -22,17 +22,17 @@ from .constraint_projection import constrained_acceleration, project_state
 from .control import Control, traced_control
 from .dormand_prince import At, DormandPrince
 from .equations_of_motion import SimulationError
-from .rollout import check_kept
+from .rollout import TOUCHED, check_kept
 from .trajectories import Trajectories
 from .trajectory import Trajectory
 
 MEMBERS = 1024
-"""Members that go together: so many that the calls do not count, so few that their stages stay in the cache."""
+"""How many members are integrated together: enough to make the overhead of calls small, few enough for the cache."""
 
 
 @dataclass
 class Run:
-    """Members on their way: states q (N, times, nq), v (N, times, nv), nan where they have not been yet."""
+    """The integration of members in progress: states q (N, times, nq), v (N, times, nv), NaN where not computed yet."""
 
     family: Family
     numbers: list[np.ndarray]
@@ -56,7 +56,7 @@ class Run:
     # --- together
 
     def together(self, alone: Callable[[int, float, np.ndarray, np.ndarray], Trajectory]) -> None:
-        """All members by compiled code; alone(k, t, q, v) goes on with one that has become stiff."""
+        """Integrate all members by compiled code; alone(k, t, q, v) continues one that has become stiff."""
         rate, settle = self._compiled()
         try:
             for first in range(0, len(self.q), MEMBERS):
@@ -65,7 +65,7 @@ class Run:
             self.stopped[np.isnan(self.q[:, -1, 0]) & (self.stopped == "")] = "interrupted"
 
     def _compiled(self) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray] | None]:
-        """The rate of states y = (q, v) and the way back to the manifold, of members by number."""
+        """The rate of states y = (q, v) and the projection onto the manifold, of members by index."""
         family, constraint, friction, nq, nv = (
             self.family,
             self.constraint,
@@ -129,7 +129,7 @@ class Run:
             self._leave(flow, members, alone)
 
     def _leave(self, flow: DormandPrince, members: np.ndarray, alone: Any) -> None:
-        """What became of members that cannot go on together."""
+        """Handle the members that cannot continue together."""
         nq = self.family.robot.nq
         for k in flow.failed:
             self._failed(
@@ -156,7 +156,7 @@ class Run:
     # --- one by one
 
     def one_by_one(self, alone: Callable[[int], Trajectory]) -> None:
-        """Every member by itself: alone(k) is its motion."""
+        """Integrate every member by itself: alone(k) is its motion."""
         for k in range(len(self.q)):
             try:
                 motion = alone(k)
@@ -235,6 +235,15 @@ class Run:
         return tau
 
 
+def not_reached(shape: tuple[int, int, int]) -> np.ndarray:
+    """An array of NaN, filled bit by bit, so that an interrupt is answered between two bits."""
+    x = np.empty(shape)
+    some = max(1, TOUCHED // max(1, x[:1].nbytes))
+    for k in range(0, len(x), some):
+        x[k : k + some] = np.nan
+    return x
+
+
 def _turns(robot: Robot) -> bool:
-    """Whether q has quaternions, which steps leave and `normalize` brings back."""
+    """Whether q has quaternions, which must be normalised after steps."""
     return bool(robot.quaternions)

@@ -36,7 +36,7 @@ from .discrete_mechanics import armature_force, coadjoint, dexp_dual, momentum_a
 from .friction import locked
 
 ITERATIONS = 12
-"""Turns of the chord iteration."""
+"""Steps of the chord iteration."""
 REST = 1e-4
 """Velocity below which the last correction is measured by this and not by the velocity."""
 CLOSING = 1e-6
@@ -70,7 +70,7 @@ def step(
     W = W if held is None else locked(W, held)
 
     def equation(v: Array, p: Array) -> tuple[Array, Array, Array]:
-        """What is left of the equation for v, the middle m, and p⁺."""
+        """The residual of the equation for v, the midpoint m, and p⁺."""
         m, x = middle(v), (h / 2) * v
         Mv, f = momentum_and_force(robot, m, v)
         f = f if force is None else f + force(m, v)
@@ -97,7 +97,7 @@ def step(
 
 
 def _rates(robot: Robot, constraint: Constraint, q: Array, m: Array, v: Array, h: Array) -> Array:
-    """What is to be zero (..., rows), as velocities: φ(q⁺)/h of holonomic rows, A(m) v of others."""
+    """The residual of the constraint (..., rows), as velocities: φ(q⁺)/h of holonomic rows, A(m) v of others."""
     holonomic = constraint.holonomic_rows(robot)
     values = constraint.residual(robot, robot.integrate(q, h * v)) / h if len(holonomic) else None
     rows = constraint.jacobian(robot, q)

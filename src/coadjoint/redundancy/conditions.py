@@ -21,7 +21,7 @@ from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
 from ..kernel.dispatch import as_written
 from ..robot.robot import Robot
-from .integrability import _oneill, _vertical_brackets, inverse_brackets
+from .integrability import inverse_brackets, oneill_kernel, vertical_brackets_kernel
 from .lift import dexterity, moore_penrose, singular, split_of
 from .task import AnyTask, task_of
 from .tracking import Method, method
@@ -102,7 +102,7 @@ def _vertical(robot: Robot, q: np.ndarray, task: AnyTask, how: Method) -> tuple[
     """L and (1 - L J) [L_a, L_b]; the user's own inverse is checked to be one."""
     if how.function is None:
         L = np.asarray(how.inverse(robot, q, task))
-        return L, as_written(_vertical_brackets)(robot, q, task, how.weight)  # a few states: not worth machine code
+        return L, as_written(vertical_brackets_kernel)(robot, q, task, how.weight)  # a few states: not worth machine code
     L = np.stack([np.asarray(how.function(robot, x), dtype=float) for x in q])
     off = float(np.max(np.abs(task.jacobian(robot, q) @ L - np.eye(task.size))))
     if off > 1e-8:
@@ -179,7 +179,7 @@ def submersion(
     root = np.linalg.cholesky(G)
     seen = transpose(root) @ np.linalg.solve(inertia, np.broadcast_to(root, inertia.shape))
     off = np.max(np.abs(np.linalg.eigvalsh(0.5 * (seen + transpose(seen))) - 1))
-    A = as_written(_oneill)(robot, q, task)
+    A = as_written(oneill_kernel)(robot, q, task)
     along = np.max(_turned(robot, q, parts.L, 0.5 * (A + transpose(A))))
     found = [repeatability(robot, task, None, inverse, configurations, rng) for inverse in ("lift", "moore-penrose")]
     defect = float(np.max(pseudoinverse_defect(robot, q, task)))

@@ -1,4 +1,4 @@
-"""How easily a task is done at a configuration: manipulability, ellipsoids, and the gradient that improves it.
+"""Manipulability of a task at a configuration, its gradient, and its ellipsoids.
 
 The joint velocities of unit size, in vᵀ v or in kinetic energy vᵀ M v, give twists that fill an ellipsoid, {X : Xᵀ A⁻¹ X ≤ 1}:
 
@@ -108,7 +108,7 @@ class Ellipsoid(NamedTuple):
 def ellipsoid(
     robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, kind: str = "velocity"
 ) -> Ellipsoid:
-    """One of the ellipsoids that the module tells. Choose rows of one unit, as (3, 4, 5): axes of mixed units have no length."""
+    """One of the ellipsoids that the module lists. Choose rows of one unit, as (3, 4, 5): axes of mixed units have no length."""
     if kind not in KINDS:
         raise CoadjointError(f"kind is {kind!r}; choose from {', '.join(KINDS)}.")
     task, q = task_of(frame, rows), np.asarray(q, dtype=float)

@@ -1,7 +1,7 @@
 """Motion along a fibre: the joints move, the task does not.
 
 The velocity (1 - L J) u is the vertical velocity nearest to u in the metric of kinetic energy. Every configuration is brought back
-onto the fibre by Newton's method along the horizontal lift, so that the task stays where it is to rounding.
+onto the fibre by Newton's method along the horizontal lift, so that the task is constant to rounding.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ..kinematics.poses import pose
 from ..robot.robot import Robot
 from .lift import SingularTaskError, dexterity, singular, split_velocity, vertical_basis, vertical_projector
 from .task import AnyTask, MapTask, check_fibres, task_of
-from .tracking import _onto, gap, method
+from .tracking import gap, method, onto_task
 
 Function = Callable[[Robot, Array], Array]
 """A number from the robot and q, written with array operations."""
 
 
 def _still(robot: Robot, q: np.ndarray, task: AnyTask) -> np.ndarray:
-    """Where the task is."""
+    """The present value of the task."""
     return np.asarray(task._run(robot, 0, q)) if isinstance(task, MapTask) else pose(robot, q, task.frame)
 
 
@@ -80,7 +80,7 @@ def self_motion(
     found = robot.normalize(flow.Solution(rate, [start], t, "the motion along the fibre")(t)[0])
     core = len(task.target_shapes[0])
     target = target.reshape(*start.shape[:-1], *(1,) * t.ndim, *target.shape[target.ndim - core :])
-    return _onto(robot, task, method(robot), found, target)
+    return onto_task(robot, task, method(robot), found, target)
 
 
 def fibre(
@@ -117,7 +117,7 @@ def fibre(
             if len(found) == 1:
                 raise
             break
-        new = _onto(robot, task, how, robot.integrate(at, step * n2), target)
+        new = onto_task(robot, task, how, robot.integrate(at, step * n2), target)
         if np.max(np.abs(gap(robot, task, new, target))) > 1e-9 or dexterity(robot, new, task) < 1e-6:
             break
         found.append(new)
@@ -133,7 +133,7 @@ def fibre(
 
 @dataclass(frozen=True)
 class Optimum:
-    """What an optimisation on a fibre found."""
+    """The result of an optimisation on a fibre."""
 
     q: np.ndarray
     value: float
@@ -186,7 +186,7 @@ def optimize_self_motion(
     while size > enough and k < iterations:
         k += 1
         while True:
-            new = _onto(robot, task, how, robot.integrate(q, length * g), target)
+            new = onto_task(robot, task, how, robot.integrate(q, length * g), target)
             there = sign * float(value(new)) if np.max(np.abs(gap(robot, task, new, target))) < 1e-9 else np.inf
             if there <= now - 1e-4 * length * size**2 or length * float(np.linalg.norm(g)) < 1e-12:
                 break

@@ -78,7 +78,7 @@ def lift_brackets(
 
 
 @kernel("nv task task", q="nq", weight="nv nv", no_result=explain_task, double=True, largest=10)
-def _vertical_brackets(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None) -> Array:
+def vertical_brackets_kernel(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None) -> Array:
     parts, D, _ = _lift_derivatives(robot, q, task, weight)
     found = _antisymmetric(robot, parts.L, D)
     flat = found.reshape((*found.shape[:-2], task.size**2))
@@ -93,11 +93,11 @@ def vertical_brackets(
 
     For the lift it is twice the skew part of `oneill_tensor`, the curvature of the horizontal distribution.
     """
-    return _vertical_brackets(robot, q, task=task_of(frame, rows), **({} if weight is None else {"weight": weight}))
+    return vertical_brackets_kernel(robot, q, task=task_of(frame, rows), **({} if weight is None else {"weight": weight}))
 
 
 @kernel("nv task task", q="nq", no_result=explain_task, double=True, largest=10)
-def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
+def oneill_kernel(robot: Robot, q: Array, task: AnyTask) -> Array:
     check_metric(robot)
     parts, D, turned = _lift_derivatives(robot, q, task, None)
     found = namespace(D).moveaxis(D + turned, -3, -2)
@@ -107,13 +107,13 @@ def _oneill(robot: Robot, q: Array, task: AnyTask) -> Array:
 
 @lazily("nv task task", q="nq")
 def oneill_tensor(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
-    """A(L_a, L_b) = (∇_{L_a} L_b)ᵛ (..., nv, a, b): how the horizontal spaces turn into the vertical ones along horizontal ways.
+    """A(L_a, L_b) = (∇_{L_a} L_b)ᵛ (..., nv, a, b): how the horizontal spaces turn into the vertical ones along horizontal paths.
 
     Its skew part is ½ [L_a, L_b]ᵛ, which vanishes if the horizontal distribution is integrable. Its symmetric part vanishes if Λ does not
     change along the fibre, that is if the task is a Riemannian submersion onto some metric. Then O'Neill's formula holds,
     K of the task's plane = K of its lift + ¾ |[X, Y]ᵛ|² for orthonormal X, Y; Altafini's (16) lacks this A.
     """
-    return _oneill(robot, q, task=task_of(frame, rows))
+    return oneill_kernel(robot, q, task=task_of(frame, rows))
 
 
 Inverse = Callable[[Robot, Array], Array]

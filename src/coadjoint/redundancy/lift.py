@@ -27,14 +27,17 @@ from ..scale.deferred import lazily
 from .task import AnyTask, Task, task_of
 
 SINGULAR = 1e-10
-"""A row of J that others determine but for this part of the mean square of rows, in the metric M⁻¹, is not free: rounding and the condition
-of M leave about 1e-12 of what is zero."""
+"""A row of J whose part independent of the others is below this fraction of the mean square of rows, in the metric M⁻¹, counts as
+dependent: rounding and the condition of M leave about 1e-12 of a zero.
+"""
 SINGULAR_SINGLE = 1e-5
 """The same for arrays of single precision that are not NumPy's, which are computed in double precision."""
 
 
 class SingularTaskError(CoadjointError):
-    """A task has no inverse where its Jacobian has lost rank; the message names the configuration and what cannot be done."""
+    """A task has no inverse where its Jacobian has lost rank; the message names the configuration and the direction that cannot be
+    moved.
+    """
 
 
 class Split(NamedTuple):
@@ -51,9 +54,9 @@ class Split(NamedTuple):
 
 
 def split_of(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None, damping: float = 0.0) -> Split:
-    """The split by a weight (..., nv, nv), the mass matrix if None; nan where J has lost rank, unless damped.
+    """The split by a weight (..., nv, nv), the mass matrix if None; NaN where J has lost rank, unless damped.
 
-    damping λ: (J W⁻¹ Jᵀ + λ² 1)⁻¹ instead; then J L = 1 no longer holds, which is the price.
+    damping λ: (J W⁻¹ Jᵀ + λ² 1)⁻¹ instead; then J L = 1 no longer holds.
     """
     if task.size > robot.nv:
         raise CoadjointError(
@@ -71,9 +74,10 @@ def split_of(robot: Robot, q: Array, task: AnyTask, weight: Array | None = None,
 
 
 def nan_where_singular_task(task: AnyTask, A: Array, inverse: Array) -> Array:
-    """The inverse (..., m, m), or nan where a row has no freedom but for `SINGULAR` of the mean of A = J W⁻¹ Jᵀ over rows of its unit.
+    """The inverse (..., m, m), or NaN where the independent part of a row is below `SINGULAR` times the mean of A = J W⁻¹ Jᵀ over
+    rows of its unit.
 
-    1/inverse_kk is what the other rows leave free of row k. By rounding it may be negative where it is nothing: machine code eliminates
+    1/inverse_kk is what the other rows leave free of row k. By rounding it may be negative where it is zero: machine code eliminates
     without roots, and does not stop there.
     """
     free: Array = None
@@ -82,13 +86,13 @@ def nan_where_singular_task(task: AnyTask, A: Array, inverse: Array) -> Array:
         mean = sum(A[..., k, k] for k in group) / len(group)
         for k in group:
             share = mean * inverse[..., k, k]
-            share = (share < 1.0 / least) & (share > 0.0)  # false for nan too
+            share = (share < 1.0 / least) & (share > 0.0)  # false for NaN too
             free = share if free is None else free & share
     return namespace(inverse).where(free[..., None, None], inverse, np.nan)
 
 
 def nan_where_none(inertia: Array, x: Array, core: int) -> Array:
-    """x (...) with `core` axes, all of it nan where Λ is: also what does not depend on it, as joints that do not move the task."""
+    """x (...) with `core` axes, all of it NaN where Λ is: also what does not depend on it, as joints that do not move the task."""
     good = inertia[..., 0, 0] > 0.0
     return namespace(x).where(good[(..., *(None,) * core)], x, np.nan)
 
@@ -160,7 +164,7 @@ def horizontal_lift(
     """L (..., nv, 6 or len(rows)): the joint velocity L X is the one of least kinetic energy with the body twist X, or those rows of it.
 
     L = M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹; J L = 1, and (L X)ᵀ M v = 0 for all v with J v = 0. Altafini (2004), (14), (23) corrected. `frame` may be a
-    `Task` or `MapTask`. Where J has lost rank there is none: an error for NumPy arrays, nan for traced ones.
+    `Task` or `MapTask`. Where J has lost rank there is none: an error for NumPy arrays, NaN for traced ones.
     """
     return _weighted_inverse(robot, q, task=task_of(frame, rows), out=out, threads=threads)
 
@@ -277,7 +281,7 @@ def dexterity(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[i
 
 
 def singular_rows(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
-    """The combination (size,) of rows that the robot can move least at q (nq,), in the units of the rows scaled to unit inertia."""
+    """The combination (size,) of rows in which the robot is least mobile at q (nq,), in units of rows scaled to unit inertia."""
     _, vectors = np.linalg.eigh(_scaled(robot, q, task_of(frame, rows)))
     return vectors[..., :, 0]
 

@@ -1,4 +1,4 @@
-"""A robot as its task feels it: the equations of motion in operational space.
+"""Operational space: the equations of motion in the coordinates of a task.
 
 With X = J v, the horizontal lift L (the dynamically consistent inverse) and Λ = (J M⁻¹ Jᵀ)⁻¹,
 

@@ -27,20 +27,22 @@ from .lift import SingularTaskError, dexterity, singular, split_of
 from .task import AnyTask, OfRobot, check_fibres, task_of
 
 LOCAL = 1e-12
-"""Local error of a step, relative and absolute."""
+"""The tolerance of the local error of a step, relative and absolute."""
 DAMPED = 1e-7
 """The same where damping makes an error of its own, and the equation stiff."""
 GAIN = 5.0
-"""k, in 1/s times 10 s over the duration of the path: the error left by the steps fades within a fifth of a tenth of it."""
+"""k in 1/s, for a path of 10 s: integration errors decay with the time constant 1/k, here a fiftieth of the path."""
 NEAR = 0.02
 """A dexterity below this is reported as near a singularity."""
 BEHIND = 1e-6
-"""What is left of a path, before it is brought onto it, is about 1e-9; this much means that the path's rates are not its own."""
+"""The tracking error before the final projection is about 1e-9; an error above this means that the rate returned by the path is not
+its derivative.
+"""
 POLISH = 4
 
 
 class TrackingError(CoadjointError):
-    """A path cannot be followed; the message says from where on and why."""
+    """A path cannot be followed; the message says from which time on and why."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Track:
     q: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
     """(..., N, nq)"""
     error: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
-    """(..., N): what is missing to the path, |e|: radians and metres together for the pose of a frame."""
+    """(..., N): the error |e| with respect to the path: radians and metres together for the pose of a frame."""
     dexterity: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
     """(..., N), from 0 (singular) to 1."""
 
@@ -103,10 +105,10 @@ class Track:
         if np.any((t < 0) | (t > self.duration * (1 + 1e-12))):
             raise CoadjointError(f"t is {t}; the path goes from 0 to {self.duration:g} s.")
         q = self.integrated(t)
-        return q if self.method.damping else _onto(self.robot, self.task, self.method, q, self.path(t)[0])
+        return q if self.method.damping else onto_task(self.robot, self.task, self.method, q, self.path(t)[0])
 
     def integrated(self, t: np.ndarray) -> np.ndarray:
-        """What the integration gave at times t, before it is brought onto the path."""
+        """The result of the integration at times t, before the projection onto the path."""
         flat = self.solution(np.minimum(t.ravel(), self.duration))
         q = np.moveaxis(flat.reshape(*self.batch, self.robot.nq, t.size), -1, -2).reshape(*self.batch, *t.shape, self.robot.nq)
         return self.robot.normalize(q)
@@ -119,12 +121,12 @@ class Track:
 
     @property
     def drift(self) -> np.ndarray:
-        """(..., nv): from the first configuration to the last; on a closed path what the fibre has been gone along."""
+        """(..., nv): the difference of the last configuration from the first; on a closed path, the motion along the fibre."""
         return self.robot.difference(self.q[..., 0, :], self.q[..., -1, :])
 
     @property
     def beyond_limits(self) -> list[str]:
-        """The coordinates that leave their limits on the way: an inverse of J does not know of them."""
+        """The coordinates that exceed their limits: an inverse of J does not take limits into account."""
         q = self.q.reshape(-1, self.robot.nq)
         outside = np.any((q < self.robot.lower - 1e-12) | (q > self.robot.upper + 1e-12), axis=0)
         return [name for name, out in zip(self.robot.q_names, outside, strict=True) if out]
@@ -161,7 +163,7 @@ def _rate(robot: Robot, task: AnyTask, how: Method, gain: float) -> Callable[...
 
 
 def _step(robot: Robot, task: AnyTask, how: Method) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-    """Newton's step L e and what is missing, e, compiled."""
+    """Newton's step L e and the error e, compiled."""
     task = frozen(task, robot)
 
     def step(robot: Robot, q: Array, target: Array) -> tuple[Array, Array]:
@@ -177,8 +179,8 @@ def _spread(target: np.ndarray, rate: np.ndarray, q: np.ndarray, task: AnyTask) 
     return np.broadcast_to(target, (*q.shape[:-1], *shapes[0])), np.broadcast_to(rate, (*q.shape[:-1], *shapes[1]))
 
 
-def _onto(robot: Robot, task: AnyTask, how: Method, q: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """q brought onto the target by Newton's steps along the inverse, as long as they help."""
+def onto_task(robot: Robot, task: AnyTask, how: Method, q: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """q projected onto the target by Newton's method along the inverse, as long as steps help."""
     step = _step(robot, task, how)
     target = np.broadcast_to(target, (*q.shape[:-1], *task.target_shapes[0]))
     for _ in range(POLISH):
@@ -190,7 +192,7 @@ def _onto(robot: Robot, task: AnyTask, how: Method, q: np.ndarray, target: np.nd
 
 
 def gap(robot: Robot, task: AnyTask, q: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """What is missing to the target (..., size)."""
+    """The error with respect to the target (..., size)."""
     return task.gap(robot, q, np.broadcast_to(target, (*q.shape[:-1], *task.target_shapes[0])))
 
 
@@ -236,8 +238,9 @@ def follow(
     if not damping and max(np.max(behind, initial=0.0), np.max(error, initial=0.0)) > BEHIND:
         k = int(np.argmax(np.max(behind.reshape(-1, points), axis=0)))
         raise TrackingError(
-            f"task {task} is {np.max(behind):.2g} behind the path at {t[k]:.4g} s: the second that path({t[k]:.4g}) gives is not the rate "
-            "of the first (for a pose its body twist, T⁻¹ dT/dt), or a singularity is close. Compare it with differences of the first."
+            f"task {task} is {np.max(behind):.2g} behind the path at {t[k]:.4g} s: path({t[k]:.4g}) returned (target, rate), and "
+            "rate is not d(target)/dt (for a pose its body twist, T⁻¹ dT/dt), or a singularity is close. "
+            "Compare rate with differences of target."
         )
     return Track(robot, task, how, path, float(span), solution, start.shape[:-1], t, at, error, dexterity(robot, at, task))
 

@@ -40,7 +40,36 @@ def with_inertial_parameters(robot: Robot, parameters: Any) -> Robot:
     parameters = asfloat(parameters, "parameters")
     if tuple(parameters.shape) != (10 * robot.n_links,):
         raise ShapeError(f"parameters has shape {tuple(parameters.shape)}; expected ({10 * robot.n_links},), ten per link.")
-    return robot.with_parameters("inertial", parameters)
+    if type(parameters) is not np.ndarray or parameters.dtype.kind != "f":
+        return robot.with_parameters("inertial", parameters)
+    parameters, notes = _without_rounding(robot, parameters)
+    changed = robot.with_parameters("inertial", parameters)
+    return changed._remade(notes=(*robot.notes, *notes)) if notes else changed
+
+
+ROUNDING = 1e-9
+"""Beside the heaviest link, masses below zero by this part are a fit's rounding."""
+
+
+def _without_rounding(robot: Robot, parameters: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Parameters whose masses are not below zero by rounding, and a note of every link that was changed.
+
+    The pseudo-inertia of such a link is projected on the positive semidefinite ones: its nearest body, in the Frobenius norm.
+    """
+    each = parameters.reshape(-1, 10)
+    largest = float(np.max(np.abs(each[:, 0]), initial=0.0))
+    rows = np.flatnonzero((each[:, 0] < 0) & (each[:, 0] >= -ROUNDING * largest))
+    if not len(rows):
+        return parameters, []
+    each, notes = each.copy(), []
+    for i in rows:
+        values, vectors = np.linalg.eigh(_inertia.pseudo(each[i]))
+        notes.append(
+            f"link {robot.links[i].name!r}: a mass of {each[i, 0]:.2g} kg was rounding; its inertia is the nearest of a body."
+        )
+        each[i] = _inertia.from_pseudo((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        each[i, 0] = max(each[i, 0], 0.0)
+    return each.ravel(), notes
 
 
 def with_payload(robot: Robot, frame: str, *, mass: float, com: Any, inertia: Any) -> Robot:
@@ -93,14 +122,14 @@ def lock(robot: Robot, values: Mapping[str, Any]) -> Robot:
         link = links[i]
         motion = robot.kinds[i].pose(link.joint.screws, q)
         links[i] = replace(link, joint=Joint.fixed(name=link.joint.name), placement=link.placement @ motion)
-    return _merge(robot._remade(links=links), held.keys())
+    return merge_links(robot._remade(links=links), held.keys())
 
 
 def merge_fixed(robot: Robot) -> Robot:
-    return _merge(robot, [i for i, link in enumerate(robot.links) if link.joint.kind == "fixed"])
+    return merge_links(robot, [i for i, link in enumerate(robot.links) if link.joint.kind == "fixed"])
 
 
-def _merge(robot: Robot, fixed: Any) -> Robot:
+def merge_links(robot: Robot, fixed: Any) -> Robot:
     """The robot with the links of these fixed joints merged into their parents (or the base)."""
     fixed = set(fixed)
     carrier: dict[int, tuple[int, np.ndarray]] = {-1: (-1, np.eye(4))}  # link -> the link it ends up in, and its pose there

@@ -25,7 +25,7 @@ import numpy as np
 from ..errors import ModelError, ModelWarning
 from ..lie import inertia, quaternion, se3
 from . import xml
-from .edit import _merge
+from .edit import merge_links
 from .joints import axes_and_centre
 from .link import Joint, Link, as_pose
 from .robot import Robot
@@ -192,7 +192,7 @@ def _joined(robot: Robot) -> Robot:
             merged += refused  # what is fixed to the world needs no inertia
         elif refused or (heavy and not _solid(robot, first)):
             merged += [i for i in members if i != first]
-    return _merge(robot, merged) if merged else robot
+    return merge_links(robot, merged) if merged else robot
 
 
 def _solid(robot: Robot, i: int) -> bool:

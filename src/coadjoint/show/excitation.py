@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..identification.excitation import Excitation
-from .plots import _overlay, check_figure, save, style
+from .plots import check_figure, overlay, save, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +37,7 @@ def excitation_figure(motion: Excitation) -> Figure:
         figure = Figure(figsize=(11, 8), layout="constrained")
         for k, (values, names, title) in enumerate(panels):
             axes = figure.add_subplot(3, 1, k + 1)
-            _overlay(axes, motion.time, values, names, title)
+            overlay(axes, motion.time, values, names, title)
             for y in (-1, 1):
                 axes.axhline(y, color="0.5", linewidth=0.8, linestyle="--")
         axes.set_xlabel("time [s]")

@@ -124,8 +124,8 @@ def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure
             axes.tick_params(labelbottom=k + across >= robot.nv)
         lower = grid[rows].subgridspec(1, 2)
         positions = [unit for unit, force in (("rad", "N m"), ("m", "N")) if force in units]
-        _overlay(figure.add_subplot(lower[0]), x, states.q, robot.q_names, f"position  [{', '.join(positions)}]")
-        _overlay(figure.add_subplot(lower[1]), x, states.v, names, f"velocity  [{', '.join(f'{u}/s' for u in positions)}]")
+        overlay(figure.add_subplot(lower[0]), x, states.q, robot.q_names, f"position  [{', '.join(positions)}]")
+        overlay(figure.add_subplot(lower[1]), x, states.v, names, f"velocity  [{', '.join(f'{u}/s' for u in positions)}]")
         for axes in figure.axes[-2:]:
             axes.set_xlabel("time [s]" if states.time is not None else "row")
         what = "joint accelerations" if forward else "joint forces"
@@ -171,7 +171,7 @@ def _panel(axes: Axes, x: np.ndarray, y: np.ndarray, colour: Any, limit: float) 
     axes.set_title(f"{'exceeds' if over else 'limit'} {limit:g}", loc="right", fontsize=7.5, color=_LIMIT if over else "0.45")
 
 
-def _overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: Sequence[str], title: str) -> None:
+def overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: Sequence[str], title: str) -> None:
     """All coordinates in one panel."""
     hues = colours(len(names))
     for k, name in enumerate(names):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..motion.states import turning
 from ..motion.trajectory import Trajectory
-from .plots import _overlay, check_figure, save, style, thin
+from .plots import check_figure, overlay, save, style, thin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,8 +38,8 @@ def trajectory_figure(trajectory: Trajectory) -> Figure:
         upper, middle, lower = (figure.add_subplot(3, 1, k) for k in (1, 2, 3))
         turns = turning(robot)
         units = [unit for unit, used in (("rad", turns.any()), ("m", not turns.all())) if used]
-        _overlay(upper, time, trajectory.q, robot.q_names, f"position  [{', '.join(units)}]")
-        _overlay(middle, time, trajectory.v, robot.v_names, f"velocity  [{', '.join(f'{x}/s' for x in units)}]")
+        overlay(upper, time, trajectory.q, robot.q_names, f"position  [{', '.join(units)}]")
+        overlay(middle, time, trajectory.v, robot.v_names, f"velocity  [{', '.join(f'{x}/s' for x in units)}]")
         for name, values, width in (("kinetic", kinetic, 1.0), ("potential", potential, 1.0), ("total", kinetic + potential, 1.8)):
             lower.plot(*thin(time, values), label=name, linewidth=width)
         lower.set_title("energy  [J]")

@@ -1,0 +1,161 @@
+"""Joint paths q(s), s from 0 to 1, many at a time: piecewise polynomials and users' own functions.
+
+A path is asked for q, dq/ds and d²q/ds² at the points of cells, none of which has a break of the path inside it; at a break the
+values are those of the side where the cell lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import CubicSpline, PPoly
+
+from ..arrays import to_numpy
+from ..errors import CoadjointError, ShapeError
+from ..robot.robot import Robot
+from ..words import short
+
+KINK = 1e-9
+"""Largest jump of dq/ds, beside its size, that is no kink."""
+
+
+class Splines:
+    """Piecewise polynomials: for every path its breaks (m + 1,) from 0 to 1 and coefficients (k, m, nv), highest power first."""
+
+    def __init__(self, breaks: Sequence[np.ndarray], coefficients: Sequence[np.ndarray]) -> None:
+        self.all_breaks = list(breaks)
+        degree = max(len(c) for c in coefficients)
+        padded = [np.pad(c, ((degree - len(c), 0), (0, 0), (0, 0))) for c in coefficients]
+        self.c = np.ascontiguousarray(np.concatenate([np.moveaxis(c, 1, 0) for c in padded]))  # (pieces, degree + 1, nv)
+        self.left = np.concatenate([x[:-1] for x in breaks])
+        self.first = np.cumsum([0, *(len(x) - 1 for x in breaks)])
+        self.keys = self.left + 2.0 * np.repeat(np.arange(len(breaks)), np.diff(self.first))
+
+    def __len__(self) -> int:
+        return len(self.all_breaks)
+
+    def breaks(self, k: int) -> np.ndarray:
+        """The places of path k where a piece begins or ends, 0 and 1 among them."""
+        return self.all_breaks[k]
+
+    def at(self, which: np.ndarray, middle: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q, dq/ds, d²q/ds² (C, p, nv) of paths `which` (C,) at s (C, p), on the piece where `middle` (C,) lies."""
+        piece = np.searchsorted(self.keys, middle + 2.0 * which, side="right") - 1
+        c, d = self.c[piece], s - self.left[piece][:, None]
+        d = d[..., None]
+        q: Any = 0.0
+        dq: Any = 0.0
+        ddq: Any = 0.0
+        for k in range(c.shape[1]):  # Horner's rule for the values, and for their derivatives
+            ddq = ddq * d + 2.0 * dq
+            dq = dq * d + q
+            q = q * d + c[:, k, None]
+        shape = q.shape
+        return q, np.broadcast_to(dq, shape), np.broadcast_to(ddq, shape)
+
+
+class Curves:
+    """Users' functions: path(s), path(s, 1), path(s, 2) are q and its derivatives (..., nv) at s (...)."""
+
+    def __init__(self, functions: Sequence[Callable[..., Any]], nv: int) -> None:
+        self.functions, self.nv = list(functions), nv
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def breaks(self, k: int) -> np.ndarray:
+        return np.array([0.0, 1.0])
+
+    def at(self, which: np.ndarray, middle: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        found = np.empty((3, *s.shape, self.nv))
+        for k in np.unique(which):
+            mine = which == k
+            for order in range(3):
+                found[order, mine] = self._values(int(k), s[mine].ravel(), order).reshape(*s[mine].shape, self.nv)
+        return found[0], found[1], found[2]
+
+    def _values(self, k: int, s: np.ndarray, order: int) -> np.ndarray:
+        name = f"path(s, {order})" if order else "path(s)"
+        try:
+            found = self.functions[k](s, order) if order else self.functions[k](s)
+        except TypeError as error:
+            raise CoadjointError(
+                f"{name} failed: {error}. A path is a function of s and of the order of the derivative, as scipy's CubicSpline: "
+                "path(s), path(s, 1) and path(s, 2)."
+            ) from None
+        found = np.asarray(to_numpy(found, name), dtype=float)
+        if found.shape != (len(s), self.nv):
+            raise ShapeError(f"{name} has shape {found.shape} for s of shape {s.shape}; expected {(len(s), self.nv)}.")
+        if not np.all(np.isfinite(found)):
+            j = np.argwhere(~np.isfinite(found))[0]
+            raise CoadjointError(f"{name} is {found[tuple(j)]} at s = {s[j[0]]:.6g}, coordinate {j[1]}; expected finite numbers.")
+        return found
+
+
+def as_paths(robot: Robot, path: Any) -> tuple[Splines | Curves, bool]:
+    """The paths, and whether a single one was given."""
+    if isinstance(path, PPoly) or callable(path):
+        return _of_functions(robot, [path]), True
+    if isinstance(path, list | tuple) and path and all(callable(x) for x in path):
+        return _of_functions(robot, list(path)), False
+    try:
+        points = np.asarray(to_numpy(path, "path"), dtype=float)
+    except (TypeError, ValueError):
+        raise CoadjointError(
+            f"path is {short(path)}; expected waypoints (N, {robot.nv}), or a function such as scipy's CubicSpline."
+        ) from None
+    if points.ndim not in (2, 3) or points.shape[-1] != robot.nv or points.shape[-2] < 2:
+        raise ShapeError(
+            f"path has shape {points.shape}; expected waypoints (N, {robot.nv}) for robot {robot.name!r}, at least two, or several "
+            f"paths (paths, N, {robot.nv})."
+        )
+    if not np.all(np.isfinite(points)):
+        raise CoadjointError(f"waypoint {np.argwhere(~np.isfinite(points))[0].tolist()} of the path is not finite.")
+    several = points.reshape(-1, *points.shape[-2:])
+    if not len(several):
+        raise ShapeError(f"path has shape {points.shape}: no path at all.")
+    spline = CubicSpline(np.linspace(0.0, 1.0, several.shape[1]), np.moveaxis(several, 0, 1))
+    pieces = [np.ascontiguousarray(spline.c[:, :, k]) for k in range(len(several))]
+    return Splines([spline.x] * len(several), pieces), points.ndim == 2
+
+
+def _of_functions(robot: Robot, functions: list[Any]) -> Splines | Curves:
+    if not all(isinstance(x, PPoly) for x in functions):
+        curves = Curves(functions, robot.nv)
+        for k in range(len(curves)):
+            for order in range(3):
+                curves._values(k, np.array([0.0, 1.0]), order)
+        return curves
+    for x in functions:
+        if x.c.ndim != 3 or x.c.shape[2] != robot.nv:
+            raise ShapeError(f"the spline gives arrays of shape {x.c.shape[2:]}; expected ({robot.nv},) for robot {robot.name!r}.")
+        if x.x[0] != 0.0 or x.x[-1] != 1.0:
+            raise CoadjointError(
+                f"the spline goes from {x.x[0]:g} to {x.x[-1]:g}; expected 0 to 1, as CubicSpline(numpy.linspace(0, 1, N), points)."
+            )
+        if not np.all(np.isfinite(x.c)):
+            raise CoadjointError("a coefficient of the spline is not finite.")
+    paths = Splines([np.asarray(x.x, dtype=float) for x in functions], [np.asarray(x.c, dtype=float) for x in functions])
+    for k in range(len(paths)):
+        _check_kinks(robot, paths, k)
+    return paths
+
+
+def _check_kinks(robot: Robot, paths: Splines, k: int) -> None:
+    """An error where q or dq/ds jumps at a break: a robot can pass there only by standing still."""
+    x = paths.breaks(k)
+    if len(x) < 3:
+        return
+    middle, which = (x[:-1] + x[1:]) / 2, np.full(len(x) - 1, k)
+    q, dq, _ = paths.at(which, middle, np.stack([x[:-1], x[1:]], axis=1))
+    for what, y in (("q", q), ("dq/ds", dq)):
+        jump = np.abs(y[1:, 0] - y[:-1, 1])
+        bad = jump > KINK * (1e-300 + np.abs(dq).max())
+        if bad.any():
+            i, j = np.argwhere(bad)[0]
+            raise CoadjointError(
+                f"the path has a kink at s = {x[i + 1]:.6g}: {what} of joint {robot.v_names[j]!r} jumps from {y[i, 1, j]:.6g} to "
+                f"{y[i + 1, 0, j]:.6g}. Round the corner, or time the parts on both sides one by one."
+            )

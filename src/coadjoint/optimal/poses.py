@@ -1,0 +1,60 @@
+"""A path of poses as a joint path: q' = J⁺(q) X along it, X its body twist, joined by a spline of fifth degree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.interpolate import make_interp_spline
+
+from ..errors import CoadjointError
+from ..kinematics.inverse import inverse_kinematics
+from ..kinematics.jacobian import jacobian
+from ..kinematics.paths import Path
+from ..kinematics.poses import pose
+from ..robot.robot import Robot
+from ..words import short
+
+MET = 1e-7
+"""Largest distance, in metres and in entries of the rotation, of the frame from its path."""
+STEPS = 256
+"""Pieces of the spline."""
+
+
+def joint_path(robot: Robot, path: Any, frame: str, q: Any = None) -> Any:
+    """q(s), 0 ≤ s ≤ 1, with which the frame follows a path of poses, from the solution of inverse kinematics near `q` on.
+
+    Of all motions of a redundant robot it is the one of least |q'| at each place.
+    """
+    if not isinstance(path, Path):
+        raise CoadjointError(
+            f"path is {short(path)}; with frame= expected a path of poses, as from coadjoint.spline_path or coadjoint.geodesic_path."
+        )
+    ends = path.curve(np.array([0.0, 1.0]))[0]
+    first = inverse_kinematics(robot, ends[0], frame, q0=robot.neutral() if q is None else q)
+    if not np.all(first.success):
+        raise CoadjointError(
+            f"frame {frame!r} cannot reach the start of its path, {_place(ends[0])}: move the path, or begin from another q."
+        )
+
+    def rate(s: float, q: np.ndarray) -> np.ndarray:
+        twist = path.curve(np.array(s))[1]
+        return np.asarray(np.linalg.lstsq(np.asarray(jacobian(robot, q, frame)), twist, rcond=1e-8)[0])
+
+    s = np.linspace(0.0, 1.0, STEPS + 1)
+    found = solve_ivp(rate, (0.0, 1.0), np.asarray(first.q), method="DOP853", t_eval=s, rtol=1e-11, atol=1e-12, max_step=0.05)
+    done = found.y.T
+    gap = np.abs(np.asarray(pose(robot, done, frame)) - path.curve(s[: len(done)])[0]).max(axis=(1, 2))
+    if not found.success or gap.max() > MET:
+        at = s[min(int(np.argmax(gap > MET)) if (gap > MET).any() else len(done) - 1, STEPS)]
+        raise CoadjointError(
+            f"frame {frame!r} cannot follow its path near s = {at:.4g}: the robot is singular there, or out of reach. Lead the path "
+            "elsewhere, or begin from another q."
+        )
+    spline = make_interp_spline(s, done, k=5)
+    return lambda s, order=0: spline(s, order)
+
+
+def _place(T: np.ndarray) -> str:
+    return "at (" + ", ".join(f"{x:.4g}" for x in T[:3, 3]) + ")"

@@ -1,0 +1,181 @@
+"""Optimal motions meet closed forms, geodesics and the conditions of first order."""
+
+import numpy as np
+import pytest
+
+import coadjoint as cj
+from coadjoint.errors import CoadjointError
+from coadjoint.optimal.splines import Spline
+from coadjoint.optimal.stages import Coordinates, Effort, Energy, MotorPower, Power, Torques, action
+from coadjoint.optimal.transcription import Equality, Transcription
+from laws import rate
+
+ARM = cj.load("planar2r")
+NAMES = ("joint1", "joint2")
+
+
+def slider(mass=2.0, count=1):
+    """Masses on slides: M is constant, and nothing pulls."""
+    links = [cj.Link.solid(f"m{k}", "base", cj.Joint.prismatic(np.eye(3)[k]), mass=mass + k) for k in range(count)]
+    return cj.Robot("slides", links, gravity=(0, 0, 0))
+
+
+@pytest.mark.native
+def test_least_action_is_the_geodesic():
+    arm = ARM.with_gravity((0, 0, 0))
+    motion = cj.optimal_motion(arm, [0.3, 0.5], [1.2, -0.4], 1.0, "action", limits=False, spans=32, tolerance=1e-10)
+    assert motion.converged
+    q, v = cj.geodesic(arm, motion.q[0], motion.v[0], motion.time)
+    np.testing.assert_allclose(motion.q, q, atol=1e-9)
+    np.testing.assert_allclose(motion.v, v, atol=1e-7)
+    # the action of a geodesic of length L in T seconds is L²/2T
+    np.testing.assert_allclose(motion.cost, 0.5 * cj.geometry.distance(arm, [0.3, 0.5], [1.2, -0.4]) ** 2, rtol=1e-9)
+
+
+@pytest.mark.native
+def test_a_geodesic_beyond_its_conjugate_point_is_no_minimum():
+    """On the sphere of a spherical pendulum a great circle of more than half a turn is stationary; a shorter way costs less."""
+    ball = cj.load("spherical_pendulum").with_gravity((0, 0, 0))
+    goal = [np.pi + 0.6, 0.0]
+    s = np.linspace(0, 1, 40)
+    long = np.stack([goal[0] * s, 0.0 * s], axis=-1)
+    here = cj.optimal_motion(ball, [0.0, 0.0], goal, 1.0, "action", limits=False, guess=long)
+    action_of_the_arc = float(cj.kinetic_energy(ball, [0.3, 0.0], [goal[0], 0.0]))
+    np.testing.assert_allclose(here.cost, action_of_the_arc, rtol=1e-8)  # by symmetry the search stays on the circle
+    aside = cj.optimal_motion(
+        ball, [0.0, 0.0], goal, 1.0, "action", limits=False, guess=long + [0.0, 1e-2] * np.sin(np.pi * s)[:, None]
+    )
+    assert aside.cost < 0.95 * action_of_the_arc
+
+
+def test_least_effort_of_a_constant_mass_matrix_is_a_cubic():
+    robot = slider(2.0, 2)
+    start, goal, T = np.array([0.1, -0.3]), np.array([1.4, 0.8]), 1.7
+    motion = cj.optimal_motion(robot, start, goal, T, "effort", spans=4, tolerance=1e-12)
+    s = motion.time[:, None] / T
+    np.testing.assert_allclose(motion.q, start + (goal - start) * (3 * s**2 - 2 * s**3), atol=1e-10)
+    np.testing.assert_allclose(motion.cost, np.sum((np.array([2.0, 3.0]) * (goal - start)) ** 2 * 12 / T**3), rtol=1e-10)
+    assert motion.converged
+    assert len(motion.table) <= 3  # a linear-quadratic problem: one step
+
+
+def test_the_fastest_motion_of_one_joint_approaches_bang_bang():
+    robot, far, force = slider(2.0), 1.5, 3.0
+    best = 2.0 * np.sqrt(far * 2.0 / force)
+    durations = [cj.optimal_motion(robot, [0.0], [far], cost="time", effort=force, spans=n).duration for n in (6, 16)]
+    assert best < durations[1] < durations[0]
+    assert durations[1] < 1.02 * best
+
+
+def problem(free_time):
+    spline = Spline(3, degree=5, nodes=3)
+    rng = np.random.default_rng(0)
+    control = rng.normal(size=(spline.size, 2))
+    free = np.ones(spline.size, dtype=bool)
+    free[:2] = free[-2:] = False
+    limits = [
+        Coordinates(0, np.array([-9.0, -np.inf]), np.array([9.0, 8.0]), NAMES),
+        Coordinates(1, np.full(2, -50.0), np.full(2, 50.0), NAMES),
+        Torques(np.array([300.0, 500.0]), NAMES),
+        MotorPower(np.array([900.0, 800.0]), NAMES),
+    ]
+    costs = [(0.7, Effort()), (0.3, Energy(np.array([0.5, 2.0]))), (2.0, Power(3)), (1.5, action(ARM))]
+    nothing = Equality(np.zeros((0, spline.size)), np.zeros((0, 2)))
+    return Transcription(ARM, spline, costs, 0.4, limits, control, free, None if free_time else 1.3, nothing), control, rng
+
+
+@pytest.mark.parametrize("free_time", [True, False])
+def test_gradient_and_hessian_of_the_lagrangian_are_exact(free_time):
+    one, control, rng = problem(free_time)
+    x = one.join(control, 1.3)
+    dx = rng.normal(size=x.size)
+    here = one.at(x)
+    z, sigma = rng.uniform(size=here.c.size), rng.uniform(size=here.c.size)
+    np.testing.assert_allclose(here.gradient() @ dx, rate(lambda h: one.at(x + h * dx).f, 1e-4), rtol=1e-7)
+    moved = rate(lambda h: one.at(x + h * dx).c, 1e-4)
+    np.testing.assert_allclose(here.push(dx), moved, atol=1e-7 * np.abs(moved).max())
+    np.testing.assert_allclose(here.pull(z) @ dx, z @ here.push(dx), rtol=1e-9)
+    lagrangian = lambda h: (at := one.at(x + h * dx)).gradient() - at.pull(z)
+    pushed = here.pull(sigma * here.push(dx))
+    expected = rate(lagrangian, 1e-4) + pushed
+    np.testing.assert_allclose(here.hessian(z, np.zeros(0), sigma) @ dx, expected, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.native
+def test_limits_hold_between_the_nodes_and_conditions_hold():
+    motion = cj.optimal_motion(ARM, [-1.5, 0.2], [0.3, 0.4], 1.5, "effort", effort=[30.0, 10.0])
+    assert motion.converged
+    assert motion.error < 1e-8
+    t = np.linspace(0, 1.5, 5001)
+    q, v = motion(t)
+    a = np.gradient(v, t, axis=0)
+    tau = cj.inverse_dynamics(ARM, q, v, a)
+    assert np.abs(tau[5:-5, 1]).max() < 10.0 * (1 + 1e-4)
+    free = cj.optimal_motion(ARM, [-1.5, 0.2], [0.3, 0.4], 1.5, "effort")
+    assert free.cost < motion.cost
+    assert np.abs(free.tau[:, 1]).max() > 10.0
+    held = motion.multipliers["effort"]
+    assert np.abs(held[:, 1]).max() > 1e3 * np.abs(held[:, 0]).max()
+
+
+@pytest.mark.native
+def test_a_free_duration_is_the_best_of_all_durations():
+    cost = {"effort": 0.02, "time": 3.0}
+    best = cj.optimal_motion(ARM, [-1.2, 0.2], [-0.3, 0.4], cost=cost)
+    assert best.converged
+    for T in (0.97 * best.duration, 1.03 * best.duration):
+        other = cj.optimal_motion(ARM, [-1.2, 0.2], [-0.3, 0.4], T, {"effort": 0.02})
+        assert other.cost + 3.0 * T > best.cost
+    exact = cj.optimal_motion(ARM, [-1.2, 0.2], [-0.3, 0.4], best.duration, {"effort": 0.02}, guess=best)
+    np.testing.assert_allclose(exact.cost + 3.0 * best.duration, best.cost, rtol=1e-7)
+
+
+@pytest.mark.native
+def test_a_users_cost_is_as_good_as_ours():
+    def effort(robot, q, v, a):
+        tau = cj.inverse_dynamics(robot, q, v, a)
+        return (tau * tau).sum(-1)
+
+    ours = cj.optimal_motion(ARM, [-1.2, 0.2], [-0.3, 0.4], 1.0, spans=8)
+    theirs = cj.optimal_motion(ARM, [-1.2, 0.2], [-0.3, 0.4], 1.0, effort, spans=8)
+    np.testing.assert_allclose(theirs.cost, ours.cost, rtol=1e-9)
+    np.testing.assert_allclose(theirs.q, ours.q, atol=1e-6)
+
+
+@pytest.mark.native
+def test_a_point_on_the_way_is_met():
+    arm = cj.load("planar3r")
+    through = [0.5, 0.9, 0.2]
+    motion = cj.optimal_motion(arm, [0.2, 0.4, 0.3], [1.0, 0.3, -0.5], 2.0, via={0.4: through}, spans=10)
+    assert motion.converged
+    np.testing.assert_allclose(motion(0.8)[0], through, atol=1e-8)
+
+
+@pytest.mark.native
+@pytest.mark.slow
+def test_a_pose_as_goal_is_met_and_is_better_than_a_given_configuration():
+    robot = cj.load("ur5e")
+    start, near = np.array([0.0, -1.2, 1.0, -0.5, 0.8, 0.1]), np.array([0.7, -0.9, 1.3, -0.8, 1.1, 0.4])
+    robot = robot.with_frame("point", robot.link_names[-1], np.eye(4))
+    X = cj.pose(robot, near, "tip")
+    motion = cj.optimal_motion(robot, start, X, 1.5, "jerk", frame="tip", spans=6)
+    assert motion.converged
+    np.testing.assert_allclose(cj.pose(robot, motion.q[-1], "tip"), X, atol=1e-7)
+
+
+def test_wrong_arguments_are_named():
+    for call, words in [
+        (lambda: cj.optimal_motion(ARM, [0.0], [0.0, 1.0]), "start has shape"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], np.eye(4)), "A pose goes with frame="),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], -1.0), "duration is -1"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], 0.0), "duration is 0"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], cost="fuel"), "cost is 'fuel'; expected one of effort"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], cost="time", limits=False), "nothing limits the speed"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], 1.0, effort=1.0), "cannot rest at the start: gravity needs joint1"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], 1.0, position=(-0.5, 0.5)), "the goal is outside of the limits: joint1"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], 1.0, {"effort": -1.0}), "the weight of cost 'effort' is -1"),
+        (lambda: cj.optimal_motion(cj.load("floating_body"), np.zeros(7), np.zeros(7)), "moves in a group"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], 1.0, via={1.5: [0.0, 0.0]}), "via has the time 1.5"),
+    ]:  # fmt: skip
+        with pytest.raises(CoadjointError, match=words):
+            call()

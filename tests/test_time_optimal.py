@@ -1,0 +1,294 @@
+"""Timing along a path: closed forms, an independent integration of the phase plane, laws of scaling and reversal, dense checks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicSpline
+from scipy.optimize import brentq
+
+import coadjoint as cj
+from coadjoint.errors import CoadjointError
+
+A = np.array([15, 7.5, 10, 12.5, 15, 20, 20.0])
+
+
+def rotor(inertia=0.3, **joint):
+    robot = cj.Robot.from_screws([[0, 0, 1, 0, 0, 0]], [np.eye(4)], [1.0], [np.eye(3) * inertia])
+    return robot.with_joint(robot.joint_names[0], **joint) if joint else robot
+
+
+def planar():
+    """Two links of one metre in a horizontal plane."""
+    frames = [np.eye(4), np.eye(4)]
+    frames[0][0, 3], frames[1][0, 3] = 0.5, 1.5
+    screws = [[0, 0, 1, 0, 0, 0], [0, 0, 1, 0, -1, 0]]
+    return cj.Robot.from_screws(screws, frames, [2.0, 1.0], [np.eye(3) * 0.1, np.eye(3) * 0.05], gravity=(0, 0, 0))
+
+
+class Circle:
+    """The joint path of the planar arm whose hand goes once round a circle, with its derivatives by s from those of the angles."""
+
+    def __init__(self, centre=(1.1, 0.2), radius=0.3):
+        s = np.linspace(0, 1, 401)
+        x, y = centre[0] + radius * np.cos(2 * np.pi * s), centre[1] + radius * np.sin(2 * np.pi * s)
+        bend = np.arccos((x**2 + y**2 - 2) / 2)
+        first = np.arctan2(y, x) - np.arctan2(np.sin(bend), 1 + np.cos(bend))
+        from scipy.interpolate import make_interp_spline
+
+        self.spline = make_interp_spline(s, np.stack([first, bend], -1), k=7)
+
+    def __call__(self, s, order=0):
+        return self.spline(s, order)
+
+
+def test_one_joint_under_torque_limits_is_bang_bang():
+    timing = cj.time_optimal(rotor(), [[0.0], [2.0]], effort=1.5)
+    assert timing.duration == pytest.approx(2 * np.sqrt(2 * 0.3 / 1.5), abs=1e-9)
+    assert [x.accelerating for x in timing.switches] == [True, False]
+    assert timing.switches[1].t == pytest.approx(timing.duration / 2, abs=1e-9)
+    tau = timing.effort(np.linspace(0.01, timing.duration - 0.01, 50))
+    np.testing.assert_allclose(np.abs(tau), 1.5, atol=1e-9)
+
+
+def test_velocity_and_acceleration_make_a_trapezoid():
+    timing = cj.time_optimal(rotor(), [[0.0], [2.0]], velocity=1.1, acceleration=3.0, effort=np.inf)
+    assert timing.duration == pytest.approx(2 / 1.1 + 1.1 / 3, abs=1e-9)
+    assert [x.quantity for x in timing.switches] == ["acceleration", "velocity", "acceleration"]
+    assert timing.excess() < 1e-9
+
+
+def test_straight_line_of_many_joints():
+    robot = cj.load("panda")
+    way = np.array([0.5, -1.0, 0.2, 0.3, -0.8, 1.2, 0.1])
+    timing = cj.time_optimal(robot, [np.zeros(7), way], acceleration=A, effort=np.inf)
+    v, a = np.min(robot.velocity_limit / np.abs(way)), np.min(A / np.abs(way))
+    assert timing.duration == pytest.approx(1 / v + v / a if v * v < a else 2 / np.sqrt(a), abs=1e-9)
+
+
+def test_friction_in_closed_form():
+    """I v̇ = ±τ - d v - μ from rest over a distance: found here by roots of the closed form."""
+    inertia, d, mu, tau, length = 0.3, 0.4, 0.2, 1.5, 2.0
+    timing = cj.time_optimal(rotor(damping=d, friction=mu), [[0.0], [length]], effort=tau)
+    up, down, k = (tau - mu) / d, (tau + mu) / d, d / inertia
+    ahead = lambda t: (up * (1 - np.exp(-k * t)), up * (t - (1 - np.exp(-k * t)) / k))
+
+    def braking(v):
+        t = np.log((v + down) / down) / k
+        return t, (v + down) * (1 - np.exp(-k * t)) / k - down * t
+
+    switch = brentq(lambda t: ahead(t)[1] + braking(ahead(t)[0])[1] - length, 0.01, 5.0, xtol=1e-14)
+    assert timing.duration == pytest.approx(switch + braking(ahead(switch)[0])[0], abs=1e-8)
+    assert timing.excess() < 1e-8
+
+
+@pytest.mark.native
+def test_planar_arm_round_a_circle_by_an_independent_integration():
+    """x from both ends and from the points where the arc touches the limit of speed, by scipy's integrator on forces from mass matrices."""
+    robot, path, effort = planar(), Circle(), np.array([3.0, 1.2])
+    timing = cj.time_optimal(robot, path, effort=effort)
+
+    def bounds(s, x):
+        q, dq, ddq = path(s), path(s, 1), path(s, 2)
+        M = np.asarray(cj.mass_matrix(robot, q))
+        a = M @ dq
+        b = M @ ddq + np.asarray(cj.coriolis_matrix(robot, q, dq)) @ dq
+        ends = np.sort([(-effort - b * x) / a, (effort - b * x) / a], axis=0)
+        return ends[0].max(), ends[1].min()
+
+    # between neighbouring switching points the profile is one arc: integrate each again, from its lower end on
+    t = np.array([0.0, *(x.t for x in timing.switches[1:]), timing.duration])
+    total = 0.0
+    for k, switch in enumerate(timing.switches):
+        (s0, s1), (y0, y1) = (timing.along(t[k : k + 2])[i] for i in (0, 1))
+        if switch.accelerating:
+            rhs = lambda _, z: [z[1], bounds(z[0], z[1] ** 2)[1]]
+            begin, goal = [s0, y0], s1
+        else:
+            rhs = lambda _, z: [-z[1], -bounds(z[0], z[1] ** 2)[0]]
+            begin, goal = [s1, y1], s0
+        reached = lambda _, z, goal=goal: z[0] - goal
+        reached.terminal = True
+        run = solve_ivp(rhs, (0, 5), begin, method="DOP853", rtol=1e-12, atol=1e-13, events=reached, first_step=1e-6)
+        assert run.t_events[0].size
+        np.testing.assert_allclose(run.y_events[0][0][1], y1 if switch.accelerating else y0, atol=1e-7)
+        total += run.t_events[0][0]
+    assert timing.duration == pytest.approx(total, abs=1e-8)
+    assert timing.excess() < 1e-9
+
+
+@pytest.mark.native
+def test_profiles_on_grids_tend_to_it():
+    """A first-order scheme on a fine grid, from passes over both ends with its own rows, approaches the optimum."""
+    robot = cj.load("panda")
+    path = CubicSpline(np.linspace(0, 1, 5), np.random.default_rng(0).uniform(-1, 1, (5, 7)))
+    timing = cj.time_optimal(robot, path, acceleration=A, effort=np.inf)
+    durations = [grid_duration(path, robot.velocity_limit, A, n) for n in (400, 800)]
+    assert abs(durations[1] - timing.duration) < abs(durations[0] - timing.duration)
+    assert timing.duration == pytest.approx(durations[1], rel=5e-4)
+    assert timing.duration == pytest.approx(3.1763552833, abs=1e-6)  # toppra 0.6.10 tends to it: 3.1783 s at 1001 points
+    assert timing.excess() < 1e-9
+
+
+def grid_duration(path, v, a, n):
+    """Largest x at grid points with u constant between them and rows at both ends, by bisection of each step's linear programme."""
+    s = np.linspace(0, 1, n + 1)
+    dq, ddq, h = path(s, 1), path(s, 2), 1 / n
+    cap = np.min((v / np.maximum(np.abs(dq), 1e-12)) ** 2, axis=1)
+
+    def bounds(k, x):  # of u at node k
+        with np.errstate(divide="ignore"):
+            ends = np.sort([(-a - ddq[k] * x) / dq[k], (a - ddq[k] * x) / dq[k]], axis=0)
+        return ends[0].max(), ends[1].min()
+
+    def step(k, j, x1):  # the largest x at k from which x1 or less is reached at j
+        low, high = 0.0, cap[k]
+        for _ in range(45):
+            x = (low + high) / 2
+            slow, fast = bounds(k, x)
+            u = (x1 - x) / (2 * (s[j] - s[k]))
+            good = (slow <= fast) and (slow <= u if j > k else u <= fast)
+            low, high = (x, high) if good else (low, x)
+        return low
+
+    back = np.zeros(n + 1)
+    for k in range(n - 1, -1, -1):
+        back[k] = step(k, k + 1, back[k + 1])
+    x = np.zeros(n + 1)
+    for k in range(n):
+        _, fast = bounds(k, x[k])
+        x[k + 1] = min(back[k + 1], x[k] + 2 * h * fast)
+    return np.sum(2 * h / (np.sqrt(x[:-1]) + np.sqrt(x[1:])))
+
+
+def test_scaling_and_reversal():
+    robot = planar()
+    points = np.array([[0.0, 0.5], [0.8, -0.3], [1.0, 0.9], [-0.2, 0.4]])
+    base = cj.time_optimal(robot, points, velocity=2.0, effort=[3.0, 1.2])
+    twice = cj.time_optimal(robot, points, velocity=4.0, effort=[12.0, 4.8])
+    assert twice.duration == pytest.approx(base.duration / 2, abs=1e-8)
+    back = cj.time_optimal(robot, points[::-1], velocity=2.0, effort=[3.0, 1.2])
+    assert back.duration == pytest.approx(base.duration, abs=1e-8)
+    t = np.linspace(0, base.duration, 40)
+    np.testing.assert_allclose(back(back.duration - t)[0], base(t)[0], atol=1e-7)
+    for timing in (base, twice, back):
+        assert timing.excess() < 1e-8
+
+
+def test_motion_is_consistent():
+    robot = planar()
+    timing = cj.time_optimal(robot, [[0.0, 0.5], [0.8, -0.3], [1.0, 0.9]], velocity=2.0, effort=[3.0, 1.2])
+    t, e = np.linspace(0.02, timing.duration - 0.02, 60), 1e-5
+    t = t[np.min(np.abs(t[:, None] - [x.t for x in timing.switches]), axis=1) > 3 * e]
+    _, v, a = timing(t)
+    ahead, behind = timing(t + e), timing(t - e)
+    np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * e), v, atol=1e-6)
+    np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * e), a, atol=1e-5)
+    first, last = timing(0.0), timing(timing.duration)
+    np.testing.assert_allclose(first[0], [0.0, 0.5], atol=1e-12)
+    np.testing.assert_allclose(last[0], [1.0, 0.9], atol=1e-9)
+    np.testing.assert_allclose(first[1], 0.0, atol=1e-9)
+    np.testing.assert_allclose(last[1], 0.0, atol=1e-6)
+
+
+def test_gravity_payload_and_speeds_at_the_ends():
+    robot = cj.load("panda")
+    robot = robot.lock(dict.fromkeys(robot.joint_names[2:], 0.3))
+    points = np.array([[0.0, 0.2], [0.7, 0.6], [1.0, -0.4]])
+    empty = cj.time_optimal(robot, points, effort=60.0)
+    loaded = cj.time_optimal(robot.with_payload("tip", mass=3.0), points, effort=60.0)
+    moving = cj.time_optimal(robot, points, effort=60.0, start_speed=0.5, end_speed=np.inf)
+    assert loaded.duration > empty.duration > moving.duration
+    assert moving.along(0.0)[1] == pytest.approx(0.5, abs=1e-9)
+    for timing in (empty, loaded, moving):
+        assert timing.excess() < 1e-8
+
+
+@pytest.mark.native
+def test_many_paths_in_one_call():
+    robot, rng = cj.load("panda"), np.random.default_rng(1)
+    points = rng.uniform(-1, 1, (12, 5, 7))
+    timings = cj.time_optimal(robot, points, acceleration=A, effort=np.inf)
+    assert not timings.errors
+    assert timings.duration.shape == (12,)
+    for k in (0, 7):
+        alone = cj.time_optimal(robot, points[k], acceleration=A, effort=np.inf)
+        assert timings.duration[k] == pytest.approx(alone.duration, abs=1e-9)
+        assert timings[k].duration == pytest.approx(timings.duration[k], abs=1e-12)
+    assert max(x.excess(500) for x in timings) < 1e-8
+
+
+def test_a_path_of_poses():
+    robot = planar()
+    robot = robot.with_frame("hand", robot.link_names[-1], np.array([[1, 0, 0, 0.5], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]]))
+    start, goal = (np.asarray(cj.pose(robot, q, "hand")) for q in ([0.2, 0.9], [0.8, 1.3]))
+    with pytest.raises(CoadjointError, match=r"cannot follow its path|cannot reach"):  # two joints follow no arbitrary pose
+        cj.time_optimal(robot, cj.geodesic_path(start, goal), effort=3.0, frame="hand", q=[0.2, 0.9])
+
+
+@pytest.mark.native
+def test_a_path_of_poses_of_an_arm():
+    robot = cj.load("panda")
+    q = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8])
+    start = np.asarray(cj.pose(robot, q, "tip"))
+    goal = start.copy()
+    goal[:3, 3] += [0.1, 0.15, -0.1]
+    path = cj.geodesic_path(start, goal)
+    timing = cj.time_optimal(robot, path, acceleration=A, frame="tip", q=q)
+    s = timing.along(t := np.linspace(0, timing.duration, 30))[0]
+    np.testing.assert_allclose(cj.pose(robot, timing(t)[0], "tip"), path.curve(s)[0], atol=1e-6)
+    assert timing.excess() < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: cj.time_optimal(r, [[0.0, 0.0]]), "at least two"),
+        (lambda r: cj.time_optimal(r, [[0.0], [1.0]]), "expected waypoints"),
+        (lambda r: cj.time_optimal(r, "circle"), "expected waypoints"),
+        (lambda r: cj.time_optimal(r, [[0.0, 0.0], [np.nan, 1.0]]), "not finite"),
+        (lambda r: cj.time_optimal(r, [[0.0, 0.0], [1.0, 1.0]]), "nothing limits the acceleration"),
+        (lambda r: cj.time_optimal(r, [[0.0, 0.0], [1.0, 1.0]], effort=0.0), "effort of joint1 is 0"),
+        (lambda r: cj.time_optimal(r, [[0.0, 0.0], [1.0, 1.0]], effort=[1.0, 2.0, 3.0]), r"has shape \(3,\)"),
+        (lambda r: cj.time_optimal(r, [[0.3, 0.2], [0.3, 0.2]], effort=1.0), "does not move"),
+        (lambda r: cj.time_optimal(r, [[0.0, 0.0], [1.0, 1.0]], effort=1.0, start_speed=50.0), "start_speed is too high"),
+        (lambda r: cj.time_optimal(r, [[0.0, 0.0], [1.0, 1.0]], effort=1.0, end_speed=50.0), "end_speed cannot be reached"),
+        (lambda r: cj.time_optimal(r, [[0.0, 0.0], [1.0, 1.0]], effort=1.0, start_speed=-1.0), "0 or more"),
+        (lambda r: cj.time_optimal(r, CubicSpline([0, 2.0], [[0.0, 0], [1, 1]]), effort=1.0), "from 0 to 2; expected 0 to 1"),
+        (lambda r: cj.time_optimal(r, lambda s: np.stack([s, s], -1), effort=1.0), "order of the derivative"),
+        (lambda r: cj.time_optimal(r, [[0.0, 0.0], [1.0, 1.0]], effort=1.0, reaction={"elbow": 1.0}), "no joint is named 'elbow'"),
+        (lambda r: cj.time_optimal(r, [[0.0, 0.0], [1.0, 1.0]], effort=1.0)(9.0), "the motion from 0 to"),
+        (lambda r: cj.time_optimal(None, [[0.0, 0.0], [1.0, 1.0]]), "expected a Robot"),
+    ],
+)
+def test_what_is_wrong_is_named(call, message):
+    with pytest.raises(CoadjointError, match=message):
+        call(planar())
+
+
+def test_a_kink_is_named():
+    from scipy.interpolate import PPoly
+
+    corner = PPoly(np.array([[[1.0, 1.0], [1.0, -1.0]], [[0.0, 0.0], [0.5, 0.5]]]), [0.0, 0.5, 1.0])
+    with pytest.raises(CoadjointError, match=r"kink at s = 0.5: dq/ds of joint 'joint2' jumps from 1 to -1"):
+        cj.time_optimal(planar(), corner, effort=1.0)
+
+
+def test_a_path_that_cannot_be_held_is_told_with_place_and_joint():
+    robot = cj.load("panda")
+    robot = robot.lock(dict.fromkeys(robot.joint_names[2:], 0.0))
+    with pytest.raises(CoadjointError, match=r"cannot be followed at s = .*effort of 'joint2' needs .* times its limit"):
+        cj.time_optimal(robot, [[0.0, 0.0], [0.0, 1.5]], effort=[20.0, 10.0])
+    timings = cj.time_optimal(robot, [[[0.0, 0.0], [0.0, 1.5]], [[0.0, 0.0], [1.0, 0.0]]], effort=[20.0, 10.0])
+    assert list(timings.errors) == [0]
+    assert np.isnan(timings.duration[0])
+    assert timings.duration[1] > 0
+    with pytest.raises(CoadjointError, match="path 0: the path cannot be followed"):
+        timings[0]
+
+
+def test_joints_whose_velocity_is_no_derivative_are_refused():
+    robot = cj.Robot("ball", [cj.Link.solid("l", "base", cj.Joint.spherical(name="ball"), np.eye(4), mass=1.0, inertia=0.1)])
+    with pytest.raises(CoadjointError, match="joint 'ball' is spherical"):
+        cj.time_optimal(robot, np.zeros((2, 3)), effort=1.0)
