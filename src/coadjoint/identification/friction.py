@@ -3,7 +3,7 @@
 offset        1                            a sensor's zero, a spring's mean
 viscous       v                            ≥ 0
 coulomb       tanh(v / w)                  ≥ 0; dry friction, smooth within the speed w near standstill
-root          v / √(|v| + w)               viscous friction that grows less than in proportion, as of grease
+root          v / √(|v| + w)               ≥ 0; viscous friction that grows less than in proportion, as of grease
 stribeck      tanh(v / w) exp(-|v| / s)    more (or less) friction at low speeds, s = 10 w
 load          |load| tanh(v / w)           ≥ 0; dry friction in proportion to the force that the gear carries
 asymmetry     |tanh(v / w)|                another dry friction in one direction than in the other
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 TERMS = ("offset", "viscous", "armature", "coulomb", "root", "load", "stribeck", "asymmetry")
-POSITIVE = frozenset({"viscous", "armature", "coulomb", "load"})
+POSITIVE = frozenset({"viscous", "armature", "coulomb", "root", "load"})
 """Terms whose coefficients are not negative."""
 WIDTHS = (0.01, 0.03, 0.1)
 """Speeds w that are tried, relative to the root-mean-square speed of the joint."""
