@@ -272,7 +272,7 @@ def _able(own: tuple[int, ...], number: int) -> bool:
     """Whether a joint can take a term: not twice, and with the width that its other terms have."""
     name, width = LOCAL[number]
     has = {LOCAL[k][0] for k in own}
-    if name in has or (name in ("load", "root", "stribeck", "asymmetry") and "coulomb" not in has):
+    if name in has or (name in ("load", "stribeck", "asymmetry") and "coulomb" not in has):
         return False
     if {name} | has >= {"root", "stribeck"}:  # they would cancel each other, and not at other speeds
         return False
