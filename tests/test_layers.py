@@ -13,6 +13,7 @@ SOURCE = ROOT / "src" / "coadjoint"
 LAZY_UPWARD = {
     ("arrays", "kernel"),  # the namespace of symbols
     ("identification.excitation", "show"),  # figures
+    ("identification.result", "show"),  # reports
     ("motion.trajectory", "show"),  # Trajectory.plot, .animate
     ("motion.compare", "show"),  # Comparison.plot
     ("calibration.calibrate", "show"),  # Calibration.report

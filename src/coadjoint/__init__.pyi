@@ -62,6 +62,8 @@ from .identification.base_parameters import BaseParameters as BaseParameters
 from .identification.base_parameters import base_parameters as base_parameters
 from .identification.excitation import Excitation as Excitation
 from .identification.excitation import excitation as excitation
+from .identification.fitting import identify as identify
+from .identification.result import Identification as Identification
 from .kinematics.dh import DH as DH
 from .kinematics.dh import from_dh as from_dh
 from .kinematics.dh import to_dh as to_dh
@@ -879,6 +881,7 @@ __all__ = [
     "Event",
     "Excitation",
     "Frame",
+    "Identification",
     "InverseKinematics",
     "Joint",
     "Link",
@@ -935,6 +938,7 @@ __all__ = [
     "geometry",
     "gravity_force",
     "horizontal_lift",
+    "identify",
     "impact",
     "impact_account",
     "interop",

@@ -3,15 +3,19 @@
 from .adaptive import Estimator, natural_gradient, recursive_least_squares
 from .base_parameters import BaseParameters, base_parameters
 from .excitation import Excitation, excitation
+from .fitting import identify
 from .output_error import OutputError, output_error
+from .result import Identification
 
 __all__ = [
     "BaseParameters",
     "Estimator",
     "Excitation",
+    "Identification",
     "OutputError",
     "base_parameters",
     "excitation",
+    "identify",
     "natural_gradient",
     "output_error",
     "recursive_least_squares",

@@ -1,0 +1,207 @@
+"""Logs made ready for a fit: even, smooth, without what would mislead; each thing done is a note.
+
+A log that has q, v and a, smooth as simulated or filtered ones are, is used as it is. Any other is resampled to even times, filtered
+forward and backward at `cutoff` Hz, differentiated, freed of its ends, where a filter knows only one side, and thinned to what passed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..errors import CoadjointError
+from ..motion.filtering import resample, zero_phase
+from ..motion.logs import Log, read_log
+from ..robot.robot import Robot
+
+CUTOFF = 10.0
+"""Hz: above what arms move by, below where gears and currents are noisy."""
+ENDS = 3.0
+"""Periods of the cut-off frequency that are left out at each end."""
+ROUGH = 1e-4
+"""Power of an acceleration above the cut-off, relative to all, beyond which it is noise."""
+STANDING = 0.02
+"""A joint stands where its speed is below this part of its root-mean-square speed …"""
+DWELL = 0.2
+"""… for so many seconds: its dry friction may then be anything between two bounds, and its equation is left out."""
+LEAST = 32
+"""Rows that a log must have."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """States and forces that are fitted: rows of one or several logs, one after the other."""
+
+    time: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray
+    used: np.ndarray
+    """(N, nv): whether the equation of that joint is used."""
+    stretch: np.ndarray
+    """(N,): the number of the uninterrupted stretch that a row belongs to."""
+    step: float
+    """Seconds between rows."""
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+
+def prepare(robot: Robot, log: Any, cutoff: float | str | None = "auto", **reading: Any) -> Prepared:
+    """One or several logs ready for a fit. `cutoff` in Hz; None: not filtered; "auto": 10 Hz where it is needed."""
+    logs = list(log) if isinstance(log, list | tuple) else [log]
+    if not logs:
+        raise CoadjointError("there is no log: the list of logs is empty.")
+    if not (cutoff is None or cutoff == "auto" or (isinstance(cutoff, int | float) and np.isfinite(cutoff) and cutoff > 0)):
+        raise CoadjointError(f"cutoff is {cutoff!r}; expected a frequency in Hz, None or 'auto'.")
+    parts: list[Prepared] = []
+    for one in logs:
+        read = read_log(one, robot, **reading)
+        _check(robot, read)
+        parts += _stretches(robot, read, cutoff)
+    return _joined(robot, parts)
+
+
+def _check(robot: Robot, log: Log) -> None:
+    label = log.source or "the log"
+    if log.tau is None:
+        raise CoadjointError(f"{label}: there are no measured joint forces: expected tau1 …, torque_0 … or effort.")
+    for what, x, size in (("q", log.q, robot.nq), ("v", log.v, robot.nv), ("a", log.a, robot.nv), ("tau", log.tau, robot.nv)):
+        if x is not None and x.shape[1] != size:
+            raise CoadjointError(f"{label}: {what} has {x.shape[1]} columns; robot {robot.name!r} has {size}.")
+    if len(log) < LEAST:
+        raise CoadjointError(f"{label}: {len(log)} rows are too few to fit a model; expected at least {LEAST}.")
+    if not np.ptp(log.q, axis=0).max() > 1e-6:
+        raise CoadjointError(
+            f"{label}: the log is constant: no joint moves. Record a motion that moves every joint; `coadjoint.excitation` designs one."
+        )
+    if not np.abs(log.tau).max() > 0:
+        raise CoadjointError(f"{label}: all measured joint forces are 0.")
+    if log.v is None and robot.nq != robot.nv:
+        raise CoadjointError(f"{label}: robot {robot.name!r} has joints of several coordinates; the log needs v and a.")
+
+
+def _stretches(robot: Robot, log: Log, cutoff: float | str | None) -> list[Prepared]:
+    """The uninterrupted stretches of a log that are long enough."""
+    notes = list(log.notes)
+    cuts = [0, *(int(k) + 1 for k in log.gaps), len(log)]
+    parts = [log[slice(i, j)] for i, j in pairwise(cuts) if j - i >= LEAST]
+    if not parts:
+        raise CoadjointError(f"{log.source or 'the log'}: no stretch between gaps has {LEAST} rows.")
+    if len(cuts) > 2:
+        notes.append(f"the log has gaps; its {len(parts)} stretches of at least {LEAST} rows are fitted together")
+    assert log.tau is not None
+    usable = ~_saturated(robot, log.tau, notes)
+    made = []
+    for i, j in pairwise(cuts):
+        if j - i >= LEAST:
+            made.append(_smooth(robot, log[slice(i, j)], usable[i:j], cutoff, notes))
+    first = replace(made[0], notes=tuple(dict.fromkeys(notes)))
+    return [first, *made[1:]]
+
+
+def _saturated(robot: Robot, tau: np.ndarray, notes: list[str]) -> np.ndarray:
+    """(N, nv): where a force stands at its largest value, as of a drive at its limit."""
+    found = np.zeros(tau.shape, dtype=bool)
+    for k in range(tau.shape[1]):
+        for end in (tau[:, k].max(), tau[:, k].min()):
+            at = np.abs(tau[:, k] - end) <= 1e-9 * abs(end)
+            run = at[2:] & at[1:-1] & at[:-2]
+            if end and run.sum() >= max(3, 0.002 * len(tau)) and np.ptp(tau[:, k]) > 0:
+                found[:, k] |= at
+        if found[:, k].any():
+            share = 100.0 * found[:, k].mean()
+            notes.append(f"{robot.v_names[k]}: the force is saturated in {share:.1f} % of the rows, which are left out")
+    return found
+
+
+def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | None, notes: list[str]) -> Prepared:
+    rate = log.rate
+    auto = cutoff == "auto"
+    frequency = None if cutoff is None else min(CUTOFF, 0.2 * rate) if auto else float(cutoff)
+    if robot.nq != robot.nv or (auto and log.v is not None and log.a is not None and frequency and not _rough(log, frequency)):
+        frequency = None
+    if frequency is None and log.v is not None and log.a is not None:
+        assert log.tau is not None
+        return _part(log.time, log.q, log.v, log.a, log.tau, usable, float(np.median(np.diff(log.time))), DWELL)
+    even = resample(log)
+    if even is not log:
+        notes.append(f"resampled to {even.rate:.5g} rows a second")
+    if frequency is not None:
+        if not frequency < 0.5 * rate:
+            raise CoadjointError(
+                f"cutoff is {frequency:g} Hz; the log has {rate:.4g} rows a second, so at most {0.45 * rate:.4g} Hz."
+            )
+        notes.append(f"zero-phase low-pass at {frequency:g} Hz")
+
+    def keep(x: np.ndarray) -> np.ndarray:
+        return x if frequency is None else zero_phase(x, rate, frequency)
+
+    q = keep(even.q)
+    v = _slope(q, even.rate) if even.v is None else keep(even.v)
+    a = _slope(v, even.rate) if even.a is None else keep(even.a)
+    notes += [f"{name}: derivative of the {of}" for name, of, x in (("v", "q", even.v), ("a", "v", even.a)) if x is None]
+    assert even.tau is not None
+    tau = keep(even.tau)
+    usable = usable[np.searchsorted(log.time, even.time).clip(0, len(log) - 1)]
+    end, thin = 2, 1
+    if frequency is not None:
+        end, thin = int(ENDS * rate / frequency), max(1, int(rate / (5.0 * frequency)))
+        end = end if len(even) > 8 * end else len(even) // 16
+        notes.append(f"{end / rate:.2g} s at each end left out" + (f", one row in {thin} kept" if thin > 1 else ""))
+    rows = slice(end, len(even) - end, thin)
+    return _part(even.time[rows], q[rows], v[rows], a[rows], tau[rows], usable[rows], thin / rate, DWELL)
+
+
+def _rough(log: Log, frequency: float) -> bool:
+    """Whether accelerations of a log are noise above the cut-off frequency."""
+    assert log.a is not None
+    power = np.abs(np.fft.rfft((log.a - log.a.mean(0)) * np.hanning(len(log))[:, None], axis=0)) ** 2
+    high = np.fft.rfftfreq(len(log), 1.0 / log.rate) > 2.0 * frequency
+    return bool(np.any(power[high].sum(0) > ROUGH * power.sum(0).clip(1e-300)) and power.sum() > 0)
+
+
+def _slope(x: np.ndarray, rate: float) -> np.ndarray:
+    """Derivatives of the columns: of fourth order inside, of second at the ends."""
+    out = np.asarray(np.gradient(x, 1.0 / rate, axis=0, edge_order=2))
+    out[2:-2] = rate / 12.0 * (x[:-4] - 8.0 * x[1:-3] + 8.0 * x[3:-1] - x[4:])
+    return out
+
+
+def _part(*arrays: Any) -> Prepared:
+    time, q, v, a, tau, usable, step, dwell = arrays
+    used = usable & ~_standing(v, max(1, round(dwell / step)))
+    return Prepared(time, q, v, a, tau, used, np.zeros(len(time), dtype=int), step)
+
+
+def _standing(v: np.ndarray, least: int) -> np.ndarray:
+    """(N, nv): where a joint stands for at least so many rows; nowhere for one that stands most of the time."""
+    still = np.asarray(np.abs(v) < STANDING * np.sqrt(np.mean(v * v, axis=0)))
+    for k in range(v.shape[1]):
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], still[:, k].astype(int), [0]])))
+        for i, j in zip(edges[::2], edges[1::2], strict=True):
+            if j - i < least:
+                still[i:j, k] = False
+    still[:, still.mean(0) > 0.7] = False
+    return still
+
+
+def _joined(robot: Robot, parts: Sequence[Prepared]) -> Prepared:
+    def stack(name: str) -> np.ndarray:
+        return np.concatenate([getattr(x, name) for x in parts])
+
+    stretch = np.concatenate([np.full(len(x), i) for i, x in enumerate(parts)])
+    used = stack("used")
+    notes = list(dict.fromkeys(note for x in parts for note in x.notes))
+    left = 100.0 * (1.0 - used.mean(0))
+    if left.max() >= 1.0:
+        worst = ", ".join(f"{name} {x:.0f} %" for name, x in zip(robot.v_names, left, strict=True) if x >= 1.0)
+        notes.append(f"rows left out where a joint stands or its force is saturated: {worst}")
+    own = {name: stack(name) for name in ("time", "q", "v", "a", "tau")}
+    return Prepared(**own, used=used, stretch=stretch, step=float(np.median([x.step for x in parts])), notes=tuple(notes))

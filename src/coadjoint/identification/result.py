@@ -1,0 +1,257 @@
+"""The result of an identification: a robot, its friction, what is known of each number, and how well it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Array
+from ..dynamics import inverse_dynamics
+from ..errors import unknown
+from ..motion.states import force_units
+from ..robot.parameters import INERTIAL
+from ..robot.robot import Robot
+from ..words import printable
+from .base_parameters import BaseParameters
+from .friction import Friction
+from .preparation import Prepared
+
+Z95 = 1.959963984540054
+
+
+class Parameter(NamedTuple):
+    """One number: its value, the 95 % interval that the data alone give, and what the description said."""
+
+    name: str
+    value: float
+    lower: float
+    upper: float
+    prior: float
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether the motion shows it; else it stays at the prior as far as other numbers let it, and the interval is infinite."""
+        return bool(np.isfinite(self.lower))
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Numbers by name, with intervals; prints as a table."""
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    prior: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        for k in range(len(self)):
+            yield self._at(k)
+
+    def __getitem__(self, name: str | int) -> Parameter:
+        if isinstance(name, int):
+            return self._at(range(len(self))[name])
+        if name not in self.names:
+            raise unknown("parameter", name, self.names)
+        return self._at(self.names.index(name))
+
+    def _at(self, k: int) -> Parameter:
+        numbers = (self.values[k], self.lower[k], self.upper[k], self.prior[k])
+        return Parameter(self.names[k], *(float(x) for x in numbers))
+
+    def __str__(self) -> str:
+        width = min(max((len(x) for x in self.names), default=4), 60)
+        rows = [f"{'parameter':<{width}}{'value':>12}{'95 % interval':>28}{'prior':>12}"]
+        for p in self:
+            interval = f"{p.lower:.4g} … {p.upper:.4g}" if p.is_visible else "not shown by the motion"
+            rows.append(f"{printable(p.name)[:width]:<{width}}{p.value:>12.4g}{interval:>28}{p.prior:>12.4g}")
+        return "\n".join(rows)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Identification:
+    """A model that was fitted to a log: `robot`, `torque`, `parameters`, `base`, `residuals`, `report`; prints as a table."""
+
+    prior: Robot
+    """The robot as it was described."""
+    start: np.ndarray
+    """(n_links, 10): its inertias, made possible."""
+    rigid: Robot
+    """The fitted robot without friction and armature."""
+    friction: Friction
+    data: Prepared
+    """What was fitted: time, q, v, a, tau after preparation."""
+    base_matrix: BaseParameters
+    gamma: float
+    """The weight of the entropic prior."""
+    tilt: np.ndarray
+    """(3,): the change of the direction of gravity, m/s²."""
+    estimate: np.ndarray
+    covariance: np.ndarray
+    """Of base parameters, coefficients of friction and tilt, by the data alone."""
+    unknowns: tuple[tuple[str, str], ...]
+    correlation: np.ndarray
+    """(nv,): how many rows count as one independent one."""
+    predicted: np.ndarray
+    """(N, nv): the forces of the model at the prepared rows."""
+    choices: tuple[dict[str, Any], ...] = ()
+    """The terms that held-back stretches asked for, with the log-likelihood each gained."""
+    notes: tuple[str, ...] = field(default=())
+
+    # --- the model
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The robot with the identified inertias, armature, viscous and Coulomb friction and gravity; every body is possible."""
+        found = self.friction.coefficients
+        zero = np.zeros(self.prior.nv)
+        own = self._tree(np.arange(self.prior.nv))
+        numbers = {}
+        for key, name in (("armature", "armature"), ("damping", "viscous"), ("friction", "coulomb")):
+            x = np.zeros(self.prior.tree_nv)
+            x[own] = found.get(name, zero)
+            numbers[key] = x
+        return self.rigid.with_numbers(**numbers).consolidated()
+
+    def _tree(self, k: np.ndarray) -> np.ndarray:
+        """Which freedom of the tree each velocity is."""
+        return np.asarray(np.argmax(np.asarray(self.prior.tree_v(np.eye(self.prior.nv))) == 1.0, axis=1)[k])
+
+    def torque(self, q: Array, v: Array, a: Array) -> np.ndarray:
+        """The joint forces (..., nv) that are expected at states and accelerations: rigid bodies, rotors, friction and offsets."""
+        rigid = np.asarray(inverse_dynamics(self.rigid, q, v, a))
+        return np.asarray(rigid + self.friction(np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid))
+
+    # --- how well it fits
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """(N, nv): measured minus predicted forces at the prepared rows."""
+        return np.asarray(self.data.tau - self.predicted)
+
+    @property
+    def rms(self) -> np.ndarray:
+        """(nv,): root mean square of the residuals of the rows that were used."""
+        return np.asarray(np.sqrt((self.residuals**2 * self.data.used).sum(0) / self.data.used.sum(0).clip(1)))
+
+    @property
+    def relative_error(self) -> float:
+        """The norm of all residuals over that of all measured forces, at the rows that were used."""
+        return float(np.linalg.norm(self.residuals * self.data.used) / np.linalg.norm(self.data.tau * self.data.used))
+
+    # --- what is known
+
+    @cached_property
+    def base(self) -> Parameters:
+        """The combinations of inertial parameters that the joint forces show, by name."""
+        r = self.base_matrix.rank
+        return self._numbers(
+            self.base_matrix.combinations,
+            self.base_matrix.matrix @ self.rigid.inertial_parameters,
+            np.arange(r),
+            self.base_matrix.matrix @ self.prior.inertial_parameters,
+        )
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """All inertial parameters, then friction, armature and offsets; the interval of what the motion does not show is infinite."""
+        M, r = self.base_matrix.matrix, self.base_matrix.rank
+        names = tuple(f"{link}.{number}" for link in self.prior.link_names for number in INERTIAL)
+        place = np.full(len(names), -1)
+        for row, pivot in enumerate(self.base_matrix.pivots):
+            if np.count_nonzero(M[row]) == 1:
+                place[pivot] = row
+        index = {name: k for k, name in enumerate(self.prior.v_names)}
+        values = [float(self.friction.coefficients[term][index[joint]]) for joint, term in self.unknowns]
+        known = {"viscous": self.prior.damping, "coulomb": self.prior.friction, "armature": self.prior.armature}
+        own = self._tree(np.arange(self.prior.nv))
+        priors = [float(known[term][own[index[joint]]]) if term in known else 0.0 for joint, term in self.unknowns]
+        return self._numbers(
+            (*names, *(f"{joint}.{term}" for joint, term in self.unknowns)),
+            np.concatenate([np.asarray(self.rigid.inertial_parameters), values]),
+            np.concatenate([place, r + np.arange(len(values))]).astype(int),
+            np.concatenate([np.asarray(self.prior.inertial_parameters), priors]),
+        )
+
+    def _numbers(self, names: tuple[str, ...], values: np.ndarray, place: np.ndarray, prior: np.ndarray) -> Parameters:
+        lower, upper = np.full(len(names), -np.inf), np.full(len(names), np.inf)
+        seen = place >= 0
+        with np.errstate(invalid="ignore"):
+            half = Z95 * np.sqrt(np.diag(self.covariance))[place[seen]]
+        middle = self.estimate[place[seen]]
+        finite = np.isfinite(half)
+        lower[np.flatnonzero(seen)[finite]] = (middle - half)[finite]
+        upper[np.flatnonzero(seen)[finite]] = (middle + half)[finite]
+        return Parameters(names, values, lower, upper, prior)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to record next: joints that hardly move or whose forces are hardly explained, combinations that are badly known."""
+        speed = np.sqrt(np.mean(self.data.v**2, axis=0))
+        limit = np.where(np.isfinite(self.prior.velocity_limit), self.prior.velocity_limit, np.inf)
+        found = []
+        for k, name in enumerate(self.prior.v_names):
+            size = float(np.sqrt((self.data.tau[:, k] ** 2).mean()))
+            if speed[k] < 0.05 * min(speed.max() / 0.5, limit[k]):
+                found.append(f"{name} hardly moves (rms {speed[k]:.2g}): move it as fast as the others")
+            if size > 0 and self.rms[k] > 0.3 * size:
+                found.append(f"{name}: the model explains little of its force: is its sensor or its column right?")
+        wide = [
+            p
+            for p in self.base
+            if p.is_visible and p.upper - p.lower > 2.0 * abs(p.prior) + 1e-3 and p.upper - p.lower > 1.0 * abs(p.value)
+        ]
+        unseen = [p.name for p in self.base if not p.is_visible]
+        if unseen:
+            found.append(
+                f"the motion does not show {', '.join(unseen[:4])}{' …' if len(unseen) > 4 else ''}: move these joints together"
+            )
+        if wide:
+            worst = sorted(wide, key=lambda p: p.lower - p.upper)[:4]
+            found.append(f"badly known: {', '.join(p.name for p in worst)}; faster motion of these links would show them")
+        return tuple(found) or ("every base parameter is known; record another, unlike motion to verify the model",)
+
+    # --- words
+
+    def report(self, path: str | Path) -> None:
+        """Write an HTML page: measured and predicted forces, residuals, parameters beside the prior, what to record next."""
+        from ..show.identification import write_report
+
+        write_report(path, self)
+
+    def __repr__(self) -> str:
+        error = f"relative error {100 * self.relative_error:.2f} %"
+        return f"<Identification of {self.prior.name!r}: {len(self.data)} rows, {error}>"
+
+    def __str__(self) -> str:
+        units = force_units(self.prior)
+        names = self.prior.v_names
+        lines = [
+            f"{printable(self.prior.name)}: identified from {len(self.data)} rows, relative error {100 * self.relative_error:.2f} %",
+            "",
+        ]
+        lines.append(f"{'joint':<20}{'rms residual':>14}{'rms measured':>14}  friction")
+        size = np.sqrt((self.data.tau**2 * self.data.used).sum(0) / self.data.used.sum(0).clip(1))
+        for k, name in enumerate(names):
+            own = [f"{term} {x[k]:.3g}" for term, x in self.friction.coefficients.items() if x[k]]
+            lines.append(f"{printable(name)[:19]:<20}{self.rms[k]:>14.4g}{size[k]:>14.4g}  {', '.join(own)}  ({units[k]})")
+        hidden = sum(not p.is_visible for p in self.parameters)
+        lines += [
+            "",
+            f"{self.base_matrix.rank} base parameters of {len(self.base_matrix.names)}; {hidden} numbers are not shown one by one",
+        ]
+        lines.append(f"entropic prior of weight {self.gamma:g}")
+        if np.any(self.tilt):
+            angle = np.degrees(np.linalg.norm(self.tilt) / np.linalg.norm(np.asarray(self.prior.gravity)))
+            lines.append(
+                f"the base is mounted askew by {angle:.2f}°: gravity is {np.array2string(np.asarray(self.rigid.gravity), precision=3)}"
+            )
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])

@@ -1,0 +1,91 @@
+"""The report of an identification: one HTML page without network, its figure inside."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import CoadjointError
+from ..files import as_path
+from ..motion.states import force_units
+from .plots import save, style, thin
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MEASURED, PREDICTED, RESIDUAL = "#4477aa", "#cc6677", "0.6"
+
+
+def write_report(path: str | Path, fit: Any) -> None:
+    """Write the page, which appears whole or not at all."""
+    check_report(path)
+    name = fit.prior.name
+    says = f"Identification of <b>{escape(name)}</b> from {len(fit.data)} rows: relative error {100 * fit.relative_error:.2f} %."
+    save(path, report_figure(fit), f"{name}: identification", says, _below(fit))
+
+
+def check_report(path: str | Path) -> None:
+    """Refuse a name that is not that of an HTML page."""
+    from .plots import check_figure
+
+    if as_path(path).suffix.lower() != ".html":
+        raise CoadjointError(f"{path}: a report is an HTML page; give it a name that ends in .html.")
+    check_figure(path)
+
+
+def report_figure(fit: Any) -> Figure:
+    """A row for each joint: measured and predicted forces over time, the histogram and the spectrum of the residuals."""
+    from matplotlib.figure import Figure
+
+    robot, data, units = fit.prior, fit.data, force_units(fit.prior)
+    e = fit.residuals
+    x = np.arange(len(data)) * data.step
+    with style():
+        figure = Figure(figsize=(12, 0.8 + 1.9 * robot.nv), layout="constrained")
+        grid = figure.add_gridspec(robot.nv, 3, width_ratios=(4, 1, 1))
+        for k, name in enumerate(robot.v_names):
+            axes = figure.add_subplot(grid[k, 0])
+            axes.plot(*thin(x, e[:, k]), color=RESIDUAL, linewidth=0.8, label="residual")
+            axes.plot(*thin(x, data.tau[:, k]), color=MEASURED, linewidth=1.0, label="measured")
+            axes.plot(*thin(x, fit.predicted[:, k]), color=PREDICTED, linewidth=1.0, label="predicted")
+            axes.set_title(f"{name}  [{units[k]}]   rms residual {fit.rms[k]:.3g}")
+            if k == 0:
+                axes.legend(loc="upper right", fontsize=7, frameon=False)
+            used = e[data.used[:, k], k]
+            bars = figure.add_subplot(grid[k, 1])
+            bars.hist(used, bins=40, color=RESIDUAL)
+            bars.set_title("residuals")
+            lines = figure.add_subplot(grid[k, 2])
+            frequency, power = _spectrum(used, data.step)
+            lines.loglog(frequency, power, color=PREDICTED, linewidth=0.8)
+            lines.set_title("their spectrum [Hz]")
+        figure.suptitle(f"{robot.name}: measured and predicted joint forces", x=0.01, ha="left", fontsize=12, fontweight="bold")
+    return figure
+
+
+def _spectrum(x: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies and the mean power of the residuals of eight overlapping windows."""
+    size = max(8, len(x) // 4)
+    window = np.hanning(size)
+    starts = range(0, max(1, len(x) - size + 1), max(1, size // 2))
+    parts = [np.abs(np.fft.rfft((x[i : i + size] - x.mean()) * window[: len(x[i : i + size])], size)) ** 2 for i in starts]
+    return np.fft.rfftfreq(size, step)[1:], np.mean(parts, axis=0)[1:] + 1e-300
+
+
+def _below(fit: Any) -> str:
+    parts = [f"<pre>{escape(str(fit))}</pre>"]
+    advice = "".join(f"<li>{escape(text)}</li>" for text in fit.advice)
+    parts.append(f"<h2>What to record next</h2><ul>{advice}</ul>")
+    if fit.choices:
+        rows = "".join(
+            f"<tr><td>{escape(str(x['joint']))}</td><td>{escape(str(x['term']))}</td><td>{x['gain']:.1f}</td></tr>"
+            for x in fit.choices
+        )
+        head = "<tr><th>joint</th><th>term</th><th>gain of held-back log-likelihood</th></tr>"
+        parts.append(f"<h2>Terms that held-back stretches asked for</h2><table>{head}{rows}</table>")
+    parts.append(f"<h2>Base parameters</h2><pre>{escape(str(fit.base))}</pre>")
+    parts.append(f"<h2>Parameters</h2><pre>{escape(str(fit.parameters))}</pre>")
+    return "\n".join(parts)

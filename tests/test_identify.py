@@ -1,0 +1,255 @@
+"""Identification: exact data return exactly, real logs are fitted by possible bodies, intervals cover, bad logs are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coadjoint as cj
+from coadjoint.errors import CoadjointError
+from coadjoint.identification.consistency import ConsistentFit, consistent, divergence, geodesic_distance
+from coadjoint.lie import inertia, se3
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no shared data here")
+
+
+def motion(robot, seconds=10.0, rate=50.0, seed=0):
+    """Positions, velocities and accelerations of a smooth motion of all joints, with its times."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(0, seconds, 1 / rate)
+    w = 2 * np.pi * np.arange(1, 5) / seconds
+    s, c = rng.normal(size=(2, robot.nv, len(w))) * 0.35
+    sin, cos = np.sin(w * t[:, None]), np.cos(w * t[:, None])
+    return t, sin @ s.T + cos @ c.T, (cos * w) @ s.T - (sin * w) @ c.T, -(sin * w**2) @ s.T - (cos * w**2) @ c.T
+
+
+def perturbed(robot, seed=0, size=0.2):
+    """The robot with other, possible inertias: pseudo-inertias G Σ Gᵀ for random G near 1."""
+    rng = np.random.default_rng(seed)
+    sigma = np.asarray(inertia.pseudo(robot.inertias))
+    G = np.eye(4) + size * rng.normal(size=(robot.n_links, 4, 4)) * 0.5
+    return robot.with_inertial_parameters(np.asarray(inertia.from_pseudo(G @ sigma @ np.swapaxes(G, -1, -2))).reshape(-1))
+
+
+def simulated(robot, noise=0.0, seed=0, friction=0.0, **options):
+    t, q, v, a = motion(robot, seed=seed, **options)
+    tau = np.asarray(cj.inverse_dynamics(robot, q, v, a)) + friction * v
+    tau = tau + noise * np.random.default_rng(seed + 1).normal(size=tau.shape)
+    return {"time": t, "q": q, "v": v, "a": a, "tau": tau}
+
+
+@pytest.fixture(scope="module")
+def arm():
+    robot = cj.load("ur5e")
+    return robot.lock(dict.fromkeys(robot.joint_names[3:], 0.3))
+
+
+def test_exact_data_return_exactly(arm):
+    truth = perturbed(arm)
+    fit = cj.identify(arm, simulated(truth, friction=0.7))
+    base = cj.base_parameters(arm)
+    assert np.abs(base.values(fit.robot) - base.values(truth)).max() < 1e-8 * np.abs(base.values(truth)).max()
+    _, q, v, a = motion(arm, seed=5)
+    expected = np.asarray(cj.inverse_dynamics(truth, q, v, a)) + 0.7 * v
+    assert np.abs(fit.torque(q, v, a) - expected).max() < 1e-7 * np.abs(expected).max()
+    assert np.abs(fit.robot.damping - 0.7).max() < 1e-6
+    assert all(not inertia.violations(x) for x in fit.robot.inertias)
+
+
+def test_what_is_not_shown_stays_at_the_prior_and_says_so(arm):
+    fit = cj.identify(arm, simulated(perturbed(arm), noise=0.01), friction=("offset", "viscous"))
+    name = f"{arm.link_names[0]}.m"
+    found = fit.parameters[name]
+    assert not found.is_visible
+    assert np.isinf(found.upper)
+    assert found.value == pytest.approx(found.prior, rel=0.3)
+    assert "not shown" in str(fit.parameters)
+    visible = [p for p in fit.base if p.is_visible]
+    assert len(visible) == len(fit.base)
+    assert all(p.lower < p.upper for p in visible)
+
+
+def test_estimates_do_not_depend_on_link_frames(arm):
+    log = simulated(perturbed(arm), noise=0.3)
+    fit = cj.identify(arm, log, friction=("offset", "viscous"), prior=3.0)
+    rng = np.random.default_rng(3)
+    T = se3.exp(rng.normal(size=(arm.n_links, 6)) * 0.4)
+    turned = _moved(arm, T)
+    other = cj.identify(turned, log, friction=("offset", "viscous"), prior=3.0)
+    _, q, v, a = motion(arm, seed=8)
+    expected = fit.torque(q, v, a)
+    assert np.abs(other.torque(q, v, a) - expected).max() < 1e-6 * np.abs(expected).max()
+
+
+def _moved(robot, T):
+    """The same robot whose link frames stand at T in the old ones."""
+    inverse = se3.inverse(T)
+    placements, screws, inertias = np.array(robot.placements), np.array(robot.screws), np.array(robot.inertias)
+    for i in range(robot.n_links):
+        parent = robot.parents[i]
+        placements[i] = (inverse[parent] if parent >= 0 else np.eye(4)) @ robot.placements[i] @ T[i]
+        screws[robot.tree_v_slices[i]] = se3.Ad_inv_act(T[i], robot.screws[robot.tree_v_slices[i]])
+        inertias[i] = inertia.transform(inverse[i], robot.inertias[i])
+    return robot.with_numbers(placements=placements, screws=screws, inertias=inertias).consolidated()
+
+
+def test_a_tilted_base_is_found(arm):
+    tilted = arm.with_gravity(np.array([0.3, -0.2, -9.8]))
+    fit = cj.identify(arm, simulated(perturbed(tilted), noise=0.05))
+    assert np.abs(fit.robot.gravity - tilted.gravity)[:2].max() < 0.02
+    assert "askew" in str(fit)
+
+
+def test_divergence_and_distance_do_not_depend_on_frames(arm):
+    x, y = np.array(arm.inertias), np.array(perturbed(arm).inertias)
+    T = se3.exp(np.random.default_rng(1).normal(size=6))
+    scale = np.diag([2.0, 2.0, 2.0, 1.0])
+    for move in (T, scale, T @ scale):
+        moved = [np.asarray(inertia.from_pseudo(move @ np.asarray(inertia.pseudo(z)) @ move.T)) for z in (x, y)]
+        assert np.allclose(divergence(moved[1], moved[0]), divergence(y, x), rtol=1e-9)
+        assert np.allclose(geodesic_distance(moved[1], moved[0]), geodesic_distance(y, x), rtol=1e-9)
+    assert np.abs(divergence(x, x)).max() < 1e-12
+
+
+def test_newton_finds_the_minimum_and_the_barrier_stays_inside(arm):
+    """The gradient vanishes at the minimum; derivatives agree with differences of the objective."""
+    rng = np.random.default_rng(0)
+    n = 10 * arm.n_links
+    X = rng.normal(size=(n // 2, n))
+    problem = ConsistentFit(X.T @ X, X.T @ rng.normal(size=len(X)), np.eye(n), arm.inertias)
+    x0 = np.array(arm.inertial_parameters)
+    g, H = problem.derivatives(x0, 2.0, 0.0)
+    d = rng.normal(size=n) * 1e-3 * np.abs(x0)
+    numeric = (problem.value(x0 + 1e-3 * d, 2.0, 0.0) - problem.value(x0 - 1e-3 * d, 2.0, 0.0)) / 2e-3
+    assert numeric == pytest.approx(g @ d, rel=1e-5)
+    x = problem.newton(x0, 2.0, 0.0)
+    g, H = problem.derivatives(x, 2.0, 0.0)
+    assert g @ np.linalg.solve(H, g) < 1e-12
+    edge = problem.constrained(x0)
+    assert np.linalg.eigvalsh(np.asarray(inertia.pseudo(problem.inertias(edge)))).min() > 0
+    assert problem.value(edge, 0.0, 0.0) <= problem.value(x, 0.0, 0.0)
+
+
+def test_impossible_inertias_are_projected_with_a_note(arm):
+    phi = np.array(arm.inertias)
+    phi[1, 0], phi[2, 4] = -4e-17, 10.0
+    moved, notes = consistent(phi, arm.link_names)
+    assert len(notes) == 2
+    assert "-4e-17" in notes[0]
+    assert not moved[1].any()
+    assert not inertia.violations(moved[2])
+    assert np.array_equal(moved[0], phi[0])
+
+
+@pytest.mark.slow
+def test_intervals_cover():
+    """95 % intervals hold the true base parameters in 93 to 97 % of simulated fits, whatever the prior says."""
+    robot = cj.load("planar2r")
+    truth = perturbed(robot)
+    inside = []
+    for seed in range(150):
+        t, q, v, a = motion(robot, seed=1)
+        e = np.random.default_rng(100 + seed).normal(size=q.shape)
+        tau = np.asarray(cj.inverse_dynamics(truth, q, v, a)) + 0.2 * e
+        fit = cj.identify(robot, {"time": t, "q": q, "v": v, "a": a, "tau": tau}, friction=("offset",), gravity="fixed")
+        expected = fit.base_matrix.matrix @ truth.inertial_parameters
+        inside += list((fit.base.lower < expected) & (expected < fit.base.upper))
+    assert 0.93 < np.mean(inside) < 0.97
+
+
+def bad_logs(arm):
+    log = simulated(arm)
+    swapped = log["tau"][:, [0, 2, 1]]
+    return {
+        "NaN": (log | {"tau": np.where(np.arange(len(log["time"]))[:, None] == 7, np.nan, log["tau"])}, "not a finite number"),
+        "unsorted": (log | {"time": log["time"][::-1]}, "times must"),
+        "duplicates": (log | {"time": np.repeat(log["time"][::2], 2)}, "repeats the time"),
+        "too few": ({k: x[:10] for k, x in log.items()}, "too few"),
+        "constant": (log | {"q": 0 * log["q"], "v": 0 * log["v"], "a": 0 * log["a"]}, "constant"),
+        "no forces": ({k: x for k, x in log.items() if k != "tau"}, "no measured joint forces"),
+        "columns": (log | {"tau": swapped[:, :2]}, "2"),
+    }
+
+
+@pytest.mark.parametrize("case", ["NaN", "unsorted", "duplicates", "too few", "constant", "no forces", "columns"])
+def test_bad_logs_are_named(arm, case):
+    log, words = bad_logs(arm)[case]
+    with pytest.raises(CoadjointError, match=words):
+        cj.identify(arm, log)
+
+
+def test_doubtful_logs_are_noted(arm):
+    log = simulated(arm, noise=0.1)
+    flipped = cj.identify(arm, log | {"tau": log["tau"] * [1, -1, 1]}, friction=("offset",))
+    assert any("opposite sign" in note for note in flipped.notes)
+    swapped = cj.identify(arm, log | {"tau": log["tau"][:, [0, 2, 1]]}, friction=("offset",))
+    assert any("swapped" in note for note in swapped.notes)
+    clipped = cj.identify(arm, log | {"tau": np.clip(log["tau"], -20, 20)}, friction=("offset",))
+    assert any("saturated" in note for note in clipped.notes)
+
+
+def test_gains_turn_currents_into_forces(arm):
+    log = simulated(perturbed(arm), noise=0.01)
+    gains = np.arange(1.0, 4.0)
+    fit = cj.identify(arm, log | {"tau": log["tau"] / gains}, gains=gains, friction=("offset",))
+    assert np.abs(fit.torque(log["q"], log["v"], log["a"]) - log["tau"]).max() < 0.5
+    with pytest.raises(CoadjointError, match="gains"):
+        cj.identify(arm, log, gains=[1.0])
+
+
+def test_command_and_report(arm, tmp_path, monkeypatch, capsys):
+    from coadjoint.cli import main
+
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    cj.save(arm, "arm.json")
+    log = simulated(perturbed(arm), noise=0.05)
+    names = ["time", *(f"{x}{k + 1}" for x in ("q", "v", "a", "tau") for k in range(3))]
+    rows = np.column_stack([log[x] for x in ("time", "q", "v", "a", "tau")])
+    np.savetxt("log.csv", rows, delimiter=",", header=",".join(names), comments="")
+    assert main(["identify", "arm.json", "log.csv", "--out", "robot.json", "--report", "fit.html"]) == 0
+    assert "relative error" in capsys.readouterr().out
+    page = Path("fit.html").read_text()
+    assert "<svg" in page
+    assert "What to record next" in page
+    assert "http" not in page.replace("http://www.w3.org", "").replace("https://matplotlib.org", "").replace(
+        "http://purl.org", ""
+    ).replace("http://creativecommons.org", "")
+    found = cj.load("robot.json")
+    assert found.nv == 3
+    assert main(["identify", "arm.json", "log.csv", "--report", "fit.pdf"]) == 1
+
+
+def table(path):
+    with path.open() as file:
+        head = file.readline().strip().split(",")
+    return dict(zip(head, np.loadtxt(path, delimiter=",", skiprows=1).T, strict=True))
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.native
+def test_the_panda_log_is_fitted_by_possible_bodies():
+    robot = cj.load("panda")
+    fit = cj.identify(robot, DATA / "panda_log" / "excitation.csv")
+    assert np.all(fit.rms < [0.17, 0.25, 0.2, 0.25, 0.1, 0.1, 0.07])
+    assert all(not inertia.violations(x) for x in fit.robot.inertias)
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.native
+def test_the_lwr_is_mounted_askew_and_predicts_half_of_its_log_from_the_other():
+    with pytest.warns(cj.errors.ModelWarning):
+        robot = cj.load(DATA / "lwr4_log" / "lwr4.urdf")
+    x = table(DATA / "lwr4_log" / "excitation.csv")
+    log = {"time": x["time"]} | {k: np.stack([x[f"{k}{j}"] for j in range(1, 8)], 1) for k in ("q", "v", "a", "tau")}
+    half = len(log["time"]) // 2
+    fit = cj.identify(robot, {k: y[:half] for k, y in log.items()})
+    rest = {k: y[half:] for k, y in log.items()}
+    error = np.linalg.norm(fit.torque(rest["q"], rest["v"], rest["a"]) - rest["tau"]) / np.linalg.norm(rest["tau"])
+    assert error < 0.03
+    assert all(not inertia.violations(y) for y in fit.robot.inertias)
