@@ -3,8 +3,8 @@
 Unknown are x = (β, η, f, δ): base parameters β, the other inertial parameters η, which no force shows, coefficients f of friction, and
 changes δ of the direction of gravity. The inertial parameters are φ = K x. Forces are bilinear in β and δ: Gauss–Newton steps.
 
-Residuals of real robots are correlated over many rows, so N rows say less than N independent ones: the likelihood of joint j is raised to
-the power 1 / c_j, c_j being the sum of the autocorrelations. Priors are then as strong beside the data as they should be.
+Residuals of real robots are correlated over many rows, so N rows say less than N independent ones: the likelihood is raised to the
+power 1 / c, c being the mean over joints of the sum of the autocorrelations. Priors are then as strong beside the data as they should be.
 """
 
 from __future__ import annotations
