@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> None:
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
     a_moving_robot(robot, "robot")
-    start = _configuration("--from", args.start, robot, _home(robot))
-    goal = _configuration("--to", args.to, robot, robot.integrate(start, 0.3 * np.cos(np.arange(robot.nv))))
+    start = configuration("--from", args.start, robot, home(robot))
+    goal = configuration("--to", args.to, robot, robot.integrate(start, 0.3 * np.cos(np.arange(robot.nv))))
     controller = _controller(args, robot, start, goal)
     q = robot.integrate(start, args.error * np.cos(2.0 * np.arange(robot.nv)))
     times = np.linspace(0.0, 1.5 * args.duration, 601)
@@ -95,7 +95,7 @@ def _controller(args: argparse.Namespace, robot: Robot, start: np.ndarray, goal:
     return law(robot, goal_or_motion, kp=rate**2 * inertias, kd=2 * rate * inertias)
 
 
-def _home(robot: Robot) -> np.ndarray:
+def home(robot: Robot) -> np.ndarray:
     """Home, or the middle of the limits for joints whose limits do not hold it."""
     q, low, high = robot.neutral(), robot.lower, robot.upper
     outside = (q < low) | (q > high)
@@ -117,7 +117,8 @@ def _check(args: argparse.Namespace) -> None:
         check_output(args.plot, source, args.out)
 
 
-def _configuration(name: str, given: list[float] | None, robot: Robot, default: np.ndarray) -> np.ndarray:
+def configuration(name: str, given: list[float] | None, robot: Robot, default: np.ndarray) -> np.ndarray:
+    """The configuration that an option gives, normalized and within the limits; `default` without it."""
     if given is None:
         return default
     if len(given) != robot.nq:
