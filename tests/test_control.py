@@ -260,6 +260,32 @@ def test_references_that_cannot_be_traced_are_evaluated_outside():
     times = np.array([0.1, 0.2, 0.3])
     np.testing.assert_allclose(given.force(q, v, times)[1], given.force(q[1], v[1], 0.2), rtol=1e-12)
 
+    def jump(t):  # of one time only
+        return np.array([0.3, -0.2]) if t < 0.15 else np.array([0.7, 0.1]), np.zeros(2), np.zeros(2)
+
+    given = control.pd_plus(arm, jump, kp=25.0, kd=10.0)
+    for k in range(3):
+        np.testing.assert_allclose(given.lyapunov(q, v, times)[k], given.lyapunov(q[k], v[k], times[k]), rtol=1e-12)
+
+
+@pytest.mark.native
+def test_motions_of_a_batch_are_verified_each_by_itself():
+    """Each falls, though every one begins above the one before."""
+    arm = ROBOTS["arm"]
+    one = control.computed_torque(arm, [0.0, 0.0], kp=100.0, kd=20.0)
+    loop = control.closed_loop(arm, one, np.array([[0.1, 0.0], [0.2, 0.0], [0.4, 0.1]]), np.zeros(2), 0.2)
+    found = control.verify(one, loop)
+    assert found.holds
+    assert found.lyapunov.shape == (3, 201)
+    assert "in 3 motions" in str(found)
+
+
+@pytest.mark.native
+def test_no_robots_move_nowhere():
+    arm = ROBOTS["arm"]
+    one = control.computed_torque(arm, [0.0, 0.0], kp=100.0, kd=20.0)
+    assert control.closed_loop(arm, one, np.zeros((0, 2)), np.zeros((0, 2)), 0.01).q.shape == (0, 11, 2)
+
 
 @pytest.mark.native
 def test_rollouts_take_controllers_and_pickles_keep_them():
@@ -321,6 +347,12 @@ def test_wrong_arguments_are_named():
         (lambda: control.se3_tracking(arm, "tip", np.eye(4), kp=1.0, kd=1.0), "more rows than robot"),
         (lambda: control.adaptive(arm, goal, rate=1.0, damping=1.0, adaptation=0.0), "adaptation is 0"),
         (lambda: control.closed_loop(arm, 3, goal, goal, 1.0), "controller is int"),
+        (lambda: control.closed_loop(arm, control.pd(arm, goal, kp=1.0, kd=1.0), goal, goal, 1.0, resolution=-1.0), "resolution is -1"),
+        (lambda: control.closed_loop(arm, control.pd(arm, goal, kp=1.0, kd=1.0), goal, goal, 1.0, substeps=0), "substeps is 0"),
+        (lambda: control.pd(arm, [np.nan, 0.0], kp=1.0, kd=1.0), "entries that are not finite"),
+        (lambda: control.point_to_point(arm, goal, [np.inf, 0.0], 1.0), "goal has entries that are not finite"),
+        (lambda: control.adaptive(arm, goal, rate=1.0, damping=1.0, adaptation=1.0, friction=-1.0), "friction is -1"),
+        (lambda: control.verify(control.pd(arm, goal, kp=1.0, kd=1.0), None), "motion is None; expected a motion with time, q and v"),
     ]:  # fmt: skip
         with pytest.raises(CoadjointError, match=words):
             call()

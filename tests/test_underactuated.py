@@ -63,3 +63,13 @@ def test_goals_without_rest_and_joints_without_motor_are_refused():
         control.balance(robot, [0.3, 0.2], actuated=["joint2"])
     with pytest.raises(CoadjointError, match="expected a list of joints that have motors"):
         control.balance(robot, [np.pi / 2, 0.0], actuated=[])
+    with pytest.raises(CoadjointError, match="expected a list of joints that have motors"):
+        control.balance(robot, [np.pi / 2, 0.0], actuated="joint2")
+    swing = {"actuated": ["joint2"], "kE": 1.0, "kd": 1.0, "kv": 1.0}
+    with pytest.raises(CoadjointError, match="kp is -1"):
+        control.swing_up(robot, [np.pi / 2, 0.0], kp=-1.0, **swing)
+    with pytest.raises(CoadjointError, match="catch is 'x'; expected a controller with a Lyapunov function"):
+        control.swing_up(robot, [np.pi / 2, 0.0], kp=1.0, catch="x", **swing)
+    elsewhere = control.balance(robot, [-np.pi / 2, 0.0], actuated=["joint2"])
+    with pytest.raises(CoadjointError, match="catch aims at"):
+        control.swing_up(robot, [np.pi / 2, 0.0], kp=1.0, catch=elsewhere, **swing)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, one_of, positive, takes
+from ..arguments import a_number, a_robot, one_of, positive, takes
 from ..arrays import Array, concat, like, mv, transpose
 from ..differentiating import differential
 from ..dynamics import coriolis_matrix, gravity_force, mass_matrix
@@ -55,6 +55,8 @@ def adaptive(
     as the last one for a payload. friction: the speed γ at which viscous and Coulomb friction of every joint are adapted; 0 for not at all.
     The state is `estimates(controller, state)`.
     """
+    if not (a_number(friction, "friction") >= 0):
+        raise CoadjointError(f"friction is {friction:g}; expected a speed of adaptation that is zero or positive.")
     chosen = [robot.link_index(x) for x in (robot.link_names if links is None else links)]
     if not chosen:
         raise CoadjointError("links is empty; expected at least one link to adapt.")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, numbers, positive, takes, whole
+from ..arguments import a_number, a_robot, numbers, positive, takes, whole
 from ..arrays import Array, concat, namespace, to_numpy
 from ..dynamics import forward_dynamics
 from ..errors import CoadjointError
@@ -72,6 +72,10 @@ def closed_loop(
         raise CoadjointError(
             f"robot {robot.name!r} has joints with quaternions; encoders of a resolution measure joints with one coordinate."
         )
+    if not (a_number(resolution, "resolution") >= 0):
+        raise CoadjointError(f"resolution is {resolution:g}; expected a step that is positive, or zero for exact readings.")
+    if whole(substeps, "substeps") < 1:
+        raise CoadjointError(f"substeps is {substeps}; expected at least 1.")
     own = getattr(controller, "period", None)
     if own is not None and period not in (None, own):
         raise CoadjointError(f"period is {period:g}; the controller was made for {own:g} s. Leave period out.")
@@ -89,9 +93,7 @@ def closed_loop(
         shapes["noise"] = noise.shape[:-2]
     batch = family.batch(**shapes)
     initial = getattr(controller, "initial", np.zeros(0))
-    loop = _Loop(
-        controller, h, delay, float(resolution), noise is not None, _limits(limits, robot), friction, whole(substeps, "substeps")
-    )
+    loop = _Loop(controller, h, delay, float(resolution), noise is not None, _limits(limits, robot), friction, int(substeps))
     inner = loop.start(robot, np.broadcast_to(q, (*batch, robot.nq)), initial)
     arrays = [np.empty((*batch, steps + 1, n)) for n in (robot.nq, robot.nv, inner.shape[-1])]
     for array, first in zip(arrays, (q, v, inner), strict=True):

@@ -86,7 +86,12 @@ class Controller:
         desired = [np.asarray(x, dtype=float) for x in self.reference(0.0)]
         shapes = {"q": (self.robot.nq,), "v": (self.robot.nv,)} | {f"desired{k}": x.shape for k, x in enumerate(desired)}
         run = built(self.robot, lambda q, v, *given: law(self.gains, self.robot, q, v, *given), shapes, f"{self.name}_{name}")
-        return lambda q, v, t: run(q, v, *(np.asarray(x, dtype=float) for x in self.reference(t[..., 0][()])))
+        return lambda q, v, t: run(q, v, *self._at(t[..., 0]))
+
+    def _at(self, times: np.ndarray) -> list[np.ndarray]:
+        """The reference at times (...), one after the other: a function of one time may decide by an `if`."""
+        each = [[np.asarray(x, dtype=float) for x in self.reference(float(t))] for t in times.reshape(-1)]
+        return [np.stack(x).reshape(*times.shape, *x[0].shape) for x in zip(*each, strict=True)]
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_native": {}}

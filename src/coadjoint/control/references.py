@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, numbers, positive, takes
+from ..arguments import a_robot, finite, numbers, positive, takes
 from ..arrays import Array, like, namespace, to_numpy
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
@@ -69,7 +69,7 @@ class _Hold:
 @takes(robot=a_robot, q=numbers)
 def hold(robot: Robot, q: Array) -> Reference:
     """The reference that rests at q (nq,)."""
-    return _Hold(robot, robot.normalize(np.asarray(robot._checked(q, "q", robot.nq), dtype=float)))
+    return _Hold(robot, robot.normalize(finite(np.asarray(robot._checked(q, "q", robot.nq), dtype=float), "q")))
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,9 @@ def point_to_point(robot: Robot, start: Array, goal: Array, duration: float) -> 
 
     q(t) = start ⊕ p(t/T) d with d = `robot.difference(start, goal)` and the polynomial of least jerk p(s) = 10 s³ - 15 s⁴ + 6 s⁵.
     """
-    start = np.asarray(robot._checked(start, "start", robot.nq), dtype=float)
-    goal = np.asarray(robot._checked(goal, "goal", robot.nq), dtype=float)
+    start, goal = (
+        finite(np.asarray(robot._checked(x, name, robot.nq), dtype=float), name) for x, name in ((start, "start"), (goal, "goal"))
+    )
     return _PointToPoint(robot, start, robot.difference(start, goal), float(duration))
 
 

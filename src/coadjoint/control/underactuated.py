@@ -19,14 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, positive, takes
+from ..arguments import a_number, a_robot, positive, takes
 from ..arrays import Array, concat, dot, like, mv, namespace, solve_spd
 from ..dynamics import bias_force, kinetic_energy, mass_matrix, potential_energy
 from ..errors import CoadjointError
 from ..motion.linearize import equilibrium_force, linearize, lqr
 from ..robot.robot import Robot
+from ..words import short
 from .controller import Controller, gain
-from .references import as_reference, hold
+from .references import hold
 
 Gains = Mapping[str, Any]
 
@@ -38,14 +39,15 @@ def balance(robot: Robot, goal: Any, *, actuated: Sequence[str], state_cost: Any
     state_cost: of (error, velocity), a number, a diagonal (2 nv,) or a matrix; force_cost: of the motors' forces likewise. The goal must
     be an equilibrium that these motors can hold. The Lyapunov function is xᵀ P x of the linear model, which holds near the goal.
     """
-    motors, q = _motors(robot, actuated), np.asarray(goal, dtype=float)
+    motors, reference = _motors(robot, actuated), hold(robot, goal)
+    q = reference(0.0)[0]
     tau = _resting_force(robot, q, motors)
     A, B = linearize(robot, q, np.zeros(robot.nv), tau)
     K, P = lqr(
         A, B[:, motors], gain(state_cost, "state_cost", 2 * robot.nv, zero=True), gain(force_cost, "force_cost", len(motors))
     )
     gains = {"motors": motors, "K": K, "P": P, "tau": tau}
-    return Controller(robot, "balance", _balance, hold(robot, q), gains, _cost_to_go)
+    return Controller(robot, "balance", _balance, reference, gains, _cost_to_go)
 
 
 @takes(robot=a_robot, kE=positive, kd=positive, kv=positive, capture=positive)
@@ -66,17 +68,31 @@ def swing_up(
     kE, kd, kp, kv: the gains of the module's law. catch: a controller such as `balance` that takes over where its Lyapunov function is
     below `capture`.
     """
-    motors, q = _motors(robot, actuated), np.asarray(goal, dtype=float)
+    motors, reference = _motors(robot, actuated), hold(robot, goal)
+    q = reference(0.0)[0]
     if robot.nq != robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has joints with quaternions; `swing_up` takes joints with one coordinate each.")
+    if not (a_number(kp, "kp") >= 0):
+        raise CoadjointError(f"kp is {kp:g}; gains must be zero or positive and finite.")
+    if catch is not None:
+        _check_catch(catch, robot, q)
     energy = float(potential_energy(robot, q))
     gains = {"motors": motors, "kE": kE, "kd": kd, "kp": float(kp), "kv": kv, "energy": energy, "catch": catch, "capture": capture}
-    return Controller(robot, "swing_up", _swing_up, as_reference(robot, q), gains, _shaped_energy)
+    return Controller(robot, "swing_up", _swing_up, reference, gains, _shaped_energy)
+
+
+def _check_catch(catch: Any, robot: Robot, q: np.ndarray) -> None:
+    """An error for a controller that cannot take over at q: it is judged by its Lyapunov function about that goal."""
+    if not isinstance(catch, Controller) or catch._lyapunov is None:
+        raise CoadjointError(f"catch is {short(catch)}; expected a controller with a Lyapunov function, as `balance`.")
+    aim = np.asarray(catch.reference(0.0)[0])
+    if catch.robot.nq != robot.nq or np.abs(aim - q).max() > 1e-9:
+        raise CoadjointError(f"catch aims at {short(aim)}; expected the goal of the swing-up, {short(q)}.")
 
 
 def _motors(robot: Robot, actuated: Sequence[str]) -> list[int]:
-    found = [k for name in actuated for k in range(robot.v_slice(name).start, robot.v_slice(name).stop)]
-    if not found or isinstance(actuated, str):
+    found = [] if isinstance(actuated, str) else [k for x in actuated for k in range(robot.nv)[robot.v_slice(x)]]
+    if not found:
         raise CoadjointError(f"actuated is {actuated!r}; expected a list of joints that have motors.")
     return found
 

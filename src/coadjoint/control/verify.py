@@ -9,6 +9,8 @@ import numpy as np
 
 from ..errors import CoadjointError
 from ..motion.trajectory import Trajectory
+from ..words import short
+from .closed_loop import ClosedLoop
 from .controller import Controller
 
 
@@ -18,7 +20,7 @@ class Verification:
 
     time: np.ndarray
     lyapunov: np.ndarray
-    """V (N,) along the motion."""
+    """V (..., N) along the motion, or along each of a batch of motions."""
     largest_increase: float
     """max over i < j of V(t_j) - V(t_i): how far the function ever rises above a value that it had before."""
     tolerance: float
@@ -31,14 +33,20 @@ class Verification:
 
     def __str__(self) -> str:
         verdict = "does not increase" if self.holds else f"increases by {self.largest_increase:.3g}"
-        ends = f"from {self.lyapunov[0]:.6g} to {self.lyapunov[-1]:.3g}"
+        ends = f"from {np.max(self.lyapunov[..., 0]):.6g} to {np.max(self.lyapunov[..., -1]):.3g}"
+        ends += f" at most in {self.lyapunov[..., 0].size} motions" if self.lyapunov.ndim > 1 else ""
         return f"The Lyapunov function goes {ends} and {verdict} (tolerance {self.tolerance:.1g})."
 
 
-def verify(controller: Controller, motion: Trajectory | Any) -> Verification:
-    """The Lyapunov function of a controller along a motion that it drove, and whether it ever increased."""
+def verify(controller: Controller, motion: Trajectory | ClosedLoop | Any) -> Verification:
+    """The Lyapunov function of a controller along a motion that it drove, or a batch of them, and whether it ever increased.
+
+    motion: what `simulate` or `closed_loop` gives, with time (N,), q (..., N, nq) and v (..., N, nv).
+    """
     if not isinstance(controller, Controller):
         raise CoadjointError(f"controller is {type(controller).__name__}; expected a Controller, as from control.computed_torque.")
+    if not all(hasattr(motion, x) for x in ("time", "q", "v")):
+        raise CoadjointError(f"motion is {short(motion)}; expected a motion with time, q and v, as `simulate` gives.")
     V = np.asarray(controller.lyapunov(np.asarray(motion.q), np.asarray(motion.v), np.asarray(motion.time)))
-    rise = float(np.max(V - np.minimum.accumulate(V)))
+    rise = float(np.max(V - np.minimum.accumulate(V, axis=-1)))
     return Verification(np.asarray(motion.time), V, rise, 1e-8 * float(np.max(np.abs(V))))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name, a_robot, one_of, takes
+from ..arguments import a_name, a_robot, finite, one_of, takes
 from ..arrays import Array, concat, cross, dot, like, mv, solve_spd, transpose
 from ..dynamics import inverse_dynamics
 from ..errors import CoadjointError, ShapeError
@@ -188,6 +188,7 @@ def _posture(robot: Robot, posture: Any, kp: float, kd: float) -> dict[str, Any]
         posture = np.asarray(posture, dtype=float)
         if posture.shape != (robot.nq,):
             raise ShapeError(f"posture has shape {posture.shape}; expected ({robot.nq},).")
+        finite(posture, "posture")
     return {
         "posture": posture,
         "posture_kp": gain(kp, "posture_kp", robot.nv, zero=True),

@@ -113,7 +113,7 @@ def split(n: int, threads: int, grain: int, most: int) -> list[tuple[int, int]]:
     starts = list(range(0, n, size))
     if len(starts) > 1 and n - starts[-1] < grain:  # too little for a piece of its own
         starts.pop()
-    return list(zip(starts, [*starts[1:], n], strict=True))
+    return list(zip(starts, [*starts[1:], n][: len(starts)], strict=True))
 
 
 class _Job:
