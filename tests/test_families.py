@@ -31,7 +31,14 @@ def member(robot, parameters, k):
 @NATIVE
 @pytest.mark.parametrize(
     ("name", "method"),
-    [*((name, "euler") for name in SETS), *((name, m) for name in ("masses", "lengths") for m in ("rk4", "variational"))],
+    [
+        *((name, "euler") for name in SETS),
+        ("masses", "rk4"),
+        *(
+            pytest.param(*x, marks=pytest.mark.slow)
+            for x in (("lengths", "rk4"), ("masses", "variational"), ("lengths", "variational"))
+        ),
+    ],
 )
 def test_rollouts_together_are_rollouts_one_by_one(native, method, name):
     rng = np.random.default_rng(3)

@@ -412,6 +412,7 @@ def test_joints_that_a_constraint_moves_together_share_their_friction(limits):
     np.testing.assert_allclose(motion.q, np.stack([true, true], -1), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_held_arm_comes_to_rest():
     """The tip of an arm may move up and down only: both joints stick at once, and the motion ends there."""
     below = np.eye(4)

@@ -127,5 +127,5 @@ def test_native_equals_as_written(monkeypatch):
 def test_errors():
     with pytest.raises(cj.errors.ShapeError, match=r"A has shape \(2, 3\)"):
         cj.discretize(np.zeros((2, 3)), np.zeros((2, 1)), 0.1)
-    with pytest.raises(cj.errors.ShapeError, match=r"R has shape \(1, 1\); expected \(2, 2\)"):
+    with pytest.raises(cj.errors.ShapeError, match=r"R has shape \(1,\); expected \(2, 2\)"):
         cj.lqr(np.eye(2), np.eye(2), np.ones(2), np.ones(1))

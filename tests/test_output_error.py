@@ -99,6 +99,7 @@ def test_drives_return_as_well(arm):
     np.testing.assert_allclose(found.values, base.values(arm), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_forces_of_a_controller_are_enough(arm):
     """Inverse output error: a closed loop that follows a reference, of which positions and forces are recorded."""
     t = 2e-3 * np.arange(201)

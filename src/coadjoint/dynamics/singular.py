@@ -35,30 +35,44 @@ def nan_where_singular(
     """x (..., k), or NaN where one of the nv pivots of the mass matrix is zero up to rounding.
 
     A pivot is the inertia zᵀ M z of a motion z with z_k = 1, and its rounding is that of all terms: Σ scale_j z_j². `along` has, for
-    pivots k whose motion goes far along other freedoms j, the pairs (j, z_j). If the robot's own numbers are variables, their size is
-    not known, and every positive pivot is accepted.
+    pivots k whose motion goes far along other freedoms j, the pairs (j, z_j). In a kernel for all robots of a structure the scale is an
+    input. If a user's function makes the robot's numbers variables, their size is not known, and every positive pivot is accepted.
     """
-    original = robot.original
     if not pivots:
         return x
-    scale = np.zeros(len(pivots))
-    if original.has_plain_numbers:
-        scale = (SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR) * inertia_scale(original)
+    known = _known_scale(robot)
+    scale = [0.0] * len(pivots)
+    if known is not None:
+        least = SINGULAR_SINGLE if "float32" in str(x.dtype) else SINGULAR
+        scale = [least * known[k] if known.dtype == object else float(least * known[k]) for k in range(len(pivots))]
     regular: Array = True
     for k, pivot in enumerate(pivots):
-        smallest: Array = float(scale[k])
-        for j, z in (along or {}).get(k, ()) if original.has_plain_numbers else ():
-            smallest = smallest + float(scale[j]) * z * z
+        smallest: Array = scale[k]
+        for j, z in (along or {}).get(k, ()) if known is not None else ():
+            smallest = smallest + scale[j] * z * z
         regular = (pivot > smallest) & regular
     return namespace(x).where(regular[..., None], x, np.nan)
+
+
+def _known_scale(robot: Robot) -> Array | None:
+    """`inertia_scale`, or symbols that stand for it in a kernel of a structure; None where the robot's numbers are variables."""
+    original = robot.original
+    if "_pivots" not in original.__dict__:
+        return inertia_scale(original) if original.has_plain_numbers else None
+    scale, light = original.__dict__["_pivots"]
+    if light is None:
+        raise SingularMassMatrixError(f"a joint of robot {robot.name!r} moves no mass.")
+    return scale
 
 
 def weightless(robot: Robot) -> tuple[int, ...]:
     """The links that have no inertia of their own about their joint, nor armature: the pivots of others are never below their own.
 
-    None where the robot's numbers are variables.
+    None where the robot's numbers are variables, but in a kernel of a structure, which the weightless links are part of.
     """
     original = robot.original
+    if "_pivots" in original.__dict__:
+        return original.__dict__["_pivots"][1] or ()
     return _weightless(original) if original.has_plain_numbers and not original.mimics else ()
 
 

@@ -88,7 +88,7 @@ def _terms(friction: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
 
 
 def _is_fixed(robot: Robot) -> bool:
-    return all(link.joint.kind != "free" for link in robot.links)
+    return all(kind.group is None or len(kind.group) < 6 for kind in robot.kinds)
 
 
 def _with_masses(start: np.ndarray, robot: Robot, notes: list[str]) -> np.ndarray:

@@ -76,9 +76,9 @@ def time_optimal(
 
 
 def _check_joints(robot: Robot) -> None:
-    for link in robot.links:
+    for link, kind in zip(robot.links, robot.kinds, strict=True):
         joint = link.joint
-        if joint.kind in ("spherical", "planar", "free"):
+        if kind.group is not None:
             raise CoadjointError(
                 f"joint {joint.name!r} is {joint.kind}: its velocity is not the derivative of its coordinates. Lock it, as in "
                 f"robot.lock({{{joint.name!r}: …}}), or describe it by single joints."

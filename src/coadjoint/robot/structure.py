@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from ..errors import SingularMassMatrixError
 from ..lie import se3
 from .robot import NUMBERS, Robot
 
@@ -20,10 +21,26 @@ POSES = ("placements", "frame_poses", "moved")
 
 
 def skeleton(robot: Robot) -> str:
-    """All that a traced function can read of a robot beside its numbers; limits, notes and its name are not among it."""
+    """All that a traced function can read of a robot beside its numbers; limits, notes and its name are not among it.
+
+    Which links are weightless is part of it: tests for singular mass matrices follow from that.
+    """
     joints = [(link.name, link.parent, link.joint.name, link.joint.kind) for link in robot.links]
     follows = [(i, source, float(ratio)) for i, (source, ratio, _) in robot.mimics.items()]
-    return repr((robot.base, joints, follows, [(frame.name, frame.link) for frame in robot.frames]))
+    return repr((robot.base, joints, follows, [(frame.name, frame.link) for frame in robot.frames], _pivots(robot)[1]))
+
+
+def _pivots(robot: Robot) -> tuple[np.ndarray, tuple[int, ...] | None]:
+    """What tests for a singular mass matrix are made with: the sizes (nv,) of its pivots' terms, and the links that are weightless.
+
+    Zeros and None where a joint moves no mass at all.
+    """
+    from ..dynamics.singular import inertia_scale, weightless  # a property of the mass matrix
+
+    try:
+        return inertia_scale(robot), weightless(robot)
+    except SingularMassMatrixError:
+        return np.zeros(robot.nv), None
 
 
 def _arrays(robot: Robot, joint_space: bool) -> dict[str, np.ndarray]:
@@ -31,6 +48,7 @@ def _arrays(robot: Robot, joint_space: bool) -> dict[str, np.ndarray]:
     form = robot.canonical.robot if joint_space else robot
     found = {key: getattr(form, key) for key in NUMBERS}
     found["shift"] = np.zeros(robot.tree_nq) if form._q_map is None else form._q_map[2]
+    found["scale"] = _pivots(robot)[0]
     if joint_space:
         found["moved"] = robot.canonical.frames
     return {key: x[:, :3] if key in POSES else x for key, x in found.items()}
@@ -47,7 +65,14 @@ def numbers(robot: Robot, joint_space: bool) -> tuple[np.ndarray, np.ndarray]:
     for dofs in robot.tree_v_slices:
         alone[dofs] = dofs.stop - dofs.start == 1
     arrays = _arrays(robot, joint_space)
-    inputs = {"gravity": True, "friction": True, "damping": True, "armature": alone, "inertias": arrays["inertias"] != 0}
+    inputs = {
+        "scale": True,
+        "gravity": True,
+        "friction": True,
+        "damping": True,
+        "armature": alone,
+        "inertias": arrays["inertias"] != 0,
+    }
     inputs |= {key: (np.arange(4) == 3) & (x != 0) for key, x in arrays.items() if key in POSES}
     free = [np.broadcast_to(inputs.get(key, False), x.shape) for key, x in arrays.items()]
     return np.concatenate([x.ravel() for x in arrays.values()]), np.concatenate([x.ravel() for x in free])
@@ -68,7 +93,7 @@ def member(robot: Robot, joint_space: bool, values: np.ndarray, arrays: dict[str
             last = np.broadcast_to(np.array([0.0, 0.0, 0.0, 1.0], dtype=object), (len(x), 1, 4))
             part = np.concatenate([part, last], axis=1)
         chosen[key] = symbols(part)
-    moved, shift = chosen.pop("moved", None), chosen.pop("shift")
+    moved, shift, scale = chosen.pop("moved", None), chosen.pop("shift"), chosen.pop("scale")
     index, ratio, _ = robot._q_map or (np.arange(robot.nq), np.ones(robot.nq), None)
     other = robot.with_numbers(**chosen)
     armatures = [chosen["armature"][dofs] for dofs in robot.tree_v_slices]
@@ -76,6 +101,7 @@ def member(robot: Robot, joint_space: bool, values: np.ndarray, arrays: dict[str
         _q_map=(index, ratio, shift), links=tuple(map(_bare_link, robot.links, armatures)), notes=(), _structure_memo={}
     )
     other.__dict__.update(frames=tuple(SimpleNamespace(name=frame.name, link=frame.link) for frame in robot.frames))
+    other.__dict__["_pivots"] = (scale, _pivots(robot)[1])
     other.__dict__["mimics"] = {i: (source, ratio, np.nan) for i, (source, ratio, _) in robot.mimics.items()}
     if moved is not None and "wrenches" in arrays:
         arrays = arrays | {"wrenches": se3.Ad_dual_act(moved, arrays["wrenches"])}
