@@ -288,6 +288,17 @@ def test_a_path_that_cannot_be_held_is_told_with_place_and_joint():
         timings[0]
 
 
+def test_a_path_that_stands_still_does_not_stop_the_others():
+    robot, moves = planar(), np.array([[0.0, 0.0], [0.3, 0.5], [1.0, 0.2]])
+    timings = cj.time_optimal(robot, np.stack([moves, 0 * moves, 2 * moves]), acceleration=3.0)
+    assert list(timings.errors) == [1]
+    assert "does not move" in timings.errors[1]
+    alone = [cj.time_optimal(robot, x, acceleration=3.0).duration for x in (moves, 2 * moves)]
+    np.testing.assert_allclose(timings.duration, [alone[0], np.nan, alone[1]], rtol=1e-12)
+    with pytest.raises(CoadjointError, match="path does not move"):
+        cj.time_optimal(robot, 0 * moves, acceleration=3.0)
+
+
 @pytest.mark.parametrize("velocity", [None, 20.0])
 def test_a_pendulum_too_weak_to_rise_is_told_so(velocity):
     """From hanging over the top and down again without a limit of speed: where x = ṡ² would be negative, there is no motion.
