@@ -250,6 +250,20 @@ def test_a_motion_pickles_and_is_written_with_its_accelerations(tmp_path):
     np.testing.assert_array_equal(read_states(tmp_path / "motion.npz", ARM).a, motion.a)
 
 
+def test_a_joint_that_follows_another_adds_its_damping():
+    """The forces of a motion are those of the robot whose second joint turns half as fast, with viscous friction of both."""
+    links = [
+        cj.Link.solid("upper", "base", cj.Joint.revolute([0, 1, 0], name="one", damping=0.3), mass=1.0),
+        cj.Link.solid(
+            "lower", "upper", cj.Joint.revolute([0, 1, 0], name="two", damping=0.8, mimic=cj.Mimic("one", 0.5, 0.1)), mass=1.0
+        ),
+    ]
+    robot = cj.Robot("pair", links)
+    motion = cj.optimal_motion(robot, [-0.5], [0.7], 1.0, spans=4)
+    assert motion.converged
+    np.testing.assert_allclose(motion.tau, cj.inverse_dynamics(robot, motion.q, motion.v, motion.a, friction=True), atol=1e-9)
+
+
 @pytest.mark.native
 @pytest.mark.slow
 def test_the_fastest_motions_of_the_panda_are_found():

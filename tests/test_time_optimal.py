@@ -288,6 +288,36 @@ def test_a_path_that_cannot_be_held_is_told_with_place_and_joint():
         timings[0]
 
 
+def test_a_path_that_stands_still_does_not_stop_the_others():
+    robot, moves = planar(), np.array([[0.0, 0.0], [0.3, 0.5], [1.0, 0.2]])
+    timings = cj.time_optimal(robot, np.stack([moves, 0 * moves, 2 * moves]), acceleration=3.0)
+    assert list(timings.errors) == [1]
+    assert "does not move" in timings.errors[1]
+    alone = [cj.time_optimal(robot, x, acceleration=3.0).duration for x in (moves, 2 * moves)]
+    np.testing.assert_allclose(timings.duration, [alone[0], np.nan, alone[1]], rtol=1e-12)
+    with pytest.raises(CoadjointError, match="path does not move"):
+        cj.time_optimal(robot, 0 * moves, acceleration=3.0)
+
+
+@pytest.mark.parametrize("velocity", [None, 20.0])
+def test_a_pendulum_too_weak_to_rise_is_told_so(velocity):
+    """From hanging over the top and down again without a limit of speed: where x = ṡ² would be negative, there is no motion.
+
+    The work of the motor over the angle φ from hanging must be more than the potential energy, τ φ > m g l (1 - cos φ) all the way.
+    """
+    robot = cj.load("planar1r")
+    most = float(cj.gravity_force(robot, np.zeros(1))[0])
+    angle = np.linspace(0.01, np.pi, 10000)
+    needed = float(((1 - np.cos(angle)) / angle).max())
+    path = [[-np.pi / 2], [1.5 * np.pi]]
+    for part in (0.01, 0.3, 0.6, 0.999 * needed):
+        with pytest.raises(CoadjointError, match=r"cannot be followed at s = .*effort of 'joint1'"):
+            cj.time_optimal(robot, path, velocity, effort=part * most)
+    assert cj.time_optimal(robot, path, velocity, effort=1.001 * needed * most).duration < 20
+    with pytest.raises(CoadjointError, match=r"cannot be followed at s = .*effort of 'joint1'"):
+        cj.time_optimal(robot, [[-1.0], [1.0]], velocity, effort=0.3 * most)
+
+
 def test_joints_whose_velocity_is_no_derivative_are_refused():
     robot = cj.Robot("ball", [cj.Link.solid("l", "base", cj.Joint.spherical(name="ball"), np.eye(4), mass=1.0, inertia=0.1)])
     with pytest.raises(CoadjointError, match="joint 'ball' is spherical"):

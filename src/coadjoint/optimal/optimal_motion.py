@@ -106,6 +106,7 @@ def optimal_motion(
     duration: seconds; "free" to choose it too, as the cost "time" does; None for twice the time that velocity limits ask for, or 1 s.
     cost: integrals over time of |τ|² ("effort"), ½ vᵀMv ("action"), τᵀv + |τ|² ("energy": losses, what brakes is fed back), of the
     squares of "velocity", "acceleration" or "jerk", or "time"; a function fn(robot, q, v, a) of array operations; or {cost: weight}.
+    Joint forces τ have the joints' viscous friction in them; dry friction, which is not smooth, they leave out.
 
     The motion starts and ends at rest, but for the cost "action", whose velocities at the ends are free; start_velocity and goal_velocity
     are arrays (nv,), or None for free. via: {part of the duration: configuration}. Limits are those of the robot (none if `limits` is

@@ -105,7 +105,8 @@ def _failures(
     least[:, 1:] = np.maximum(least[:, 1:], np.where(pad, 0.0, cells.least[index, 1]))
     s = np.ones_like(cap)
     s[:, :-1] = np.where(pad, 1.0, cells.s0[index])
-    slack = 1e-9 * np.maximum(np.abs(cap), 1e-9)
+    size = np.minimum(np.abs(cap), np.abs(speed).max(axis=1, keepdims=True))  # cap is LARGE where nothing limits the speed
+    slack = 1e-9 * np.maximum(size, 1e-9)
     for kind, wrong in (
         ("never", (cap < -slack) | (least > cap + slack)),
         ("brake", bound < np.minimum(least, 1e-12) - slack),

@@ -12,7 +12,7 @@ Bobrow, Dubowsky & Gibson (1985) have the phase plane and its arcs; Pham (2014) 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from itertools import pairwise
 
@@ -64,9 +64,11 @@ def solve(
     start: np.ndarray,
     end: np.ndarray,
     report: Callable[[float], object] | None = None,
+    without: Collection[int] = (),
 ) -> tuple[Profile, list[Failure]]:
-    """The fastest profiles of all paths from x = start (paths,) to x = end, and why some have none."""
-    cells = _regular(limits, paths, _grid(limits, paths, start, end))
+    """The fastest profiles of all paths but those `without`, from x = start (paths,) to x = end, and why some have none."""
+    cells = _grid(limits, paths, start, end)
+    cells = _regular(limits, paths, cells.take(~np.isin(cells.which, list(without))))
     done: list[Profile] = []
     failures: list[Failure] = []
     for turn in range(ROUNDS + 1):

@@ -19,6 +19,7 @@ from ..dynamics import (
     kinetic_energy,
 )
 from ..errors import ShapeError
+from ..motion.friction import friction_coefficients
 from ..robot.robot import Robot
 
 
@@ -28,17 +29,18 @@ class Forces:
     def __init__(self, robot: Robot, stage: np.ndarray) -> None:
         self.robot, self.stage = robot, stage
         self.q, self.v, self.a = (np.ascontiguousarray(stage[:, k]) for k in range(3))
+        self.damping = np.asarray(friction_coefficients(robot)[0], dtype=float)
 
     @cached_property
     def tau(self) -> np.ndarray:
         """(K, n), with the joints' viscous friction."""
-        return np.asarray(inverse_dynamics(self.robot, self.q, self.v, self.a) + self.robot.damping * self.v)
+        return np.asarray(inverse_dynamics(self.robot, self.q, self.v, self.a) + self.damping * self.v)
 
     @cached_property
     def jacobian(self) -> np.ndarray:
         """∂τ/∂(q, v, a, jerk) (K, n, 4, n)."""
         by_q, by_v, by_a = inverse_dynamics_derivatives(self.robot, self.q, self.v, self.a)
-        by_v = by_v + np.diag(self.robot.damping)
+        by_v = by_v + np.diag(self.damping)
         return np.stack([by_q, by_v, by_a, np.zeros_like(by_q)], axis=2)
 
     @cached_property

@@ -66,13 +66,16 @@ def time_optimal(
     paths, single = as_paths(robot, path)
     limits = _limits(robot, velocity, acceleration, effort, reaction)
     start, end = (_speeds(x, name, len(paths)) for x, name in ((start_speed, "start_speed"), (end_speed, "end_speed")))
-    start, end = _check_motion(robot, paths, start, end)
-    profile, failures = solve(limits, paths, start, end, report)
+    start, end, still = _check_motion(paths, start, end)
+    if still and len(still) == len(paths):
+        raise CoadjointError(f"path {next(iter(still.values()))}")
+    profile, failures = solve(limits, paths, start, end, report, still)
     if single:
         for failure in failures:
             raise CoadjointError(explain(limits, paths, failure))
         return Timing(limits, paths, 0, profile)
-    return Timings(limits, paths, profile, {f.path: explain(limits, paths, f) for f in failures})
+    errors = {k: f"it {why}" for k, why in still.items()} | {f.path: explain(limits, paths, f) for f in failures}
+    return Timings(limits, paths, profile, dict(sorted(errors.items())))
 
 
 def _check_joints(robot: Robot) -> None:
@@ -140,9 +143,13 @@ def _speeds(given: Any, name: str, count: int) -> np.ndarray:
     return np.asarray(np.minimum(np.broadcast_to(found, (count,)) ** 2, LARGE))
 
 
-def _check_motion(robot: Robot, paths: Splines | Curves, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An error where a path stands still; at an end where dq/ds = 0 the robot rests whatever ds/dt is, which is then left free."""
+def _check_motion(paths: Splines | Curves, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[int, str]]:
+    """Speeds at the ends, and which paths stand still, with the place.
+
+    At an end where dq/ds = 0 the robot rests whatever ds/dt is, which is then left free.
+    """
     start, end = start.copy(), end.copy()
+    still: dict[int, str] = {}
     grid = np.linspace(0.0, 1.0, 65)
     for k in range(len(paths)):
         x = paths.breaks(k)
@@ -152,22 +159,19 @@ def _check_motion(robot: Robot, paths: Splines | Curves, start: np.ndarray, end:
         speed, bend = np.abs(dq).max(axis=-1), np.abs(ddq).max(axis=-1)
         size = speed.max()
         if size == 0:
-            raise CoadjointError(f"path{_number(paths, k)} does not move: dq/ds = 0 everywhere.")
+            still[k] = "does not move: dq/ds = 0 everywhere."
+            continue
         dead = (speed <= STILL * size) & (bend <= STILL * max(size, bend.max()))
         if dead.any():
             i, j = np.argwhere(dead)[0]
             at = (s[:-1], middle, s[1:])[j][i]
-            raise CoadjointError(
-                f"path{_number(paths, k)} stands still at s = {at:.6g}: dq/ds and d²q/ds² vanish there. Take another parameter, "
-                "such as the length of the path."
+            still[k] = (
+                f"stands still at s = {at:.6g}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
             )
+            continue
         start[k] = LARGE if speed[0, 0] <= STILL * size else start[k]
         end[k] = LARGE if speed[-1, -1] <= STILL * size else end[k]
-    return start, end
-
-
-def _number(paths: Splines | Curves, k: int) -> str:
-    return f" {k}" if len(paths) > 1 else ""
+    return start, end, still
 
 
 def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
