@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 
 import pytest
 
@@ -15,6 +16,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "native: runs compiled kernels")
     config.addinivalue_line("markers", "slow: left out unless asked for by -m 'slow or not slow'")
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background, where processes of tests would inherit that
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

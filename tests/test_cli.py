@@ -54,7 +54,11 @@ EVIL = "a\x1b]0;owned\x07\nfake line\u202e\x9b31m"
 
 
 @pytest.mark.parametrize(
-    "command", ["info", "info --json", "dynamics", "equations", "geometry", "redundancy --rows 3", "convert", "simulate"]
+    "command",
+    [
+        *("info", "info --json", "dynamics", "equations", "redundancy --rows 3", "convert", "simulate"),
+        pytest.param("geometry", marks=pytest.mark.slow),
+    ],
 )
 def test_names_cannot_command_the_terminal(here, capsys, command):
     first, second = (Joint.revolute((0, 1, 0), name=f"{k}{EVIL}", lower=-1.0, upper=1.0, velocity=0.01) for k in "jk")

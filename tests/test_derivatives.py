@@ -209,6 +209,7 @@ def test_torch(name):
         assert relative(x.numpy(), y) < 1e-9
 
 
+@pytest.mark.slow
 def test_pinocchio_on_its_robots():
     """Every URDF file of `example-robot-data`, with a fixed or a free base in turn; on the way, the regressor of each."""
     peers = pytest.importorskip("pinocchio_helpers")
