@@ -479,7 +479,7 @@ def computed(library: Path, cache: Path) -> str:
     return number
 
 
-@pytest.mark.parametrize("form", ["files", "bytecode", "archive"])
+@pytest.mark.parametrize("form", ["files", *(pytest.param(x, marks=pytest.mark.slow) for x in ("bytecode", "archive"))])
 def test_two_builds_of_equal_size_and_time_do_not_share_kernels(form, tmp_path):
     """As reproducible images, Nix and containers make them; also where there is only byte code, and in an archive."""
     source = LIBRARY / "dynamics" / "newton_euler.py"

@@ -93,6 +93,7 @@ def test_a_free_body_keeps_its_angular_momentum():
     assert np.max(np.abs(np.linalg.norm(at, axis=-1) - 1)) < 1e-15
 
 
+@pytest.mark.slow
 def test_a_geodesic_ends_where_the_metric_does():
     """Straight at the pole of a massless universal joint: an error, not a number."""
     case = load(9)

@@ -295,6 +295,7 @@ def test_native_is_as_written():
         assert np.max(np.abs(fn(robot, q, task) - written) / scale) < 1e-10
 
 
+@pytest.mark.slow
 def test_every_singular_configuration_is_found(way):
     """Rounding leaves ±1e-16 of the freedom that is lost: with either sign there is no inverse."""
     robot, rng = cj.load("panda"), np.random.default_rng(0)

@@ -29,6 +29,7 @@ def test_steps_are_the_formulas(native):
 
 
 @pytest.mark.native
+@pytest.mark.slow
 def test_rk4_is_of_fourth_order():
     rng = np.random.default_rng(1)
     robot = random_robot(rng, 4, ("revolute", "spherical", "free", "planar"), tree=False)

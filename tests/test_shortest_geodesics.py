@@ -69,7 +69,7 @@ ROBOTS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(x, marks=pytest.mark.slow) if x == "3R" else x for x in ROBOTS])
+@pytest.mark.parametrize("name", [pytest.param(x, marks=pytest.mark.slow) if x in ("2R", "3R") else x for x in ROBOTS])
 def test_no_path_through_a_grid_is_shorter(name):
     """Single pairs come from the middle of the grid, so that shortest paths have room; none is missed, none found fails."""
     robot, lower, upper, counts, radius = ROBOTS[name]

@@ -118,6 +118,7 @@ _MODULES = (
     "arguments",
     "arrays",
     "calibration",
+    "checking",
     "compiling",
     "constraints",
     "control",

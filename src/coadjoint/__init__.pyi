@@ -8,6 +8,7 @@ from .arrays import ArrayLike, Numbers
 from . import arguments as arguments
 from . import arrays as arrays
 from . import calibration as calibration
+from . import checking as checking
 from . import compiling as compiling
 from . import constraints as constraints
 from . import control as control

@@ -114,9 +114,10 @@ def _peers(robot: Robot, source: str | Path | None, q: np.ndarray, v: np.ndarray
 
 
 def _pinocchio(robot: Robot, source: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, str]:
-    import pinocchio as pin
-
     from .interop import pinocchio as own
+    from .interop._common import engine
+
+    pin = engine("pinocchio")
 
     own_reader = source is not None and str(source).endswith(".urdf") and not robot.mimics
     free = any(kind.group is not None for kind in robot.kinds)
@@ -132,9 +133,10 @@ def _pinocchio(robot: Robot, source: Any, q: np.ndarray, v: np.ndarray, a: np.nd
 
 
 def _mujoco(robot: Robot, source: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, str]:
-    import mujoco
-
     from .interop import mujoco as own
+    from .interop._common import engine
+
+    mujoco = engine("mujoco")
 
     plain = robot.with_numbers(damping=0.0 * robot.damping, friction=0.0 * robot.friction).consolidated()
     model = own.to_mjmodel(plain)
