@@ -142,17 +142,6 @@ def test_what_is_not_shown_has_no_interval(arm):
     np.testing.assert_allclose(found.robot.inertial_parameters, still.inertial_parameters, rtol=1e-9)
 
 
-@pytest.mark.slow
-def test_intervals_cover(arm, log):
-    rng, base, inside = np.random.default_rng(0), cj.base_parameters(arm), []
-    truth = base.values(arm)
-    for _ in range(60):
-        noisy = log | {"q": log["q"] + 1e-4 * rng.normal(size=log["q"].shape)}
-        found = output_error(arm, noisy, horizon=0.2)
-        inside.append((found.interval()[:, 0] < truth) & (truth < found.interval()[:, 1]))
-    assert 0.90 < np.mean(inside) < 0.985
-
-
 def test_bad_input(arm, log):
     for given, options, match in [
         ({k: x for k, x in log.items() if k != "tau"}, {}, "no joint forces"),
