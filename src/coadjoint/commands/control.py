@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,11 @@ import numpy as np
 from ..arguments import a_moving_robot
 from ..control import Controller, computed_torque, passivity_based, pd, pd_plus, point_to_point, verify
 from ..errors import CoadjointError
-from ..files import check_output
 from ..motion.simulate import simulate
-from ..motion.tables import check_format
 from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
-from .robots import add_robot, read_robot, tell
+from .robots import add_robot, check_files, read_robot, tell
 
 HELP = "track a motion with a controller; draw errors, joint forces and the Lyapunov function"
 
@@ -106,15 +103,7 @@ def _check(args: argparse.Namespace) -> None:
     for name, x in (("--duration", args.duration), ("--rate", args.rate), *([("--period", args.period)] if args.period else [])):
         if not (np.isfinite(x) and x > 0):
             raise CoadjointError(f"{name} is {x:g}; expected a positive number.")
-    source = args.robot if Path(args.robot).is_file() else None
-    if args.out:
-        check_format(args.out)
-        check_output(args.out, source)
-    if args.plot:
-        from ..show.plots import check_figure
-
-        check_figure(args.plot)
-        check_output(args.plot, source, args.out)
+    check_files(args)
 
 
 def configuration(name: str, given: list[float] | None, robot: Robot, default: np.ndarray) -> np.ndarray:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..arguments import a_moving_robot
 from ..errors import CoadjointError
-from ..files import check_output
-from ..motion.tables import check_format
 from ..optimal import OptimalMotion, optimal_motion
 from ..optimal.optimal_motion import COSTS
 from ..show.terminal import Progress, number, table
 from .control import configuration, home
-from .robots import add_robot, read_robot, tell
+from .robots import add_robot, check_files, read_robot, tell
 
 HELP = "find the motion of least effort, energy, jerk or time between two configurations, within the limits"
 ITERATIONS = 200
@@ -38,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     duration = _duration(args.duration)
-    _check_files(args)
+    check_files(args)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
     a_moving_robot(robot, "robot")
@@ -83,15 +80,3 @@ def _duration(given: str | None) -> float | str | None:
     if not (np.isfinite(seconds) and seconds > 0):
         raise CoadjointError(f"--duration is {given}; expected a positive number of seconds, or free.")
     return seconds
-
-
-def _check_files(args: argparse.Namespace) -> None:
-    source = args.robot if Path(args.robot).is_file() else None
-    if args.out:
-        check_format(args.out)
-        check_output(args.out, source)
-    if args.plot:
-        from ..show.plots import check_figure
-
-        check_figure(args.plot)
-        check_output(args.plot, source, args.out)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Iterable
+from pathlib import Path
 
 from ..errors import ModelWarning
+from ..files import check_output
+from ..motion.tables import check_format
 from ..robot.load import load
 from ..robot.robot import Robot
 from ..words import printable
@@ -38,3 +41,16 @@ def tell(texts: Iterable[str]) -> None:
     """Print each text as a warning."""
     for text in texts:
         warnings.warn(text, ModelWarning, stacklevel=2)
+
+
+def check_files(args: argparse.Namespace) -> None:
+    """Check the names of the table `--out` and the figure `--plot` before any work; neither may replace the robot's file or the other."""
+    source = args.robot if Path(args.robot).is_file() else None
+    if args.out:
+        check_format(args.out)
+        check_output(args.out, source)
+    if args.plot:
+        from ..show.plots import check_figure
+
+        check_figure(args.plot)
+        check_output(args.plot, source, args.out)

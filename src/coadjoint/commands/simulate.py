@@ -13,12 +13,11 @@ from ..constraints.manifold import assemble
 from ..errors import CoadjointError
 from ..files import check_output
 from ..motion.simulate import simulate
-from ..motion.tables import check_format
 from ..motion.trajectory import Trajectory
 from ..robot.plausibility import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
-from .robots import add_robot, read_robot, tell
+from .robots import add_robot, check_files, read_robot, tell
 
 HELP = "simulate a robot from a state under gravity; draw or animate the motion"
 
@@ -86,19 +85,12 @@ def _robot(args: argparse.Namespace) -> tuple[Robot, Constraint | None]:
 
 def _check_files(args: argparse.Namespace) -> None:
     """Check the names of all files before any work."""
-    source = args.robot if Path(args.robot).is_file() else None
-    if args.out:
-        check_format(args.out)
-        check_output(args.out, source)
-    if args.plot:
-        from ..show.plots import check_figure
-
-        check_figure(args.plot)
-        check_output(args.plot, source, args.out)
+    check_files(args)
     if args.animate:
         from ..show.animation import check_animation
 
         check_animation(args.animate)
+        source = args.robot if Path(args.robot).is_file() else None
         check_output(args.animate, source, args.out, args.plot)
 
 
