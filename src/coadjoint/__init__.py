@@ -106,6 +106,7 @@ _LATER = {
     "optimal": ("OptimalMotion", "Timing", "Timings", "optimal_motion", "time_optimal"),
     "redundancy": ("effective_inertia", "horizontal_lift"),
     "robot.save": ("save",),
+    "show.report": ("report",),
     "scale": (),
     "symbolic": ("Equations", "equations"),
 }
@@ -275,6 +276,7 @@ __all__ = [
     "redundancy",
     "regressor",
     "relative_screws",
+    "report",
     "ricci_curvature",
     "robot_from_dh",
     "rollout",
