@@ -17,10 +17,28 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
---disable-sync --disable-extensions --disable-default-apps --disable-dev-shm-usage --hide-scrollbars --mute-audio --no-pings
---disable-features=Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider --use-gl=angle --use-angle=swiftshader
---enable-unsafe-swiftshader --remote-debugging-port=0 --remote-allow-origins=*""".split()
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--no-pings",
+    "--disable-features=Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--remote-debugging-port=0",
+    "--remote-allow-origins=*",
+]
 
 
 def chromium() -> str | None:
@@ -46,7 +64,13 @@ class WebSocket:
     def send(self, text: str) -> None:
         data, mask = text.encode(), os.urandom(4)
         n = len(data)
-        size = bytes([128 | n]) if n < 126 else bytes([254]) + struct.pack(">H", n) if n < 65536 else bytes([255]) + struct.pack(">Q", n)
+        size = (
+            bytes([128 | n])
+            if n < 126
+            else bytes([254]) + struct.pack(">H", n)
+            if n < 65536
+            else bytes([255]) + struct.pack(">Q", n)
+        )
         pattern = (mask * (n // 4 + 1))[:n]
         masked = (int.from_bytes(data, "big") ^ int.from_bytes(pattern, "big")).to_bytes(n, "big") if n else b""
         self.socket.sendall(b"\x81" + size + mask + masked)
@@ -56,7 +80,13 @@ class WebSocket:
         while True:
             first, second = self.file.read(2)
             n = second & 127
-            n = struct.unpack(">H", self.file.read(2))[0] if n == 126 else struct.unpack(">Q", self.file.read(8))[0] if n == 127 else n
+            n = (
+                struct.unpack(">H", self.file.read(2))[0]
+                if n == 126
+                else struct.unpack(">Q", self.file.read(8))[0]
+                if n == 127
+                else n
+            )
             data = self.file.read(n)
             if first & 15 in (0, 1):
                 parts.append(data)
@@ -96,9 +126,9 @@ class Page:
             self.requests.append(given["request"]["url"])
         elif method == "Runtime.exceptionThrown":
             self.errors.append(json.dumps(given["exceptionDetails"])[:500])
-        elif method == "Log.entryAdded" and given["entry"]["level"] in ("error", "warning"):
+        elif method == "Log.entryAdded" and given["entry"]["level"] == "error":
             self.errors.append(given["entry"]["text"])
-        elif method == "Runtime.consoleAPICalled" and given["type"] in ("error", "warning"):
+        elif method == "Runtime.consoleAPICalled" and given["type"] in ("error", "assert"):
             self.errors.append(json.dumps(given["args"])[:500])
         elif method == "Page.javascriptDialogOpening":
             self.errors.append(f"dialog: {given['message']}")
@@ -128,7 +158,8 @@ class Page:
 
     def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
         held = {"mousePressed": 1, "mouseMoved": more.pop("buttons", 0), "mouseReleased": 0}.get(kind, 0)
-        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left" if kind != "mouseMoved" or held else "none", buttons=held, clickCount=1, **more)  # fmt: skip
+        button = "left" if kind != "mouseMoved" or held else "none"
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, buttons=held, clickCount=1, **more)
 
     def drag(self, start: tuple[float, float], end: tuple[float, float], steps: int = 6) -> None:
         """Press, move and release, as a hand does."""
@@ -168,9 +199,8 @@ class Browser:
         assert program
         self.folder = Path(tempfile.mkdtemp(prefix="browser-"))
         command = [program, *FLAGS, f"--user-data-dir={self.folder / 'profile'}", "about:blank"]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"HOME": str(self.folder)}, start_new_session=True
-        )  # fmt: skip
+        quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+        self.process = subprocess.Popen(command, env=os.environ | {"HOME": str(self.folder)}, **quiet)
         told = self.folder / "profile" / "DevToolsActivePort"
         end = time.monotonic() + 60
         while not (told.exists() and told.read_text().count("\n")):

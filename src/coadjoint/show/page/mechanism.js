@@ -65,9 +65,19 @@ export class Mechanism {
     return { velocity, mobility, inertia };
   }
 
+  // √det(J Jᵀ) by elimination; 0 where a pivot is not positive.
   manipulability(J) {
-    const A = multiply(J, transpose(J)), values = eigen(A).values, least = 1e-15 * Math.max(...values);
-    return Math.sqrt(values.reduce((product, x) => product * (x > least ? x : 0), 1));
+    const A = multiply(J, transpose(J)), n = A.length;
+    let product = 1;
+    for (let k = 0; k < n; k++) {
+      if (!(A[k][k] > 0)) return 0;
+      product *= A[k][k];
+      for (let i = k + 1; i < n; i++) {
+        const part = A[k][i] / A[k][k];
+        for (let j = i; j < n; j++) A[i][j] -= part * A[k][j];
+      }
+    }
+    return Math.sqrt(product);
   }
 
   // The wrench (moment, force) of a load at a point of a link, both in space axes, as wrenches (n, 6) in the frames of the links.

@@ -139,7 +139,7 @@ def _link(robot: Robot, i: int, size: float) -> dict[str, Any]:
 
 def _axis(screw: np.ndarray) -> list[float]:
     part = screw[:3] if np.any(screw[:3]) else screw[3:]
-    return (part / np.linalg.norm(part)).tolist()
+    return [float(x) for x in part / np.linalg.norm(part)]
 
 
 def _radii(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray, bool]:

@@ -24,6 +24,7 @@ from ...dynamics import (
     potential_energy,
 )
 from ...dynamics.newton_euler import friction_force, subspaces
+from ...errors import SingularMassMatrixError
 from ...kernel.export.js import CHECK, SPD_SOLVE, js_function
 from ...kernel.graph import Graph
 from ...kinematics import forward_kinematics
@@ -55,7 +56,10 @@ def programs(robot: Robot, constraints: Constraint | None = None, only: tuple[st
     for name, make in _functions(robot, constraints):
         if only is not None and name not in only:
             continue
-        text = js_function(make()) if size < LARGEST else ""
+        try:
+            text = js_function(make()) if size < LARGEST else ""
+        except SingularMassMatrixError:  # a joint that moves no mass: the page says so among the doubts
+            continue
         if not text or size + len(text) > LARGEST:
             left.append(name)
             continue
