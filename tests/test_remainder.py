@@ -13,7 +13,9 @@ from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace.trace import trace
 from graph_helpers import native, of_one_node, targets
 
-ODD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.1, -0.1, 0.9, -0.9, 0.3, 6.0, -7.5, 5e-324, 1e-310, 1e308, -2.5e307])
+ODD = np.array(
+    [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.1, -0.1, 0.9, -0.9, 0.3, 6.0, -7.5, 5e-324, 1e-310, 1e308, -2.5e307]
+)
 PAIRS = np.stack(np.meshgrid(ODD, ODD), axis=-1).reshape(-1, 2)
 
 
