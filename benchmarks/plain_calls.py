@@ -1,8 +1,8 @@
 """Plain calls, whose results are new arrays, beside calls with `out=`: `python -m benchmarks.plain_calls [--rounds 15]`.
 
 Twice: each result let go before the next call, beside one array for all calls; and each result kept until the next one is there, as in
-`M = cj.mass_matrix(robot, q)` in a loop, beside two arrays in turn. Both then touch the same number of bytes, so that what is left is the cost of
-a new array, not of a larger working set in the processor's caches. Times are of the processor, one thread.
+`M = cj.mass_matrix(robot, q)` in a loop, beside two arrays in turn. Both then touch the same number of bytes, so that what is left is
+the cost of a new array, not of a larger working set in the processor's caches. Times are of the processor, one thread.
 """
 
 from __future__ import annotations
