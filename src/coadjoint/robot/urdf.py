@@ -89,7 +89,7 @@ def _robot(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
     if not links:
         if joints:
             raise next(iter(joints.values())).error("the robot has joints but no <link>.")
-        return Robot(name, [], notes=[*notes, "the robot has no links; nothing of it moves."])
+        return _made(root, name, [], notes=[*notes, "the robot has no links; nothing of it moves."])
     carriers = _carriers(links, joints)
     top = _root_link(links, carriers)
     serious = _check_mimics(joints)
@@ -112,10 +112,7 @@ def _robot(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
     gravity = GRAVITY if extra is None else extra.vector("gravity", GRAVITY)
     shapes, unread = read_shapes(root, links, finder, origin)
     notes += unread
-    try:
-        robot = Robot(name, parts, gravity=gravity, base=base, shapes=shapes)
-    except CoadjointError as error:  # all that is known to go wrong has been found before, with its line
-        raise root.error(str(error)) from None
+    robot = _made(root, name, parts, gravity=gravity, base=base, shapes=shapes)
     robot = robot.merge_fixed() if merge else robot
     serious = [*root.document.notes, *serious]
     kept = set(robot.link_names)
@@ -127,6 +124,14 @@ def _robot(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
         more = f" {len(told) - 1} more: see robot.warnings." if len(told) > 1 else ""
         warnings.warn(f"{root.source}: {told[0]}{more}", ModelWarning, stacklevel=4)
     return robot._remade(notes=[*notes, *serious])
+
+
+def _made(root: xml.Element, name: str, links: list[Link], **options: Any) -> Robot:
+    """The robot; what is wrong with it as a whole is said of the root element."""
+    try:
+        return Robot(name, links, **options)
+    except CoadjointError as error:
+        raise root.error(str(error)) from None
 
 
 def fresh(name: str, taken: Container[str]) -> str:
