@@ -10,20 +10,28 @@ from ..files import as_path, read_bytes
 from ..words import cut, short
 from . import storage, xml
 from .link import Joint, Link
+from .packages import Finder, Packages, check_packages
 from .robot import Robot
+from .shape import found_again
 from .urdf import check_options, fresh, read_urdf
 
 SUFFIXES = (".urdf", ".xml", ".mjcf", ".json")
 
 
-def load(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str = "merge") -> Robot:
+def load(
+    source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str = "merge", *, packages: Packages | None = None
+) -> Robot:
     """A robot: a bundled one by name, as `load("panda")`, from a file .urdf, .xml (MJCF or URDF) or .json, or the text of a URDF.
 
     base="fixed" takes the robot as it is described, the root of a URDF being its base, which does not move. "free" lets the base
     move as well: it becomes the first link, carried by a free joint. fixed_joints="merge" makes the link of a fixed joint part of
     what carries it, and a frame of it; "keep" leaves it a link. A robot that was saved as JSON comes back as it was.
+
+    packages: the folders of packages by name, {"panda_description": folder}, for meshes at `package://…`; without it they are looked
+    for above the file, in the environment variables of ROS, and in the cache of `robot_descriptions`.
     """
     check_options(base, fixed_joints)
+    check_packages(packages)
     if not isinstance(source, str | os.PathLike) or not os.fspath(source):
         raise CoadjointError(
             f"{short(source)} is not a robot; expected the name of a bundled one, the path of a file, or the text of a URDF."
@@ -33,16 +41,16 @@ def load(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str 
             raise ReadError(
                 f"the text: the root element is <{cut(tag)}>; expected the <robot> of a URDF, or a file's path for MJCF."
             )
-        return read_urdf(source, base, fixed_joints)
+        return read_urdf(source, base, fixed_joints, packages)
     path = as_path(source)
     name = cut(str(path), 300)
     suffix = path.suffix.lower()
     if suffix == ".json":
-        robot = storage.read_json(path)
+        robot = _with_meshes(storage.read_json(path), Finder(path.parent, packages))
     elif suffix in SUFFIXES:
         tag = xml.root_tag(read_bytes(path), name)
         if tag == "robot":
-            return read_urdf(path, base, fixed_joints)
+            return read_urdf(path, base, fixed_joints, packages)
         if tag != "mujoco":
             raise ReadError(f"{name}: the root element is <{cut(tag)}>; expected <robot> (URDF) or <mujoco> (MJCF).")
         from .mjcf import read_mjcf
@@ -54,6 +62,12 @@ def load(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str 
     else:
         robot = _bundled(os.fspath(source), path)
     return _floating(robot) if base == "free" else robot
+
+
+def _with_meshes(robot: Robot, finder: Finder) -> Robot:
+    """The robot with the files of its meshes where they are now."""
+    shapes = tuple(found_again(shape, finder.path) for shape in robot.shapes)
+    return robot if shapes == robot.shapes else robot.with_shapes(shapes)
 
 
 def _bundled(name: str, path: Path) -> Robot:

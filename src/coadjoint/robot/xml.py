@@ -119,6 +119,17 @@ class Element:
         return value
 
 
+def plain_numbers(text: str, count: int) -> list[float]:
+    """The finite numbers of a text with spaces between; a ValueError where they are not so many."""
+    words = text.split()
+    if len(words) != count or not all(_NUMBER.fullmatch(word) for word in words):
+        raise ValueError(f"expected {count} numbers")
+    values = [float(word) for word in words]
+    if not all(map(math.isfinite, values)):
+        raise ValueError("expected finite numbers")
+    return values
+
+
 _FORBIDDEN = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 
 
