@@ -21,9 +21,7 @@ from ..robot.robot import Robot
 from ..words import short
 from .excitation_limits import sizes
 from .friction import Friction
-from .preparation import CUTOFF, Prepared, prepare
-from .preparation import _rough as rough
-from .preparation import _slope as slope
+from .preparation import CUTOFF, Prepared, is_rough, prepare, slopes
 
 OPTIONS = ("reference", "kp", "kd", "feedforward", "substeps")
 
@@ -158,7 +156,7 @@ def _reference(robot: Robot, log: Log, cutoff: float | str | None, given: Any, f
     parts = list(given) if isinstance(given, tuple | list) and np.ndim(given[0]) == 2 else [given]
     arrays = [_rows(x, "simulation['reference']", shape) for x in parts]
     while len(arrays) < 3:
-        arrays.append(np.gradient(arrays[-1], log.time, axis=0, edge_order=2) if _uneven(log) else slope(arrays[-1], log.rate))
+        arrays.append(np.gradient(arrays[-1], log.time, axis=0, edge_order=2) if _uneven(log) else slopes(arrays[-1], log.rate))
     force = np.zeros(shape) if feedforward is None else _rows(feedforward, "simulation['feedforward']", shape)
     return Reference(log, resolved(robot, log, cutoff), arrays[0], arrays[1], arrays[2], force)
 
@@ -183,6 +181,6 @@ def resolved(robot: Robot, log: Log, cutoff: float | str | None) -> float | None
     if cutoff != "auto":
         return None if cutoff is None else float(cutoff)
     frequency = min(CUTOFF, 0.2 * log.rate)
-    if robot.nq != robot.nv or (log.v is not None and log.a is not None and not rough(log, frequency)):
+    if robot.nq != robot.nv or (log.v is not None and log.a is not None and not is_rough(log, frequency)):
         return None
     return frequency
