@@ -65,7 +65,7 @@ from .kinematics import (
     space_screws,
     to_dh,
 )
-from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
+from .robot import Frame, Joint, Link, Mimic, Robot, Shape, robot_from_dh
 from .robot.load import load
 
 _LATER = {
@@ -189,6 +189,7 @@ __all__ = [
     "Mimic",
     "OptimalMotion",
     "Robot",
+    "Shape",
     "SimulationError",
     "Target",
     "Timing",

@@ -110,6 +110,7 @@ from .robot.link import Mimic as Mimic
 from .robot.load import load as load
 from .robot.robot import Robot as Robot
 from .robot.save import save as save
+from .robot.shape import Shape as Shape
 from .symbolic.equations import Equations as Equations
 from .symbolic.equations import equations as equations
 
@@ -890,6 +891,7 @@ __all__ = [
     "Mimic",
     "OptimalMotion",
     "Robot",
+    "Shape",
     "SimulationError",
     "Target",
     "Timing",
