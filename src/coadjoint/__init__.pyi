@@ -111,6 +111,7 @@ from .robot.load import load as load
 from .robot.robot import Robot as Robot
 from .robot.save import save as save
 from .robot.shape import Shape as Shape
+from .show.report import report as report
 from .symbolic.equations import Equations as Equations
 from .symbolic.equations import equations as equations
 
@@ -979,6 +980,7 @@ __all__ = [
     "redundancy",
     "regressor",
     "relative_screws",
+    "report",
     "ricci_curvature",
     "robot_from_dh",
     "rollout",
