@@ -17,11 +17,14 @@ from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
 from .page.equations import equations_of
 from .page.html import html
-from .page.model import describe, packed, start
+from .page.model import describe, packed, start, visuals
 from .page.programs import LIGHT, programs
 
 STATES = 1800
 """The most states of a motion in a page: half a minute at 60 per second."""
+
+TRIANGLES, FEW_TRIANGLES = 60_000, 10_000
+"""The most triangles of a robot's own shapes, in a page and in a notebook."""
 
 FREEDOMS = 12
 """Up to this number of freedoms a notebook's page carries every function of the robot."""
@@ -86,6 +89,9 @@ def page_text(
     model = describe(robot, source, constraints)
     if at is not None:
         model["start"] = at.tolist()
+    shapes, notes = visuals(robot, FEW_TRIANGLES if light else TRIANGLES)
+    model["warnings"] = list(dict.fromkeys([*model["warnings"], *notes]))
+    model |= {"visuals": shapes}
     model |= {"leftOut": list(made.left_out), "motion": None if motion is None else _states(motion)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
