@@ -70,9 +70,10 @@ def page_text(
     constraints: Constraint | None = None,
     source: str = "",
     light: bool = False,
+    more: dict[str, Any] | None = None,
     **options: Any,
 ) -> str:
-    """The page; `light` without the large functions of large robots and without formulas."""
+    """The page; `light` without the large functions of large robots and without formulas. `more`: further values for its script."""
     robot = robot.consolidated()
     if motion is not None and motion.robot.fingerprint != robot.fingerprint:
         raise CoadjointError(f"the motion is one of robot {motion.robot.name!r}, not of {robot.name!r}.")
@@ -93,6 +94,7 @@ def page_text(
     model["warnings"] = list(dict.fromkeys([*model["warnings"], *notes]))
     model |= {"visuals": shapes}
     model |= {"leftOut": list(made.left_out), "motion": None if motion is None else _states(motion)}
+    model |= more or {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         saved = "" if light else robot.to_json()
