@@ -12,12 +12,10 @@ from ..arrays import to_numpy
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from ..words import short
-from .cells import make_cells
 from .collocation import LARGE
 from .limits import Limits
-from .passes import Failure
 from .paths import Curves, Splines, as_paths
-from .profile import solve
+from .profile import Failure, bounds_at, solve
 from .timing import Timing, Timings
 
 STILL = 1e-9
@@ -32,6 +30,7 @@ def time_optimal(
     acceleration: Any = None,
     effort: Any = None,
     *,
+    power: Any = None,
     reaction: Mapping[str, Any] | None = None,
     start_speed: Any = 0.0,
     end_speed: Any = 0.0,
@@ -64,7 +63,7 @@ def time_optimal(
     elif q is not None:
         raise CoadjointError("q is where inverse kinematics begins; it is taken with frame=, for a path of poses.")
     paths, single = as_paths(robot, path)
-    limits = _limits(robot, velocity, acceleration, effort, reaction)
+    limits = _limits(robot, velocity, acceleration, effort, power, reaction)
     start, end = (_speeds(x, name, len(paths)) for x, name in ((start_speed, "start_speed"), (end_speed, "end_speed")))
     start, end, still = _check_motion(paths, start, end)
     if still and len(still) == len(paths):
@@ -90,7 +89,7 @@ def _check_joints(robot: Robot) -> None:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
 
 
-def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reaction: Any) -> Limits:
+def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, power: Any, reaction: Any) -> Limits:
     none = np.full(robot.nv, np.inf)
     reactions = []
     if reaction is not None and not isinstance(reaction, Mapping):
@@ -105,6 +104,7 @@ def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reactio
         _limit(velocity, "velocity", robot.nv, names, robot.velocity_limit),
         _limit(acceleration, "acceleration", robot.nv, names, none),
         _limit(effort, "effort", robot.nv, names, robot.effort_limit),
+        _limit(power, "power", robot.nv, names, none),
         tuple(reactions),
     )
     if not limits.names:
@@ -184,9 +184,8 @@ def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
         return f"end_speed cannot be reached: ds/dt is at most {np.sqrt(max(failure.value, 0.0)):.9g} at the end."
     if failure.kind == "rounds":
         return f"the timing did not converge near s = {failure.s:.9g}; is the path smooth there?"
-    which, s = np.array([failure.path]), np.array([min(failure.s, 1.0 - 1e-9)])
-    cells = make_cells(limits, paths, which, s, s + 1e-9, np.zeros(1, dtype=int))
-    a, b, lo, hi = (y[0, 0] for y in (cells.a, cells.b, cells.lo, cells.hi))
+    at = np.array([min(failure.s, 1.0 - 1e-9)])
+    a, b, lo, hi = (y[0] for y in bounds_at(limits, paths, failure.path, at)[:4])
     need = np.maximum(lo, -hi)  # what is missing with x = u = 0
     row = int(np.argmax(need))
     quantity, joint = limits.names[row]
