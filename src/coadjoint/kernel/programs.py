@@ -81,10 +81,9 @@ def sqrt(x: Any) -> Any:
     return np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x)
 
 
-_C = {"float": ctypes.c_double, "int": ctypes.c_int64, "floats": ctypes.c_void_p, "ints": ctypes.c_void_p}
+_C: dict[str, Any] = {"float": ctypes.c_double, "int": ctypes.c_int64, "floats": ctypes.c_void_p, "ints": ctypes.c_void_p}
 
 
-@functools.cache
 def native_program(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A program as machine code where that is possible, else as written. Arrays must be contiguous, float64 or int64.
 
@@ -95,10 +94,9 @@ def native_program(fn: Callable[..., Any]) -> Callable[..., Any]:
     if why_not():
         return _as_written(fn)
     try:
-        code = _Code(fn)
+        return _code(fn).call
     except (ImportError, OSError):
         return _as_written(fn)
-    return code.call
 
 
 def _as_written(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,12 +121,19 @@ class _Code:
             cache.store(key, *found)
         self.kinds = found[0]["parameters"]
         self.owner = load_code(found[0]["how"], found[1], (fn.__name__,))
-        results = {"float": ctypes.c_double, "int": ctypes.c_int64, "none": None}
-        self.function = ctypes.CFUNCTYPE(results[found[0]["returns"]], *(_C[x] for x in self.kinds))(self.owner.addresses[fn.__name__])
+        results: dict[str, Any] = {"float": ctypes.c_double, "int": ctypes.c_int64, "none": None}
+        self.function = ctypes.CFUNCTYPE(results[found[0]["returns"]], *(_C[x] for x in self.kinds))(
+            self.owner.addresses[fn.__name__]
+        )
 
     def call(self, *arguments: Any) -> Any:
         given = [x.ctypes.data if isinstance(x, np.ndarray) else x for x in arguments]
         return self.function(*given)
+
+
+@functools.cache
+def _code(fn: Callable[..., Any]) -> _Code:
+    return _Code(fn)
 
 
 def _compiled(fn: Callable[..., Any]) -> tuple[dict[str, Any], bytes]:

@@ -28,6 +28,7 @@ _DENSE = powers(PLACES) @ MONOMIALS
 _DENSE[0], _DENSE[LAST] = np.eye(COUNT)[0], np.eye(COUNT)[-1]
 _DENSE = np.ascontiguousarray(_DENSE.T).ravel()
 _MONOMIALS = np.ascontiguousarray(MONOMIALS).ravel()
+_POINTS = np.ascontiguousarray(POINTS)
 _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
 _INTEGRAL = np.pad(INTEGRAL, ((0, 0), (0, 7))).ravel()
 _INCREMENTS = np.pad(INTEGRAL.T, ((0, 0), (0, 6))).ravel()
@@ -262,7 +263,7 @@ def violated(values: Floats) -> float:
         return last_root(values)
     bend = f[low - 1] - 2.0 * f[low] + f[low + 1]
     shift = 0.5 * (f[low - 1] - f[low + 1]) / bend if bend != 0.0 else 0.0
-    return PLACES[low] + min(max(shift, -1.0), 1.0) * (PLACES[1] - PLACES[0])
+    return float(PLACES[low] + min(max(shift, -1.0), 1.0) * (PLACES[1] - PLACES[0]))
 
 
 def deepest(z: Floats, columns: int, own: int, found: Floats) -> None:
@@ -331,7 +332,8 @@ def settle(
         state = BACKWARD
     elif at_0 and at_1:
         state = SLIDE
-    elif h < 4.0 * SHORTEST:
+    tiny = state == MIXED and h < 4.0 * SHORTEST
+    if tiny:
         state = FORWARD
     w[c + STATE] = float(state)
     w[c + RESIDUAL] = 0.0
@@ -341,12 +343,16 @@ def settle(
         cut = crossing(w, c, constants, R, V, curved, x0, x1, ahead, behind, z)
     else:
         cut = pure_cut(w, c, constants, R, V, curved, x0, x1, near, ahead, behind, z)
+    if tiny:  # what is left of a cut, at a corner of the profile: straight from end to end
+        for p in range(10):
+            w[c + Y + p] = _POINTS[p] * (x1 - x0)
+        w[c + RESIDUAL] = 0.0
     if h <= 2.0 * SHORTEST or cut < 0.0:
         return -1.0
     edge = min(0.5, SHORTEST / h)
     if (cut < edge or cut > 1.0 - edge) and w[c + RESIDUAL] < 1e-9 and state != MIXED:
         return -1.0
-    return min(max(cut, edge), 1.0 - edge)
+    return float(min(max(cut, edge), 1.0 - edge))
 
 
 def pure_cut(

@@ -42,19 +42,35 @@ def stride(R: int, V: int) -> int:
     return MAPS + 4 * R + 10 * (4 * R + V) + 40 * R
 
 
-def as_polynomials(coarse: Floats, first: int, last: int, W: int) -> None:
-    """Values at the ten points of coarse cells become coefficients of powers of 2σ - 1."""
+def as_polynomials(coarse: Floats, kinds: Floats, first: int, last: int, W: int, R: int, smooth: float, sizes: Floats) -> int:
+    """Values at the ten points of coarse cells become coefficients of powers of 2σ - 1; how many cells are too long for that.
+
+    Those whose last coefficient is larger than this part of the largest value along the path have 8 added to their kind.
+    """
+    for k in range(0, W, 8):
+        size = splat(1.0 if k >= 2 * R and k < 3 * R else 0.0)
+        for cell in range(first, last):
+            for p in range(10):
+                size = maximum(size, abs(load(coarse, (10 * cell + p) * W + k)))
+        store(sizes, k, size * smooth)
+    rough = 0
     for cell in range(first, last):
-        at = cell * 10 * W
+        over = splat(0.0)
         for k in range(0, W, 8):
+            at = cell * 10 * W + k
             values = empty(80)
             for p in range(10):
-                store(values, 8 * p, load(coarse, at + p * W + k))
+                store(values, 8 * p, load(coarse, at + p * W))
             for j in range(10):
                 added = splat(0.0)
                 for p in range(10):
                     added = added + _MONOMIALS[10 * j + p] * load(values, 8 * p)
-                store(coarse, at + j * W + k, added)
+                store(coarse, at + j * W, added)
+            over = maximum(over, abs(load(coarse, at + 9 * W)) / 256.0 - load(sizes, k))
+        if largest(over) > 0.0:
+            kinds[cell] += 8.0
+            rough += 1
+    return rough
 
 
 def place(kind: int, sigma: float) -> float:
@@ -163,8 +179,9 @@ def curved_bounds(w: Floats, c: int, constants: Floats, R: int, V: int, k: int) 
         root = sqrt(max(guess, 1e-24)) if guess >= 0.0 else 1.0
         e = damping * d * known
         force = power / maximum(abs(d), 1e-12)
-        bound = where(power > 0.0, where(splat(known) > 0.5, 1.5 * force / root, LARGE), 1.0)
-        bend = where(power > 0.0, 0.5 * known * force / (root * root * root), 0.0)
+        slow = maximum(force * 0.01, root)  # where a hundred times the largest force is allowed, power limits nothing
+        bound = where(power > 0.0, where(splat(known) > 0.5, 1.5 * force / slow, LARGE), 1.0)
+        bend = where(power > 0.0, 0.5 * known * force / (slow * slow * slow), 0.0)
         store(w, to + p * 4 * R + k, b + e * (0.5 / root) + bend)
         store(w, to + p * 4 * R + R + k, b + e * (0.5 / root) - bend)
         store(w, to + p * 4 * R + 2 * R + k, bound - g - e * (0.5 * root))
@@ -262,7 +279,7 @@ def speed_range(w: Floats, c: int, R: int, V: int, end: int) -> None:
         A = abs(load(w, rows + k))
         for side in range(2):
             slope = load(w, linear + k) if side == 0 else -load(w, linear + R + k)
-            flat = (A <= 2e-12 * abs(slope)) & (slope != 0.0)
+            flat = (2e-12 * abs(slope) >= A) & (slope != 0.0)
             bound = load(w, linear + 2 * R + side * R + k) / where(flat, slope, 1.0)
             highest = minimum(highest, where(flat & (slope > 0.0), bound, LARGE))
             lowest = maximum(lowest, where(flat & (slope < 0.0), bound, 0.0))

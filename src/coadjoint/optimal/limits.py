@@ -90,7 +90,7 @@ class Limits:
     @cached_property
     def scale(self) -> np.ndarray:
         """(rows + speeds): what rows and velocities are divided by."""
-        own = np.where(np.isfinite(self.effort), self.effort, self.power)[self.powered]
+        own = self.effort[self.powered]
         last = [limit for _, _, limit in self.reactions]
         return np.concatenate([self.acceleration[self.accelerated], self.effort[self.loaded], own, last, self.velocity[self.fast]])
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.programs import Floats, empty, least, load, maximum, minimum, some, splat, sqrt, store
-from .arc_programs import best_row, first_root, follow, gather, settle
+from ..kernel.programs import Floats, empty, least, load, maximum, minimum, some, splat, sqrt, store, where
+from .arc_programs import SLIDE, best_row, first_root, follow, gather, settle
 from .cell_programs import (
     CAP,
     COARSE,
@@ -31,9 +31,9 @@ from .cell_programs import (
     S0,
     S1,
     STATE,
-    U,
     X0,
     X1,
+    U,
     X,
     Y,
     as_polynomials,
@@ -52,11 +52,9 @@ SAME = 1e-9
 """Relative difference of x from the limit of speed that is none."""
 ZERO = 1e-9
 """A coefficient is zero below this part of its largest value in the cell."""
-CELLS = 400
-"""Most cells of a path."""
 RECORD = 32
 """Numbers of a cell in the result: s₀, s₁, kind, state, row, x, residual, both largest x, time, then increments and u at the points."""
-TIMED, NEVER, BRAKE, BELOW, START, END, UNFINISHED = range(7)
+TIMED, NEVER, BRAKE, BELOW, START, END, UNFINISHED, ROUGH = range(8)
 """What became of a path."""
 
 _GAUSS = (np.polynomial.legendre.leggauss(10)[0] + 1) / 2
@@ -83,6 +81,8 @@ def time_paths(
     out: Floats,
     room: int,
     told: Floats,
+    smooth: float,
+    most: int,
 ) -> int:
     """How many paths were timed before the room in `out`, in cells, ended.
 
@@ -94,15 +94,17 @@ def time_paths(
     ends (paths, 2)      x at start and end, LARGE where it is free
     constants (3, R)     damping, dry friction and power of rows
     w, z, v              work: cells, slacks, speeds
+    smooth               the last coefficient of the polynomials, beside the largest value of the row, beyond which a cell is too long
+    most                 cells of a path
     told (paths, 4)      what became of each path; the number of its cells, or where it failed; a value; its duration
     """
     used = 0
     for k in range(paths):
-        if room - used < CELLS:
+        if room - used < most:
             return k
         begin = int(first[k])
         end = int(first[k + 1])
-        status = time_path(begin, end, k, spans, kinds, coarse, ends, constants, R, V, curved, w, z, v, told)
+        status = time_path(begin, end, k, spans, kinds, coarse, ends, constants, R, V, curved, w, z, v, told, smooth, most)
         told[4 * k] = float(status)
         if status == TIMED:
             count = write_out(w, k, R, V, out, RECORD * used, told)
@@ -127,14 +129,15 @@ def time_path(
     z: Floats,
     v: Floats,
     told: Floats,
+    smooth: float,
+    most: int,
 ) -> int:
     """What became of one path; its cells are records in w, each with the number of the next or -1, from number 0 on."""
     size = stride(R, V)
     told[4 * path + 1] = 0.0
     count = end - begin
-    if 2 * count > CELLS:
-        return UNFINISHED
-    as_polynomials(coarse, begin, end, 4 * R + V)
+    if as_polynomials(coarse, kinds, begin, end, 4 * R + V, R, smooth, v) > 0:
+        return ROUGH
     for i in range(count):
         c = i * size
         w[c + S0] = spans[2 * (begin + i)]
@@ -146,15 +149,17 @@ def time_path(
         for p in range(10):
             w[c + GUESS + p] = -1.0
         make_cell(w, c, coarse, spans, constants, R, V, curved)
-    count = regular(w, count, coarse, spans, constants, R, V, curved)
+        if curved == 1 and start_slow(w, c, constants, R, V) == 1:
+            make_linear(w, c, constants, R, V, curved)
+    count = regular(w, count, coarse, spans, constants, R, V, curved, most)
     for turn in range(ROUNDS + 1):
-        status = passes(w, v, ends, path, R, V, told)
+        status = passes(w, v, ends, path, R, V, told, most)
         if curved == 1:
-            status = bent_passes(w, v, ends, path, constants, R, V, told)
+            status = bent_passes(w, v, ends, path, constants, R, V, told, most, status)
         if status != TIMED:
             return status
         near = SAME
-        for k in range(turn // PATIENCE):
+        for _ in range(turn // PATIENCE):
             near = 10.0 * near
         before = count
         i = 0
@@ -166,17 +171,37 @@ def time_path(
                 w[c + FRESH] = 0.0
                 if cut >= 0.0:
                     told[4 * path + 1] = w[c + S0]
-                    if turn == ROUNDS or count >= CELLS:
+                    if turn == ROUNDS or count >= most:
                         return UNFINISHED
                     divide(w, i, count, cut, coarse, spans, constants, R, V, curved)
                     count += 1
             i = after
         if count == before:
+            told[4 * path + 2] = float(turn)
             return TIMED
     return UNFINISHED
 
 
-def regular(w: Floats, count: int, coarse: Floats, spans: Floats, constants: Floats, R: int, V: int, curved: int) -> int:
+def start_slow(w: Floats, c: int, constants: Floats, R: int, V: int) -> int:
+    """Whether power is limited: then the guess becomes so slow that a hundred times the largest force is allowed.
+
+    The bounds p / (|q'| √x) of forces are convex: made linear, they are safe from any guess, and from slow ones the speed grows.
+    """
+    slowest = splat(LARGE)
+    for k in range(0, R, 8):
+        power = load(constants, 2 * R + k)
+        for p in range(10):
+            d = abs(load(w, c + rows_at(R) + p * (4 * R + V) + 3 * R + k))
+            slowest = minimum(slowest, where(power > 0.0, 0.01 * power / maximum(d, 1e-12), LARGE))
+    root = least(slowest)
+    if root >= LARGE:
+        return 0
+    for p in range(10):
+        w[c + GUESS + p] = min(root * root, LARGE)
+    return 1
+
+
+def regular(w: Floats, count: int, coarse: Floats, spans: Floats, constants: Floats, R: int, V: int, curved: int, most: int) -> int:
     """The number of cells after they are cut where a row has zero inertia, so that no coefficient of u changes its sign inside one."""
     size = stride(R, V)
     values = empty(16)
@@ -189,7 +214,7 @@ def regular(w: Floats, count: int, coarse: Floats, spans: Floats, constants: Flo
         if row < 0 and curved == 1:
             row = changing(w, c, R, V, 3 * R)
             shift = 3 * R
-        if row < 0 or tries >= 12 or count >= CELLS - 8 or w[c + S1] - w[c + S0] <= 1e-9:
+        if row < 0 or tries >= 12 or count >= most - 8 or w[c + S1] - w[c + S0] <= 1e-9:
             i = int(w[c + NEXT])
             tries = 0
         else:
@@ -284,8 +309,8 @@ def inside(kind: int, phi: float) -> float:
     if kind == 0:
         return phi
     if kind == 1:
-        return sqrt(phi)
-    return 1.0 - sqrt(1.0 - phi)
+        return float(sqrt(phi))
+    return 1.0 - float(sqrt(1.0 - phi))
 
 
 def step(w: Floats, c: int, R: int, side: int, x: float, cap: float) -> float:
@@ -297,13 +322,13 @@ def step(w: Floats, c: int, R: int, side: int, x: float, cap: float) -> float:
     return least(found)
 
 
-def passes(w: Floats, v: Floats, ends: Floats, path: int, R: int, V: int, told: Floats) -> int:
+def passes(w: Floats, v: Floats, ends: Floats, path: int, R: int, V: int, told: Floats, most: int) -> int:
     """x at both ends of every cell of the fastest profile over the cells, or why there is none.
 
     v holds, over the nodes, numbers of cells, the largest possible x, that from which the end can be reached, the profile, the least x.
     """
     size = stride(R, V)
-    room = CELLS + 8
+    room = most + 8
     n = 0
     i = 0
     v[room] = LARGE
@@ -335,21 +360,21 @@ def passes(w: Floats, v: Floats, ends: Floats, path: int, R: int, V: int, told: 
             w[c + X0] = v[3 * room + k]
             w[c + X1] = v[3 * room + k + 1]
             w[c + FRESH] = 1.0
-    return failure(w, v, n, ends, path, told)
+    return failure(w, v, n, ends, path, told, most)
 
 
-def failure(w: Floats, v: Floats, n: int, ends: Floats, path: int, told: Floats) -> int:
+def failure(w: Floats, v: Floats, n: int, ends: Floats, path: int, told: Floats, most: int) -> int:
     """Why a path has no profile: a node where no speed is possible, where it cannot be braked or met, or an end that is too fast."""
-    room = CELLS + 8
-    most = 0.0
+    room = most + 8
+    fastest = 0.0
     for k in range(n + 1):
-        most = max(most, abs(v[3 * room + k]))
+        fastest = max(fastest, abs(v[3 * room + k]))
     status = TIMED
     at = 0
     for k in range(n + 1):
         cap = v[room + k]
         low = v[4 * room + k]
-        slack = 1e-9 * max(min(abs(cap), most), 1e-9)
+        slack = 1e-9 * max(min(abs(cap), fastest), 1e-9)
         if (cap < -slack or low > cap + slack) and status != NEVER:
             status = NEVER
             at = k
@@ -370,32 +395,43 @@ def failure(w: Floats, v: Floats, n: int, ends: Floats, path: int, told: Floats)
     return status
 
 
-def bent_passes(w: Floats, v: Floats, ends: Floats, path: int, constants: Floats, R: int, V: int, told: Floats) -> int:
-    """`passes` with rows in √x made linear about the profile itself, again and again until it no longer changes."""
+def bent_passes(
+    w: Floats, v: Floats, ends: Floats, path: int, constants: Floats, R: int, V: int, told: Floats, most: int, known: int
+) -> int:
+    """`passes` with rows in √x made linear about the profile itself, again and again until it no longer changes.
+
+    known: what `passes` found before. With limits of power the guess is slow at first and grows twofold at most; what is infeasible
+    on the way need not be so in the end.
+    """
     size = stride(R, V)
-    status = TIMED
-    for turn in range(40):
-        most = 0.0
+    powered = 0
+    for r in range(R):
+        if constants[2 * R + r] > 0.0:
+            powered = 1
+    status = known
+    for _ in range(60):
+        if status != TIMED and powered == 0:
+            return status
+        fastest = 0.0
         off = 0.0
         i = 0
         while i >= 0:
             c = i * size
-            known = w[c + GUESS] >= 0.0
-            off = max(off, guess(w, c, R, V))
-            if not known:
+            if w[c + GUESS] < 0.0:
                 off = 1.0
+            off = max(off, guess(w, c, R, V, powered))
             for p in range(10):
-                most = max(most, w[c + GUESS + p])
+                fastest = max(fastest, w[c + GUESS + p])
             make_linear(w, c, constants, R, V, 1)
             i = int(w[c + NEXT])
-        status = passes(w, v, ends, path, R, V, told)
-        if off <= 1e-12 * most or status != TIMED:
+        status = passes(w, v, ends, path, R, V, told, most)
+        if off <= 1e-12 * fastest:
             return status
     return status
 
 
-def guess(w: Floats, c: int, R: int, V: int) -> float:
-    """The profile in a cell becomes its guess; by how much it changed, relative to itself where it is not small."""
+def guess(w: Floats, c: int, R: int, V: int, powered: int) -> float:
+    """The profile in a cell becomes its guess; by how much it changed."""
     front = empty(32)
     rear = empty(32)
     best = empty(2)
@@ -408,6 +444,8 @@ def guess(w: Floats, c: int, R: int, V: int) -> float:
     off = 0.0
     for p in range(10):
         x = max(min(min(x0 + front[p], x1 + rear[p]), w[c + CAP + p]), 0.0)
+        if powered == 1 and w[c + GUESS + p] > 0.0:
+            x = min(x, 2.0 * w[c + GUESS + p])
         off = max(off, abs(x - w[c + GUESS + p]))
         w[c + GUESS + p] = x
     return off
@@ -440,7 +478,23 @@ def write_out(w: Floats, path: int, R: int, V: int, out: Floats, to: int, told: 
         at += RECORD
         i = int(w[c + NEXT])
     told[4 * path + 3] = duration
+    smooth(out, to, count)
     return count
+
+
+def smooth(out: Floats, to: int, count: int) -> None:
+    """What is left of cuts on the limit of speed, cells too short for a slope, goes on like the cells beside them."""
+    for k in range(count - 1, -1, -1):
+        at = to + k * RECORD
+        if out[at + 3] == float(SLIDE) and out[at + 1] - out[at] < 1e-8:
+            after = k + 1 < count and out[at + RECORD + 3] == float(SLIDE)
+            u = out[at + 20]
+            if after or (k == 0 and count > 1):
+                u = out[at + RECORD + 20]
+            elif k > 0:
+                u = out[at - RECORD + 29]
+            for p in range(10):
+                out[at + 20 + p] = u
 
 
 def time_of(w: Floats, c: int) -> float:
@@ -474,4 +528,4 @@ def time_of(w: Floats, c: int) -> float:
         even = y0 + rho * (y1 - y0)
         x = w[c + X] + (1.0 - sigma if back else sigma) * value
         added += _GAUSS_WEIGHTS[k] * even / sqrt(max(x, 1e-4 * even * even + 1e-300))
-    return 2.0 * h / both * added
+    return float(2.0 * h / both * added)

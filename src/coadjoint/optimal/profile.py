@@ -12,13 +12,19 @@ from ..kernel.programs import native_program
 from .cell_programs import stride
 from .collocation import FROM_REST, LARGE, LINEAR, POINTS, TO_REST
 from .limits import Limits
-from .path_program import BELOW, BRAKE, CELLS, END, NEVER, RECORD, START, TIMED, UNFINISHED, time_paths
+from .path_program import BELOW, BRAKE, END, NEVER, RECORD, ROUGH, START, TIMED, UNFINISHED, time_paths
 from .paths import Curves, Splines
 
 GRID = 32
 """Cells of a path at the beginning, about."""
-SMOOTH = 1e-11
-"""The last coefficients of a row's polynomial on a coarse cell, beside its limit, beyond which the cell is halved."""
+SMOOTH = 1e-9
+"""The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
+HALVINGS = 6
+"""So often at most: a path that is not smooth has no end of it."""
+FINEST = 1000
+"""Coarse cells of a path beyond which none is halved."""
+CELLS = 300
+"""Most cells of a path, beside three for each coarse one."""
 TOGETHER = 256
 """Paths that are timed between two looks at interrupts and progress."""
 KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds"}
@@ -71,51 +77,80 @@ def solve(
     without: Collection[int] = (),
 ) -> tuple[Profile, list[Failure]]:
     """The fastest profiles of all paths but those `without`, from x = start (paths,) to x = end, and why some have none."""
-    n = len(paths)
-    run = native_program(time_paths)
-    work = [np.empty((CELLS + 2) * stride(limits.rows, limits.speeds)), np.empty(10 * (2 * limits.rows + limits.speeds))]
-    work.append(np.empty(6 * (CELLS + 8)))
-    count, duration = np.zeros(n, dtype=int), np.full(n, np.nan)
+    n, run = len(paths), native_program(time_paths)
+    waiting = [_Task(k, _grid(limits, paths.breaks(k))) for k in range(n) if k not in without]
+    asked, duration = len(waiting), np.full(n, np.nan)
     failures: list[Failure] = []
-    parts: list[np.ndarray] = []
-    some = np.array([k for k in range(n) if k not in without]) if without else np.arange(n)
-    room = np.empty((max(CELLS, min(TOGETHER, len(some)) * 96), RECORD))
-    done = 0
-    while done < len(some):
-        which = some[done : done + TOGETHER]
-        first, spans, kinds, coarse = _coarse(limits, paths, which, start, end)
-        ends = np.stack([start[which], end[which]], axis=1)
-        told = np.empty((len(which), 4))
-        timed = run(len(which), first.astype(float), spans, kinds.astype(float), coarse, ends, limits.constants,
-                    limits.rows, limits.speeds, int(limits.curved), *work, room, len(room), told)
-        which, told = which[:timed], told[:timed]
-        good = told[:, 0] == TIMED
-        count[which[good]], duration[which[good]] = told[good, 1], told[good, 3]
-        failures += [Failure(int(k), float(x[1]), KINDS[int(x[0])], float(x[2])) for k, x in zip(which[~good], told[~good], strict=True)]
-        parts.append(room[: int(told[good, 1].sum())].copy())
-        done += timed
+    found: dict[int, np.ndarray] = {}
+    while waiting:
+        some = next((k for k, x in enumerate(waiting[:TOGETHER]) if x.halved != waiting[0].halved), TOGETHER)
+        tasks, waiting = waiting[:some], waiting[some:]
+        most = CELLS + 3 * max(len(x.grid) for x in tasks)
+        work, room = _work(limits, most), np.empty((max(most, len(tasks) * 128), RECORD))
+        which = np.array([x.path for x in tasks])
+        first, spans, kinds, coarse = _coarse(limits, paths, which, [x.grid for x in tasks], start, end)
+        ends, told = np.stack([start[which], end[which]], axis=1), np.empty((len(tasks), 4))
+        smooth = SMOOTH if tasks[0].halved < HALVINGS else np.inf
+        sizes = limits.rows, limits.speeds, int(limits.curved)
+        timed = run(
+            *(len(tasks), first, spans, kinds, coarse, ends, limits.constants), *sizes, *work, room, len(room), told, smooth, most
+        )
+        waiting = tasks[timed:] + waiting
+        used = 0
+        for task, (status, value, further, time), a, b in zip(tasks[:timed], told.tolist(), first, first[1:], strict=False):
+            if status == TIMED:
+                found[task.path] = room[used : used + int(value)].copy()
+                used += int(value)
+                duration[task.path] = time
+            elif status == ROUGH:
+                waiting.append(task.finer(kinds[int(a) : int(b)] >= 8))
+            else:
+                failures.append(Failure(task.path, value, KINDS[int(status)], further))
         if report is not None:
-            report(done / len(some))
-    cells = parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, RECORD)), *parts])
-    return Profile(np.concatenate([[0], np.cumsum(count)]), cells, duration), failures
+            report(1.0 - len(waiting) / asked)
+    order = [found.get(k, _NOTHING) for k in range(n)]
+    cells = order[0] if n == 1 else np.concatenate(order)
+    return Profile(np.concatenate([[0], np.cumsum([len(x) for x in order])]), cells, duration), failures
 
 
-def _coarse(limits: Limits, paths: Splines | Curves, which: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, ...]:
+_NOTHING = np.empty((0, RECORD))
+
+
+@dataclass
+class _Task:
+    """A path and the ends of its coarse cells."""
+
+    path: int
+    grid: np.ndarray
+    halved: int = 0
+
+    def finer(self, rough: np.ndarray) -> _Task:
+        middle = (self.grid[:-1] + self.grid[1:])[rough] / 2
+        grid = np.sort(np.concatenate([self.grid, middle]))
+        return _Task(self.path, grid, self.halved + 1 if len(grid) < FINEST else HALVINGS)
+
+
+def _work(limits: Limits, most: int) -> list[np.ndarray]:
+    R, V = limits.rows, limits.speeds
+    return [np.empty(n) for n in ((most + 2) * stride(R, V), 10 * (2 * R + V), max(6 * (most + 8), 4 * R + V))]
+
+
+def _coarse(
+    limits: Limits, paths: Splines | Curves, which: np.ndarray, grids: list[np.ndarray], start: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """First cell of each path (and their number), ends (C, 2) of cells, kinds (C,), rows (C, 10, 4 R + V) at their points."""
-    grids = [_grid(limits, paths.breaks(k)) for k in which]
-    count = np.array([len(s) - 1 for s in grids])
+    count = [len(s) - 1 for s in grids]
     spans = np.concatenate([np.stack([s[:-1], s[1:]], axis=1) for s in grids])
-    path = np.repeat(which, count)
     first = np.concatenate([[0], np.cumsum(count)])
-    kinds = np.zeros(len(spans), dtype=int)
+    kinds = np.zeros(len(spans))
     if limits.curved:  # √x is not smooth at rest: a variable in which it is
         kinds[first[:-1]] = np.where(start[which] == 0, FROM_REST, LINEAR)
         kinds[first[1:] - 1] = np.where(end[which] == 0, TO_REST, LINEAR)
-    return first, spans, kinds, rows_on(limits, paths, path, spans)
+    return first.astype(float), spans, kinds, rows_on(limits, paths, np.repeat(which, count), spans)
 
 
 def _grid(limits: Limits, breaks: np.ndarray) -> np.ndarray:
-    each = max(2, -(-GRID // (len(breaks) - 1)))
+    each = -(-GRID // (len(breaks) - 1))
     s = np.append(np.concatenate([np.linspace(p, q, each, endpoint=False) for p, q in pairwise(breaks)]), breaks[-1])
     if limits.curved:
         parts = np.array([0.125, 0.25, 0.5])
@@ -131,8 +166,10 @@ def rows_on(limits: Limits, paths: Splines | Curves, path: np.ndarray, spans: np
     return np.asarray(limits.kernel(c.shape[-2])(c, d, limits.scale))
 
 
-def bounds_at(limits: Limits, paths: Splines | Curves, path: int, s: np.ndarray, x: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
-    """At places s (n,) of a path: a, b, lower and upper bounds (n, rows) of a u + b x, at speeds x (n,) where they depend on it; caps (n,)."""
+def bounds_at(
+    limits: Limits, paths: Splines | Curves, path: int, s: np.ndarray, x: np.ndarray | None = None
+) -> tuple[np.ndarray, ...]:
+    """At places s (n,) of a path: a, b, lower and upper bounds (n, rows) of a u + b x; caps (n,). x (n,): where bounds depend on it."""
     which, n, R = np.full(len(s), path), len(limits.names), limits.rows
     c, d = paths.polynomials(which, s, s[:, None])
     found = np.asarray(limits.kernel(c.shape[-2])(c, d, limits.scale))[:, 0]

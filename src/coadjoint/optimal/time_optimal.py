@@ -30,7 +30,6 @@ def time_optimal(
     acceleration: Any = None,
     effort: Any = None,
     *,
-    power: Any = None,
     reaction: Mapping[str, Any] | None = None,
     start_speed: Any = 0.0,
     end_speed: Any = 0.0,
@@ -63,7 +62,7 @@ def time_optimal(
     elif q is not None:
         raise CoadjointError("q is where inverse kinematics begins; it is taken with frame=, for a path of poses.")
     paths, single = as_paths(robot, path)
-    limits = _limits(robot, velocity, acceleration, effort, power, reaction)
+    limits = _limits(robot, velocity, acceleration, effort, reaction)
     start, end = (_speeds(x, name, len(paths)) for x, name in ((start_speed, "start_speed"), (end_speed, "end_speed")))
     start, end, still = _check_motion(paths, start, end)
     if still and len(still) == len(paths):
@@ -89,7 +88,7 @@ def _check_joints(robot: Robot) -> None:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
 
 
-def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, power: Any, reaction: Any) -> Limits:
+def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reaction: Any) -> Limits:
     none = np.full(robot.nv, np.inf)
     reactions = []
     if reaction is not None and not isinstance(reaction, Mapping):
@@ -104,7 +103,7 @@ def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, power: 
         _limit(velocity, "velocity", robot.nv, names, robot.velocity_limit),
         _limit(acceleration, "acceleration", robot.nv, names, none),
         _limit(effort, "effort", robot.nv, names, robot.effort_limit),
-        _limit(power, "power", robot.nv, names, none),
+        none,
         tuple(reactions),
     )
     if not limits.names:

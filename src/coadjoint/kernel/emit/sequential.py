@@ -7,6 +7,7 @@ a variable is given: float, int, bool, and vectors of eight floats or of eight t
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import struct
 import textwrap
@@ -50,6 +51,7 @@ def returned(fn: Callable[..., Any]) -> str:
     return _annotated(_tree(fn).returns)
 
 
+@functools.cache
 def _tree(fn: Callable[..., Any]) -> ast.FunctionDef:
     tree = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
     if not isinstance(tree, ast.FunctionDef):
@@ -110,7 +112,9 @@ class _Module:
             "declare double @llvm.vector.reduce.fadd.v8f64(double, <8 x double>)",
             "declare i1 @llvm.vector.reduce.or.v8i1(<8 x i1>)",
         ]
-        return "\n".join(["@context = global i64 0", *head, *declared, *self.parts, 'attributes #0 = { "no-builtins" nounwind }', ""])
+        return "\n".join(
+            ["@context = global i64 0", *head, *declared, *self.parts, 'attributes #0 = { "no-builtins" nounwind }', ""]
+        )
 
 
 class _Function:
@@ -136,9 +140,7 @@ class _Function:
                 self.lines.append(f"store {LLVM[kind]} %arg.{name}, ptr {self.slot(name, kind)}")
         self.block(self.tree.body)
         result = "void" if self.returns == "none" else LLVM[self.returns]
-        self.lines.append("ret void" if result == "void" else f"ret {result} zeroinitializer")
-        if result != "void":
-            self.lines[-1] = f"ret {result} " + ("0" if self.returns in ("int", "bool") else "0.0")
+        self.lines.append({"none": "ret void", "float": "ret double 0.0"}.get(self.returns, f"ret {result} 0"))
         linkage = "" if self.exported else "internal "
         head = f"define {linkage}{result} @{self.fn.__name__}({', '.join(arguments)}) #0 {{\nentry:"
         return "\n".join([head, *self.allocated, *self.lines, "}"])
@@ -199,13 +201,8 @@ class _Function:
         self.slots[target.id] = ("floats", f"%array.{target.id}")
 
     def do_AugAssign(self, node: ast.AugAssign) -> None:
-        value = ast.BinOp(self._as_load(node.target), node.op, node.value)
+        value = ast.BinOp(ast.parse(ast.unparse(node.target), mode="eval").body, node.op, node.value)
         self.assign(node.target, self.expression(value))
-
-    @staticmethod
-    def _as_load(node: ast.expr) -> ast.expr:
-        again = ast.parse(ast.unparse(node), mode="eval").body
-        return again
 
     def assign(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, ast.Subscript):
@@ -331,7 +328,11 @@ class _Function:
     def of_Subscript(self, node: ast.Subscript) -> Value:
         kind, base = self.expression(node.value)
         place = self.element(kind, base, self.expression(node.slice))
-        return ("float", self.put(f"load double, ptr {place}, align 8")) if kind == "floats" else ("int", self.put(f"load i64, ptr {place}, align 8"))
+        return (
+            ("float", self.put(f"load double, ptr {place}, align 8"))
+            if kind == "floats"
+            else ("int", self.put(f"load i64, ptr {place}, align 8"))
+        )
 
     def together(self, *values: Value) -> tuple[str, list[str]]:
         """Values as one type."""
@@ -447,7 +448,9 @@ class _Function:
     call_minimum, call_maximum = call_min, call_max
 
     def call_where(self, test: Value, x: Value, y: Value) -> Value:
-        return "vector", self.put(f"select <8 x i1> {test[1]}, <8 x double> {self.cast(x, 'vector')}, <8 x double> {self.cast(y, 'vector')}")
+        return "vector", self.put(
+            f"select <8 x i1> {test[1]}, <8 x double> {self.cast(x, 'vector')}, <8 x double> {self.cast(y, 'vector')}"
+        )
 
     def call_load(self, array: Value, index: Value) -> Value:
         return "vector", self.put(f"load <8 x double>, ptr {self.element('floats', array[1], index)}, align 8")
