@@ -65,7 +65,7 @@ from .kinematics import (
     space_screws,
     to_dh,
 )
-from .robot import Frame, Joint, Link, Mimic, Robot, Shape, robot_from_dh
+from .robot import Frame, Joint, Link, Loop, Mimic, Robot, Shape, robot_from_dh
 from .robot.load import load
 
 _LATER = {
@@ -185,6 +185,7 @@ __all__ = [
     "Joint",
     "Link",
     "Log",
+    "Loop",
     "Mimic",
     "OptimalMotion",
     "Robot",
