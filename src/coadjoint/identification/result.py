@@ -128,7 +128,7 @@ class Identification:
     def torque(self, q: Array, v: Array, a: Array) -> np.ndarray:
         """The joint forces (..., nv) that are expected at states and accelerations: rigid bodies, rotors, friction and offsets."""
         rigid = np.asarray(inverse_dynamics(self.rigid, q, v, a))
-        return np.asarray(rigid + self.friction(np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid))
+        return np.asarray(rigid + self.friction(*(np.asarray(x, dtype=float) for x in (q, v, a)), rigid))
 
     # --- how well it fits
 
