@@ -15,7 +15,7 @@ from .choosing import ENOUGH, Judge, choose
 from .consistency import consistent
 from .equations import GAIN, Equations, Rows, Structure, equations, level, structure
 from .friction import TERMS, Friction
-from .model import GAMMAS, Choice, Fit, Fitter
+from .model import GAMMAS, Choice, Fit, Fitter, spreads
 from .preparation import Prepared, prepare
 from .result import Identification
 from .reversals import reversals, usual
@@ -130,16 +130,17 @@ def _model(
     table: list[dict[str, object]] = []
     eq = equations(rows, s.base.matrix @ start.reshape(-1), folds)
     sums = eq.total()
+    spread = spreads(np.sqrt(sums[2] / sums[3].clip(1)))
     names = allowed if forced else tuple(x for x in RICH if x in allowed)
     choice = Choice((tuple(TERMS.index(name) for name in names),) * n)
-    fitter = Fitter(s, start, np.ones(n))
+    fitter = Fitter(s, start, np.ones(n), spread)
     # residuals of a model that is stiffer than the data would be correlated by that
     fit = fitter.solve(sums, choice, FREE, None, rounds=5)
     fits = [(choice, fit)]
     if len(s.horizontal):
         turned = replace(choice, tilt=True)
         fits.append((turned, fitter.solve(sums, turned, FREE, fit, rounds=5)))
-    fitter = Fitter(s, start, _correlations(rows, fitter, *fits[-1]))
+    fitter = Fitter(s, start, _correlations(rows, fitter, *fits[-1]), spread)
     judges = [(Judge(fitter, eq, fit), choice.tilt) for choice, fit in fits]
     judges = judges[-1:] if gravity == "tilted" else judges
     if forced:
@@ -150,14 +151,14 @@ def _model(
     fit = fits[-1 if choice.tilt else 0][1]
     if len(s.horizontal) and not choice.tilt:
         s = structure(s.robot, s.shape, False)
-        eq, rows, fitter = level(eq, s), rows.level(s), Fitter(s, start, fitter.correlation)
+        eq, rows, fitter = level(eq, s), rows.level(s), Fitter(s, start, fitter.correlation, spread)
         fit = replace(fit, tilt=np.zeros(0))
     if any(TERMS[k] == "load" for own in choice.local for k in own):
         fit = fitter.solve(eq.total(), choice, 3.0, fit)
         eq = equations(rows, fit.x[: s.rank], folds)
-    free = Fitter(s, start, np.ones(n))
+    free = Fitter(s, start, np.ones(n), spread)
     loose = free.solve(eq.total(), choice, FREE, fit)
-    fitter = Fitter(s, start, _correlations(rows, free, choice, loose))
+    fitter = Fitter(s, start, _correlations(rows, free, choice, loose), spread)
     best = (
         _by_evidence(fitter, eq, choice, loose) if isinstance(prior, str) else fitter.solve(eq.total(), choice, float(prior), loose)
     )
@@ -274,8 +275,9 @@ def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: 
         A[np.ix_(index, index)] += G / fit.variance[j]
         b[index] += c / fit.variance[j]
     joints, places = fitter.gained(choice)
-    A[places, places] += 1.0 / fitter.scale**2
-    b[places] -= fit.gains[joints] / fitter.scale**2
+    weights = fitter.expected(choice)[places - len(fitter.start)]
+    A[places, places] += weights
+    b[places] -= fit.gains[joints] * weights
     keep = np.r_[0:r, r + hidden : n]
     A, b = A[np.ix_(keep, keep)], b[keep]
     scale = 1.0 / np.sqrt(np.diag(A).clip(1e-300))
@@ -286,7 +288,7 @@ def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: 
     start = fit.x[keep]
     estimate = start + V @ (V.T @ (b - A @ start))
     middle = _meat(rows, fitter, choice, fit, estimate)
-    middle[places - hidden, places - hidden] += 1.0 / fitter.scale**2
+    middle[places - hidden, places - hidden] += weights
     covariance = V @ (V.T @ middle @ V) @ V.T
     unseen = vectors[:, ~seen]
     lost = (unseen**2).sum(1) > 1e-8

@@ -21,6 +21,8 @@ from .friction import POSITIVE, TERMS
 
 TILT = np.radians(1.0)
 """The standard deviation of a mounting's tilt that is expected."""
+SPRING = 0.05
+"""The standard deviation of a joint's spring that is expected, in root-mean-square forces of the joint per radian or metre."""
 SCALE = 0.03
 """The standard deviation of a force sensor's gain that is expected."""
 GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -75,11 +77,19 @@ class Collapsed(NamedTuple):
     yy: np.ndarray
 
 
-class Fitter:
-    """Solves for one structure, prior and correlation c (nv,); gains have the standard deviation `scale`."""
+def spreads(forces: np.ndarray, gain: float = SCALE) -> np.ndarray:
+    """(terms, nv): standard deviations of coefficients of friction that are expected, for root-mean-square forces (nv,); inf: any."""
+    out = np.full((len(TERMS), len(forces)), np.inf)
+    out[GAIN] = gain
+    out[TERMS.index("spring")] = SPRING * forces
+    return out
 
-    def __init__(self, s: Structure, prior: np.ndarray, correlation: np.ndarray, scale: float = SCALE) -> None:
-        self.s, self.prior, self.correlation, self.scale = s, np.asarray(prior).reshape(-1, 10), correlation, scale
+
+class Fitter:
+    """Solves for one structure, prior, correlation c (nv,) and spreads of coefficients (terms, nv)."""
+
+    def __init__(self, s: Structure, prior: np.ndarray, correlation: np.ndarray, spread: np.ndarray) -> None:
+        self.s, self.prior, self.correlation, self.spread = s, np.asarray(prior).reshape(-1, 10), correlation, spread
         M, piv = s.base.matrix, list(s.base.pivots)
         rest = [k for k in range(M.shape[1]) if k not in set(piv)]
         self.rest, self.hidden = rest, len(rest)
@@ -155,6 +165,10 @@ class Fitter:
         joints, places = np.array(found, dtype=int).reshape(-1, 2).T
         return joints, places
 
+    def expected(self, choice: Choice) -> np.ndarray:
+        """The inverse variances of coefficients of friction by what is expected of them."""
+        return np.array([self.spread[number, j] ** -2.0 for j, number in choice.unknowns]).reshape(-1)
+
     def weighted(
         self, made: Collapsed, choice: Choice, tilt: np.ndarray, gains: np.ndarray, variance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -165,9 +179,11 @@ class Fitter:
         for j, (index, G, c, _) in enumerate(self.assemble(made, choice, gains)):
             A[..., index[:, None], index] += weight[j] * G
             b[..., index] += weight[j] * c
+        weights = self.expected(choice)
+        k = np.arange(len(weights)) + len(self.start)
+        A[..., k, k] += weights
         joints, k = self.gained(choice)
-        A[..., k, k] += 1.0 / self.scale**2
-        b[..., k] -= gains[joints] / self.scale**2
+        b[..., k] -= gains[joints] * weights[k - len(self.start)]
         if choice.tilt:
             k = np.array([n - 2, n - 1])
             A[..., k, k] += 1.0 / TILT**2
