@@ -339,8 +339,12 @@ def refined(
     gamma: float | None,
     moving: Instruments | None,
     robot: Callable[[Fit], tuple[Robot, Friction]],
+    blocks: Chunks | None = None,
 ) -> tuple[Fit, tuple[np.ndarray, np.ndarray]]:
-    """The possible robot nearest to a method's estimate, that estimate and its covariance. `robot` makes one of a fit, to be simulated."""
+    """The possible robot nearest to a method's estimate, that estimate and its covariance. `robot` makes one of a fit, to be simulated.
+
+    `blocks` are all rows, where `data` is only a sample of them.
+    """
     if gamma is None:
         gamma = fit.gamma if posterior.kind == "entropic" else posterior.by_held_back(eq, fit)
     fitter, choice, r = posterior.fitter, posterior.choice, posterior.fitter.s.rank
@@ -355,7 +359,7 @@ def refined(
                 f"the reference has {len(states)} rows after preparation, the log {len(data)}: state cutoff=, so that both are "
                 "filtered alike."
             )
-        found = estimate(model, partial(_whole, data, states), method)
+        found = estimate(model, blocks or partial(_whole, data, states), method)
         fit = physical(found, fitter, posterior, fit, gamma)
         moved = np.abs(found.model.theta - model.theta).max(initial=0.0)
         model = found.model

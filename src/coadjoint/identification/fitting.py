@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arguments import a_robot, one_of, takes
 from ..errors import CoadjointError
+from ..motion.chunks import LogChunks
 from ..robot.robot import Robot
 from .bounds import bound_rows
 from .consistency import consistent
@@ -23,6 +24,7 @@ from .priors import Posterior, checked_prior
 from .result import Identification
 from .simulated import SIMULATED, by_simulation
 from .statistics import correlation_sum, meat
+from .streaming import Spool
 
 FOLDS = 5
 """Blocks of rows that are held back one after the other."""
@@ -50,7 +52,8 @@ def identify(
 ) -> Identification:
     """The model of a robot that its log shows: inertias of possible bodies, friction, rotors' inertias, offsets, the mounting's tilt.
 
-    `log`: what `read_log` reads (a path, a mapping with time (N,), q, tau (N, nv) and perhaps v and a, a data frame), or a list of logs.
+    `log`: what `read_log` reads (a path, a mapping with time (N,), q, tau (N, nv) and perhaps v and a, a data frame), or a list of logs, or
+    `LogChunks`, a log in parts that need not fit into memory.
     `friction`: terms of `identification.friction.TERMS` for all joints, or "auto": those that held-back stretches ask for, joint by joint.
     `prior`: "entropic", "riemannian" or "euclidean"; its weight γ is `weight`, or the one that evidence or held-back stretches choose. A
     number is the weight of the entropic one. `bounds`: masses, boxes, ellipsoids (`identification.bounds`). `method`: "auto", the maximum
@@ -63,8 +66,14 @@ def identify(
     kind, given = checked_prior(prior, weight)
     one_of("auto", *METHODS, *SIMULATED)(method, "method")
     within = bound_rows(robot, bounds)
-    log = _scaled(robot, log, gains, reading)
-    data = prepare(robot, log, cutoff, **reading)
+    stream = None
+    if isinstance(log, LogChunks):
+        one_of("auto", *METHODS[:-1])(method, "method of a log in parts")
+        stream = Spool(robot, log, cutoff, _factors(robot, gains))
+        data = stream.sample
+    else:
+        log = _scaled(robot, log, gains, reading)
+        data = prepare(robot, log, cutoff, **reading)
     notes = list(data.notes)
     start, moved = consistent(robot.inertias, robot.link_names)
     notes += moved
@@ -80,14 +89,21 @@ def identify(
     s = eq.structure
     notes += _doubts(robot, data, fitter, choice, fit)
     posterior = Posterior(fitter, choice, kind, *within)
-    if method == "auto" and (kind != "entropic" or len(within[1])):
+    if stream is not None:
+        eq = stream.equations(s, fit.inertial, FOLDS)
+    if method == "auto" and (kind != "entropic" or len(within[1]) or stream is not None):
         fit = posterior.solve(eq, fit, fit.gamma if given is None and kind == "entropic" else given)
     own = None
     if method in METHODS:
         moving = instruments(robot, log, cutoff, simulation, **reading) if method == "instrumental_variables" else None
-        fit, own = refined(posterior, eq, data, fit, method, given, moving, lambda f: _robot(s, fitter, choice, f))
+        blocks = None if stream is None else stream.blocks
+        fit, own = refined(posterior, eq, data, fit, method, given, moving, lambda f: _robot(s, fitter, choice, f), blocks)
+    elif stream is not None:
+        own = refined(posterior, eq, data, fit, "weighted", given, None, lambda f: _robot(s, fitter, choice, f), stream.blocks)[1]
     found = _result(robot, data, s, eq, fitter, choice, fit, table, notes, start, own)
     found = replace(found, prior_kind=kind, method=method)
+    if stream is not None:
+        return stream.told(found)
     return found if method not in SIMULATED else by_simulation(found, log, method, simulation, **reading)
 
 
@@ -97,13 +113,21 @@ def _scaled(robot: Robot, log: Any, gains: Any, reading: dict[str, Any]) -> Any:
         return log
     from ..motion.logs import read_log
 
-    factor = np.asarray(gains, dtype=float)
-    if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(factor):
-        raise CoadjointError(f"gains is {gains!r}; expected {robot.nv} numbers, the force of each joint for a current of one.")
+    factor = _factors(robot, gains)
     logs = log if isinstance(log, list | tuple) else [log]
     read = [read_log(x, robot, **reading) for x in logs]
     reading.clear()
     return [replace(x, tau=None if x.tau is None else x.tau * factor) for x in read]
+
+
+def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
+    """(nv,), checked."""
+    if gains is None:
+        return None
+    factor = np.asarray(gains, dtype=float)
+    if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(factor):
+        raise CoadjointError(f"gains is {gains!r}; expected {robot.nv} numbers, the force of each joint for a current of one.")
+    return factor
 
 
 def _terms(friction: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:

@@ -152,7 +152,7 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
     usable = usable[np.searchsorted(log.time, even.time).clip(0, len(log) - 1)]
     end, thin = 2, 1
     if frequency is not None:
-        end, thin = int(ENDS * rate / frequency), max(1, int(rate / (5.0 * frequency)))
+        end, thin = int(ENDS * rate / frequency + 1e-6), max(1, int(rate / (5.0 * frequency) + 1e-6))
         end = end if len(even) > 8 * end else len(even) // 16
         notes.append(f"{end / rate:.2g} s at each end left out" + (f", one row in {thin} kept" if thin > 1 else ""))
     rows = slice(end, len(even) - end, thin)
