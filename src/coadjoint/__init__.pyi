@@ -95,11 +95,17 @@ from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
+from .optimal import costs as costs
+from .optimal.optimal_control import OptimalControl as OptimalControl
+from .optimal.optimal_control import Stage as Stage
+from .optimal.optimal_control import optimal_control as optimal_control
 from .optimal.optimal_motion import OptimalMotion as OptimalMotion
 from .optimal.optimal_motion import optimal_motion as optimal_motion
 from .optimal.time_optimal import time_optimal as time_optimal
 from .optimal.timing import Timing as Timing
 from .optimal.timing import Timings as Timings
+from .optimal.tracking import TrackingGains as TrackingGains
+from .optimal.tracking import time_varying_lqr as time_varying_lqr
 from .redundancy.lift import effective_inertia as effective_inertia
 from .redundancy.lift import horizontal_lift as horizontal_lift
 from .robot.dh import robot_from_dh as robot_from_dh
@@ -888,12 +894,15 @@ __all__ = [
     "Link",
     "Log",
     "Mimic",
+    "OptimalControl",
     "OptimalMotion",
     "Robot",
     "SimulationError",
+    "Stage",
     "Target",
     "Timing",
     "Timings",
+    "TrackingGains",
     "Trajectories",
     "Trajectory",
     "base_parameters",
@@ -914,6 +923,7 @@ __all__ = [
     "constraints",
     "controllability",
     "coriolis_matrix",
+    "costs",
     "covariant_derivative",
     "curvature",
     "derivative",
@@ -967,6 +977,7 @@ __all__ = [
     "mass_matrix_inverse",
     "momentum",
     "momentum_regressor",
+    "optimal_control",
     "optimal_motion",
     "path_coordinates",
     "pose",
@@ -988,6 +999,7 @@ __all__ = [
     "space_screws",
     "spline_path",
     "time_optimal",
+    "time_varying_lqr",
     "to_dh",
     "total_mass",
     "trace",
