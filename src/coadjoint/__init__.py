@@ -65,7 +65,7 @@ from .kinematics import (
     space_screws,
     to_dh,
 )
-from .robot import Frame, Joint, Link, Mimic, Robot, robot_from_dh
+from .robot import Frame, Joint, Link, Mimic, Robot, Shape, robot_from_dh
 from .robot.load import load
 
 _LATER = {
@@ -118,6 +118,7 @@ _LATER = {
     ),
     "redundancy": ("effective_inertia", "horizontal_lift"),
     "robot.save": ("save",),
+    "show.report": ("report",),
     "scale": (),
     "symbolic": ("Equations", "equations"),
 }
@@ -201,6 +202,7 @@ __all__ = [
     "OptimalControl",
     "OptimalMotion",
     "Robot",
+    "Shape",
     "SimulationError",
     "Stage",
     "Target",
@@ -292,6 +294,7 @@ __all__ = [
     "redundancy",
     "regressor",
     "relative_screws",
+    "report",
     "ricci_curvature",
     "robot_from_dh",
     "rollout",

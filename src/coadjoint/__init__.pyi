@@ -116,6 +116,8 @@ from .robot.link import Mimic as Mimic
 from .robot.load import load as load
 from .robot.robot import Robot as Robot
 from .robot.save import save as save
+from .robot.shape import Shape as Shape
+from .show.report import report as report
 from .symbolic.equations import Equations as Equations
 from .symbolic.equations import equations as equations
 
@@ -897,6 +899,7 @@ __all__ = [
     "OptimalControl",
     "OptimalMotion",
     "Robot",
+    "Shape",
     "SimulationError",
     "Stage",
     "Target",
@@ -988,6 +991,7 @@ __all__ = [
     "redundancy",
     "regressor",
     "relative_screws",
+    "report",
     "ricci_curvature",
     "robot_from_dh",
     "rollout",
