@@ -80,6 +80,7 @@ from .kinematics.paths import geodesic_path as geodesic_path
 from .kinematics.paths import spline_path as spline_path
 from .kinematics.solutions import inverse_kinematics_solutions as inverse_kinematics_solutions
 from .kinematics.targets import Target as Target
+from .motion.chunks import LogChunks as LogChunks
 from .motion.compare import Comparison as Comparison
 from .motion.compare import compare as compare
 from .motion.equations_of_motion import SimulationError as SimulationError
@@ -895,6 +896,7 @@ __all__ = [
     "Joint",
     "Link",
     "Log",
+    "LogChunks",
     "Mimic",
     "OptimalControl",
     "OptimalMotion",
