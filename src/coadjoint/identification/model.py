@@ -222,15 +222,29 @@ class Fitter:
             A, b = self.weighted(made, choice, tilt, gains, variance)
             x = ConsistentFit(A, b, self.K(choice), self.prior, self.positive(choice)).followed(x, gamma, BARRIER)
             change = [*x[places], *(x[-2:] if choice.tilt else ())]
-            gains[joints] += x[places]
-            x[places] = 0.0
-            if choice.tilt:
-                tilt, x[-2:] = tilt + x[-2:], 0.0
+            x, tilt, gains = self.absorbed(choice, x, tilt, gains)
             new = self.mean_squares(sums, choice, x, tilt, gains)
             done = np.all(np.abs(np.log(new / variance)) < 1e-3) and max(np.abs(change), default=0.0) < 1e-5
             variance = new
             if done:
                 break
+        return self.fit(choice, x, tilt, gains, gamma, variance)
+
+    def absorbed(
+        self, choice: Choice, x: np.ndarray, tilt: np.ndarray, gains: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """x without changes of tilt and gains, and these with them."""
+        joints, places = self.gained(choice)
+        x, gains = x.copy(), gains.copy()
+        gains[joints] += x[places]
+        x[places] = 0.0
+        if choice.tilt:
+            tilt, x[-2:] = tilt + x[-2:], 0.0
+        return x, tilt, gains
+
+    def fit(self, choice: Choice, x: np.ndarray, tilt: np.ndarray, gains: np.ndarray, gamma: float, variance: np.ndarray) -> Fit:
+        """A `Fit` of numbers."""
+        joints, places = self.gained(choice)
         own = x[len(self.start) : len(self.start) + len(choice.unknowns)].copy()
         own[places - len(self.start)] = gains[joints]
         return Fit(x, tilt, gains, gamma, variance, self.K(choice) @ x, dict(zip(choice.unknowns, own.tolist(), strict=True)))

@@ -36,8 +36,9 @@ def usual(v: np.ndarray) -> Shape:
 def reversals(data: Prepared, Y: np.ndarray, load: np.ndarray, folds: np.ndarray) -> Shape:
     """Widths and lags for regressors Y (N, nv, r) of the base parameters and the forces (N, nv) that the prior expects.
 
-    Every joint alone: base parameters, offset, viscous friction, rotor and spring beside dry friction and its part in proportion to the load. All
-    joints have the width (relative to their speeds) and the lag that suit them together, but for those which clearly ask for another.
+    Every joint alone: base parameters, offset, viscous friction, rotor and spring beside dry friction and its part in proportion to the
+    load. All joints have the width (relative to their speeds) and the lag that suit them together, but for those which clearly ask for
+    another.
     """
     shape = usual(data.v)
     speed = shape.widths / USUAL

@@ -66,7 +66,9 @@ def read_urdf(
     else:
         finder = Finder(Path(source).parent, packages)
         root = xml.parse(read_bytes(source), cut(os.fspath(source), 300))
-    return _robot(root, base == "free", fixed_joints == "merge", finder)
+    if root.tag == "robot":
+        _refuse_xacro(root)
+    return robot_of(root, base == "free", fixed_joints == "merge", finder)
 
 
 def check_options(base: str, fixed_joints: str) -> None:
@@ -76,10 +78,10 @@ def check_options(base: str, fixed_joints: str) -> None:
             raise CoadjointError(f"{name} is {short(value)}; choose {choices[0]!r} or {choices[1]!r}.")
 
 
-def _robot(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
+def robot_of(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
+    """The robot that the <robot> of a URDF describes."""
     if root.tag != "robot":
         raise root.error("not a URDF; expected <robot> as the root element.")
-    _refuse_xacro(root)
     notes: list[str] = []
     name = root.attributes.get("name", "")
     if not name.strip():
@@ -89,7 +91,7 @@ def _robot(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
     if not links:
         if joints:
             raise next(iter(joints.values())).error("the robot has joints but no <link>.")
-        return Robot(name, [], notes=[*notes, "the robot has no links; nothing of it moves."])
+        return _made(root, name, [], notes=[*notes, "the robot has no links; nothing of it moves."])
     carriers = _carriers(links, joints)
     top = _root_link(links, carriers)
     serious = _check_mimics(joints)
@@ -112,10 +114,7 @@ def _robot(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
     gravity = GRAVITY if extra is None else extra.vector("gravity", GRAVITY)
     shapes, unread = read_shapes(root, links, finder, origin)
     notes += unread
-    try:
-        robot = Robot(name, parts, gravity=gravity, base=base, shapes=shapes)
-    except CoadjointError as error:  # all that is known to go wrong has been found before, with its line
-        raise root.error(str(error)) from None
+    robot = _made(root, name, parts, gravity=gravity, base=base, shapes=shapes)
     robot = robot.merge_fixed() if merge else robot
     serious = [*root.document.notes, *serious]
     kept = set(robot.link_names)
@@ -129,6 +128,14 @@ def _robot(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
     return robot._remade(notes=[*notes, *serious])
 
 
+def _made(root: xml.Element, name: str, links: list[Link], **options: Any) -> Robot:
+    """The robot; what is wrong with it as a whole is said of the root element."""
+    try:
+        return Robot(name, links, **options)
+    except CoadjointError as error:
+        raise root.error(str(error)) from None
+
+
 def fresh(name: str, taken: Container[str]) -> str:
     """The name, with a number appended if it is taken."""
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
@@ -138,7 +145,7 @@ def fresh(name: str, taken: Container[str]) -> str:
 def _refuse_xacro(root: xml.Element) -> None:
     for element in (x for child in (root, *root.children) for x in (child, *child.children)):
         if element.tag.startswith("xacro:") or any("${" in x or "$(" in x for x in element.attributes.values()):
-            raise element.error("this is xacro, whose macros must be expanded first: run `xacro robot.urdf.xacro > robot.urdf`.")
+            raise element.error("this is xacro; save it in a file that ends in .xacro, which `load` expands.")
 
 
 def _named(root: xml.Element, tag: str) -> dict[str, xml.Element]:
