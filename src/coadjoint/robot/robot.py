@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .link import Frame, Link, as_pose
 from .plausibility import impossible_inertias, massless_joints
 from .screws import links_of_screws
 from .shape import Shape, check_shapes, missing_meshes
+
+if TYPE_CHECKING:
+    from .meshes import Packed
 
 NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping", "friction", "frame_poses")
 """The arrays of numbers a robot has beside its structure; any of them may be variables."""
@@ -285,6 +288,14 @@ class Robot(Coordinates):
         """The shapes that may collide."""
         return tuple(shape for shape in self.shapes if shape.role == "collision")
 
+    def packed_meshes(self, most: int = 60_000, role: str = "visual") -> Packed:
+        """The triangles of its visuals (or with role="collision" of those), at most about `most`, quantised to 16 bits for a page; what
+        cannot be shown is a note of the result.
+        """
+        from .meshes import packed
+
+        return packed(self, most, role)
+
     def link_index(self, link: str) -> int:
         """The number of a link; -1 is the base."""
         if not isinstance(link, str) or link not in self._link_index:
@@ -439,7 +450,9 @@ class Robot(Coordinates):
         return text.tree(self)
 
     def _repr_html_(self) -> str:
-        return text.html(self)
+        from ..show.notebook import robot_html
+
+        return robot_html(self)
 
 
 def _nothing_kept() -> dict[str, Any]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ModelError, unknown
 from ..words import short
 from .link import as_pose
+
+if TYPE_CHECKING:
+    from .meshes import Part
 
 SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "mesh": 3}
 """The kinds of shapes, and how many numbers their sizes have."""
@@ -37,7 +40,7 @@ class Shape:
 
     role is "visual" or "collision"; colour (red, green, blue, opacity) from 0 to 1, or None. A mesh has the address that its
     description gives (`uri`) and the file that was found for it (`path`, empty where none was), or its own `vertices` (n, 3) and
-    `faces` (m, 3), not scaled.
+    `faces` (m, 3), not scaled; `triangles()` gives those of any shape.
     """
 
     link: str
@@ -67,6 +70,16 @@ class Shape:
         object.__setattr__(self, "size", _size(self.kind, self.size, label))
         object.__setattr__(self, "colour", _colour(self.colour, label))
         self._check_triangles(label)
+
+    def triangles(self) -> list[Part]:
+        """The triangles in the frame of the link, pose and scale applied, one part (vertices, faces, colour) for each colour.
+
+        Meshes of files need the extra `mesh`; one that is missing or cannot be read raises a ReadError. `robot.packed_meshes` has
+        the triangles of all shapes, few enough for a page.
+        """
+        from .meshes import triangles
+
+        return triangles(self)
 
     def _check_triangles(self, label: str) -> None:
         if (self.vertices is None) != (self.faces is None) or (self.vertices is not None and self.kind != "mesh"):

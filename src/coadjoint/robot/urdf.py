@@ -66,7 +66,9 @@ def read_urdf(
     else:
         finder = Finder(Path(source).parent, packages)
         root = xml.parse(read_bytes(source), cut(os.fspath(source), 300))
-    return _robot(root, base == "free", fixed_joints == "merge", finder)
+    if root.tag == "robot":
+        _refuse_xacro(root)
+    return robot_of(root, base == "free", fixed_joints == "merge", finder)
 
 
 def check_options(base: str, fixed_joints: str) -> None:
@@ -76,10 +78,10 @@ def check_options(base: str, fixed_joints: str) -> None:
             raise CoadjointError(f"{name} is {short(value)}; choose {choices[0]!r} or {choices[1]!r}.")
 
 
-def _robot(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
+def robot_of(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
+    """The robot that the <robot> of a URDF describes."""
     if root.tag != "robot":
         raise root.error("not a URDF; expected <robot> as the root element.")
-    _refuse_xacro(root)
     notes: list[str] = []
     name = root.attributes.get("name", "")
     if not name.strip():
@@ -143,7 +145,7 @@ def fresh(name: str, taken: Container[str]) -> str:
 def _refuse_xacro(root: xml.Element) -> None:
     for element in (x for child in (root, *root.children) for x in (child, *child.children)):
         if element.tag.startswith("xacro:") or any("${" in x or "$(" in x for x in element.attributes.values()):
-            raise element.error("this is xacro, whose macros must be expanded first: run `xacro robot.urdf.xacro > robot.urdf`.")
+            raise element.error("this is xacro; save it in a file that ends in .xacro, which `load` expands.")
 
 
 def _named(root: xml.Element, tag: str) -> dict[str, xml.Element]:
