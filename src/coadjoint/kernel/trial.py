@@ -111,7 +111,8 @@ def _run(graph: Graph, rows: list[Array], noise: Array | None) -> list[Array]:
             elif op == "atan2" and noise is not None:  # the sign of a zero is not kept: the cut is a tie
                 x = NUMPY[op](values[args[0]] + 1e-300 * (noise[k % ROWS] - 1.0), values[args[1]])
             elif op == "eq" and noise is not None:
-                x = _equal(*[np.broadcast_to(values[j], (columns,)) for j in args], noise[k % ROWS])
+                a, b = (np.broadcast_to(values[j], (columns,)) for j in args)
+                x = _equal(a, b, noise[k % ROWS])
             else:
                 x = NUMPY[op](*[values[j] for j in args])
             if noise is not None and op != "block" and x.dtype.kind == "f":
