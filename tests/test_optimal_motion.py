@@ -226,7 +226,7 @@ def test_points_on_the_way_that_depend_on_each_other():
 
 
 def test_an_interrupt_gives_the_best_so_far():
-    """Also while limits still close in on the motion."""
+    """At once, and when limits hold already."""
     for last in (0, 3):
         seen = []
 
@@ -239,8 +239,42 @@ def test_an_interrupt_gives_the_best_so_far():
         assert len(seen) == last + 1
         assert not motion.converged
         assert motion.message.startswith("interrupted")
-        assert "the velocity of m0_joint exceeds" in motion.message
+        assert last or "of m0_joint exceeds its limit" in motion.message
         np.testing.assert_allclose([motion.q[0, 0], motion.q[-1, 0]], [0.0, 1.0], atol=1e-12)
+
+
+def test_an_interrupt_of_many_motions_leaves_the_others_as_they_begin():
+    seen = []
+
+    def report(k, error):
+        seen.append(k)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    motions = cj.optimal_motion(slider(), np.zeros((40, 1)), [1.0], 1.0, effort=20.0, spans=6, report=report)
+    assert len(motions) == 40
+    assert not motions.converged.any()
+    assert {one.message for one in motions[32:]} == {"interrupted before the search began"}
+    np.testing.assert_allclose(motions.q[:, -1], 1.0, atol=1e-12)
+
+
+@pytest.mark.native
+def test_many_motions_at_once_are_those_one_by_one():
+    rng = np.random.default_rng(5)
+    start, goal = rng.uniform(-1.5, -0.5, (2, 3, 2)), rng.uniform(0.0, 0.8, (2))
+    T = rng.uniform(1.0, 2.0, (2, 3))
+    options = {"effort": [32.0, 12.0], "velocity": 4.0, "spans": 6}
+    many = cj.optimal_motion(ARM, start, goal, T, **options)
+    assert many.shape == many.cost.shape == (2, 3)
+    assert many.converged.all()
+    for k, one in enumerate(many):
+        index = np.unravel_index(k, (2, 3))
+        alone = cj.optimal_motion(ARM, start[index], goal, T[index], **options)
+        np.testing.assert_allclose(one.cost, alone.cost, rtol=1e-8)
+        np.testing.assert_allclose(many.q[index], alone.q, atol=1e-5)
+    fast = cj.optimal_motion(ARM, start[0], goal, cost="time", **options)
+    assert fast.converged.all()
+    assert (fast.duration < T[0]).all()
 
 
 def test_limits_that_no_motion_keeps_are_named():

@@ -95,7 +95,8 @@ from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
-from .optimal.optimal_motion import OptimalMotion as OptimalMotion
+from .optimal.motion_result import OptimalMotion as OptimalMotion
+from .optimal.motion_result import OptimalMotions as OptimalMotions
 from .optimal.optimal_motion import optimal_motion as optimal_motion
 from .optimal.time_optimal import time_optimal as time_optimal
 from .optimal.timing import Timing as Timing
@@ -889,6 +890,7 @@ __all__ = [
     "Log",
     "Mimic",
     "OptimalMotion",
+    "OptimalMotions",
     "Robot",
     "SimulationError",
     "Target",

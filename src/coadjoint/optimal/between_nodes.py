@@ -12,10 +12,10 @@ from .splines import ORDERS
 from .stages import Forces
 from .transcription import Transcription
 
-DRAWN = 8
+DRAWN = 12
 """How often limits are drawn in at most."""
 MARGIN = 1.2
-"""Limits are drawn in by this times what they are exceeded by."""
+"""Limits are drawn in by this times what they are exceeded by, each time by a quarter more: then it ends also where the motion yields."""
 EXCEEDED = 1e-6
 """The part by which a limit may be exceeded between the nodes."""
 INEXACT = 1e-4
@@ -47,22 +47,35 @@ class Search:
         if failed.size and not found.interrupted:
             self._close_in(failed, x[failed], found)
         moved = self._draw_in(everyone, found)
-        for _ in range(0 if found.interrupted else DRAWN):
+        for turn in range(0 if found.interrupted else DRAWN):
             begin = interior_point.again(self.problem, self.which[everyone], found, everyone, moved)
             found.put(everyone, self._solve(everyone, begin, self.tolerance, self.iterations))
             everyone = everyone[found.converged[everyone]]
-            moved = self._draw_in(everyone, found)
+            moved = self._draw_in(everyone, found, MARGIN + 0.25 * turn)
             chosen = moved.any(1)
             everyone, moved = everyone[chosen], moved[chosen]
             if not everyone.size or found.interrupted:
                 break
         return found
 
+    def untried(self, x: np.ndarray) -> interior_point.Solution:
+        """x as it is, after an interrupt."""
+        found = interior_point.start(self.problem, self.which, x)
+        found.message, found.interrupted = ["interrupted before the search began"] * len(x), True
+        return found
+
     def _solve(
         self, rows: np.ndarray, begin: interior_point.Solution, tolerance: float, iterations: int
     ) -> interior_point.Solution:
-        options = {"tolerance": tolerance, "iterations": iterations, "report": self.report}
-        return interior_point.solve(self.problem, self.which[rows], begin, scale=self.scale[rows], **options)
+        return interior_point.solve(
+            self.problem,
+            self.which[rows],
+            begin,
+            tolerance=tolerance,
+            iterations=iterations,
+            scale=self.scale[rows],
+            report=self.report,
+        )
 
     def _close_in(self, rows: np.ndarray, x: np.ndarray, found: interior_point.Solution) -> None:
         """Limits close in on motions that exceed them, so that all of a motion leaves them on the same side."""
@@ -76,7 +89,7 @@ class Search:
             if found.interrupted:
                 return
 
-    def _draw_in(self, rows: np.ndarray, found: interior_point.Solution) -> np.ndarray:
+    def _draw_in(self, rows: np.ndarray, found: interior_point.Solution, margin: float = MARGIN) -> np.ndarray:
         """Draw limits in by what these solutions exceed them by, and a little more; by how much (b, inequalities) they fall."""
         if not rows.size:
             return np.zeros((0, found.s.shape[1]))
@@ -84,7 +97,7 @@ class Search:
         moves = []
         for drawn, one, limit in zip(self.problem.drawn, parts, self.problem.limits, strict=True):
             over = (one > EXCEEDED).any((1, 2), keepdims=True)
-            move = np.where(over, MARGIN * one * size(limit.lower, limit.upper), 0.0)
+            move = np.where(over, margin * one * size(limit.lower, limit.upper), 0.0)
             drawn[self.which[rows]] += move
             moves.append(move)
         sides = zip(moves, self.problem.sides, strict=True)

@@ -58,13 +58,13 @@ class Equality:
     @property
     def linear(self) -> int:
         """How many of the equations are linear."""
-        return self.right.shape[1] * self.right.shape[2]
+        return int(self.right.shape[1] * self.right.shape[2])
 
     def value(self, control: np.ndarray, which: np.ndarray) -> np.ndarray:
         """(b, equations)"""
         found = (self.rows @ control - self.right[which]).reshape(len(control), -1)
         if self.goal is None or self.targets is None:
-            return found
+            return np.asarray(found)
         return np.concatenate([found, self.goal.value(control[:, -1], self.targets[which])], axis=1)
 
     def jacobian(self, control: np.ndarray, which: np.ndarray) -> np.ndarray:

@@ -53,6 +53,9 @@ class Local(Protocol):
     def equality_jacobian(self) -> np.ndarray:
         """E (b, k, n)"""
 
+    def some(self, rows: np.ndarray) -> Local:
+        """Some of the problems."""
+
     def pull(self, z: np.ndarray) -> np.ndarray:
         """Cᵀ z (b, n)."""
 
@@ -108,7 +111,7 @@ def start(problems: Problems, which: np.ndarray, x: np.ndarray) -> Solution:
     """Slacks and multipliers to begin with at x (b, n)."""
     local, b = problems.at(x, which), len(x)
     s = np.maximum(local.c, 1e-2 * np.maximum(1.0, np.abs(local.c)))
-    mu = 0.1 * np.maximum(np.abs(local.f), 1e-3) / max(1, s.shape[1]) if s.shape[1] else np.zeros(b)
+    mu = 0.3 * np.maximum(np.abs(local.f), 1e-3) / max(1, s.shape[1]) if s.shape[1] else np.zeros(b)
     nothing = np.zeros(local.e.shape)
     return Solution(
         x, s, mu[:, None] / s, nothing, mu, np.full(b, np.inf), np.zeros(b, dtype=bool), [""] * b, [[] for _ in range(b)]
@@ -119,11 +122,11 @@ def again(problems: Problems, which: np.ndarray, found: Solution, rows: np.ndarr
     """Where to go on from solutions `rows`, after inequalities fell by `moved` (b, m) ≥ 0."""
     x, z = found.x[rows], found.z[rows]
     c = problems.values(x, which)[1]
-    mu = np.maximum(found.mu[rows], 0.1 * (z * moved).max(1, initial=0.0))
-    s = np.maximum(c, mu[:, None] / np.maximum(z, 1e-300))
+    mu = np.maximum(found.mu[rows], 1e-3 * (z * moved).max(1, initial=0.0))
+    s = np.maximum(np.maximum(c, np.minimum(mu[:, None] / np.maximum(z, 1e-300), moved)), 1e-12)
     b = len(x)
-    fresh = np.full(b, np.inf), np.zeros(b, dtype=bool), [""] * b, [[] for _ in range(b)]
-    return Solution(x, s, np.maximum(z, mu[:, None] / s), found.y[rows], mu, *fresh)
+    nothing = np.full(b, np.inf), np.zeros(b, dtype=bool)
+    return Solution(x, s, np.maximum(z, mu[:, None] / s), found.y[rows], mu, *nothing, [""] * b, [[] for _ in range(b)])
 
 
 def solve(
@@ -147,9 +150,9 @@ def solve(
     try:
         for k in range(iterations):
             going = _iterate(problems, which, found, active, saddles, penalty, largest, tolerance, scale)
+            error, active = float(found.error[active].max(initial=0.0)), active[going]
             if report is not None:
-                report(k, float(found.error[active].max(initial=0.0)))
-            active = active[going]
+                report(k, error)
             if not active.size:
                 break
     except KeyboardInterrupt:
@@ -271,7 +274,7 @@ def _slacks(c: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _violation(local: Local, s: np.ndarray) -> np.ndarray:
-    return np.maximum(np.abs(local.c - s).max(1, initial=0.0), np.abs(local.e).max(1, initial=0.0))
+    return np.asarray(np.maximum(np.abs(local.c - s).max(1, initial=0.0), np.abs(local.e).max(1, initial=0.0)))
 
 
 def _stationary(local: Local, z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -292,13 +295,13 @@ def _error(
     mean = (np.abs(z).sum(1) + np.abs(y).sum(1)) / (z.shape[1] + y.shape[1] + 1)
     size = scale * np.maximum(1.0, mean / np.maximum(scale, 1e-300))
     slack = np.abs(s * z - mu[:, None]).max(1, initial=0.0)
-    return np.maximum(np.maximum(np.abs(stationary).max(1, initial=0.0), slack) / size, _violation(local, s))
+    return np.asarray(np.maximum(np.maximum(np.abs(stationary).max(1, initial=0.0), slack) / size, _violation(local, s)))
 
 
 def _within(x: np.ndarray, dx: np.ndarray) -> np.ndarray:
     """The longest steps (b,), at most 1, that leave x positive."""
     steps = np.where(dx < 0, -0.995 * x / np.where(dx < 0, dx, -1.0), np.inf)
-    return np.minimum(1.0, steps.min(1, initial=1.0))
+    return np.asarray(np.minimum(1.0, steps.min(1, initial=1.0)))
 
 
 def _search(

@@ -193,9 +193,7 @@ def durations_of(duration: Any, start: np.ndarray, end: np.ndarray, limits: Sequ
     return np.full(len(start), float(positive(duration, "duration")))
 
 
-def first_guess(
-    robot: Robot, spline: Spline, guess: Any, start: np.ndarray, end: np.ndarray, batch: tuple[int, ...]
-) -> np.ndarray:
+def first_guess(robot: Robot, spline: Spline, guess: Any, start: np.ndarray, end: np.ndarray, batch: tuple[int, ...]) -> np.ndarray:
     """Control points (B, size, n) to begin with: of straight motions of least jerk, or near other motions."""
     s = np.linspace(0.0, 1.0, 4 * spline.size)
     if guess is None:

@@ -43,20 +43,19 @@ def newton_step(local: Local, s: np.ndarray, z: np.ndarray, y: np.ndarray, mu: n
     barrier = mu[:, None] / s
     right = -local.gradient + (y[:, None] @ E)[:, 0] + local.pull(barrier - sigma * gap)
     H = local.hessian(z, y, sigma)
-    b = len(right)
-    dx, dy, definite = np.zeros_like(right), np.zeros_like(y), np.ones(b, dtype=bool)
-    model: np.ndarray | None = None
-    for k in range(b):
-        spaces = _spaces(E[k]) if len(E[k]) else None
-        inverse = _inverse(_reduced(H[k], spaces))
-        used = H[k]
+    spaces = [_spaces(one) if len(one) else None for one in E]
+    inverses = [_inverse(_reduced(one, space)) for one, space in zip(H, spaces, strict=True)]
+    definite = np.array([one is not None for one in inverses])
+    bad = np.flatnonzero(~definite & convex)
+    if bad.size:
+        H[bad] = local.some(bad).hessian(z[bad], y[bad], sigma[bad], convex=True)
+    dx, dy = np.zeros_like(right), np.zeros_like(y)
+    for k, (found, space) in enumerate(zip(inverses, spaces, strict=True)):
+        inverse = found
         if inverse is None:
-            definite[k] = False
-            if convex[k]:
-                model = local.hessian(z, y, sigma, convex=True) if model is None else model
-                used = model[k]
-            inverse = _absolute_inverse(_reduced(used, spaces))
-        dx[k], dy[k] = _solved(used, spaces, inverse, right[k], -local.e[k])
+            reduced = _reduced(H[k], space)
+            inverse = (_inverse(reduced) if convex[k] else None) or _absolute_inverse(reduced)
+        dx[k], dy[k] = _solved(H[k], space, inverse, right[k], -local.e[k])
     ds = local.push(dx) + gap
     return Step(dx, dy, ds, barrier - z - sigma * ds, definite)
 
@@ -85,7 +84,7 @@ def _spaces(E: np.ndarray) -> Spaces:
 
 def _full(H: np.ndarray) -> np.ndarray:
     """The symmetric matrix with this upper triangle."""
-    return np.triu(H) + np.triu(H, 1).T
+    return np.asarray(np.triu(H) + np.triu(H, 1).T)
 
 
 def _reduced(H: np.ndarray, spaces: Spaces | None) -> np.ndarray:

@@ -72,7 +72,14 @@ def optimal_motion(
     given.check_joints(robot)
     start, end, batch = _ends(robot, start, goal, frame)
     costs, time_weight = given.costs_of(robot, cost)
-    wanted = {"position": position, "velocity": velocity, "acceleration": acceleration, "effort": effort, "power": power, "jerk": jerk}
+    wanted = {
+        "position": position,
+        "velocity": velocity,
+        "acceleration": acceleration,
+        "effort": effort,
+        "power": power,
+        "jerk": jerk,
+    }
     rows = given.limits_of(robot, wanted, limits)
     for name, q in (("start", start), ("goal", end)):
         given.check_within(robot, rows, q, name)
@@ -107,15 +114,16 @@ def _found(
     """The motions, some of them at once; after an interrupt the rest as they begin."""
     x, count = problem.join(problem.fixed, problem.durations), len(problem.durations)
     found: list[OptimalMotion] = []
-    left = iterations
+    interrupted = False
     for first in range(0, count, TOGETHER):
         which = np.arange(first, min(first + TOGETHER, count))
         begin = problem.at(x[which], which)
         for f in begin.f[~np.isfinite(begin.f)][:1]:
             raise CoadjointError(f"the cost of the motion to begin with is {f}; expected a finite number. Look at cost or guess.")
         scale = np.maximum(np.maximum(1e-9, np.abs(begin.gradient).max(1, initial=0.0)), np.abs(begin.f))
-        solution = Search(problem, which, scale, tolerance, left, report).run(x[which])
-        left = 0 if solution.interrupted else left
+        search = Search(problem, which, scale, tolerance, iterations, report)
+        solution = search.untried(x[which]) if interrupted else search.run(x[which])
+        interrupted = solution.interrupted
         found += motions_of(problem, which, solution)
     return found
 

@@ -93,4 +93,4 @@ class Spline:
 
 def powers(T: np.ndarray) -> np.ndarray:
     """T^-order (..., orders)."""
-    return np.asarray(T)[..., None] ** -np.arange(float(ORDERS))
+    return np.asarray(np.asarray(T)[..., None] ** -np.arange(float(ORDERS)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -49,9 +50,10 @@ class Transcription:
         return count + self.free_time
 
     @cached_property
-    def sides(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Which rows have a lower and which an upper limit, as indices, of every kind."""
-        return [(np.flatnonzero(np.isfinite(rows.lower)), np.flatnonzero(np.isfinite(rows.upper))) for rows in self.limits]
+    def sides(self) -> list[tuple[Any, Any]]:
+        """Which rows have a lower and which an upper limit, as indices or a slice, of every kind."""
+        finite = [(np.isfinite(rows.lower), np.isfinite(rows.upper)) for rows in self.limits]
+        return [tuple(slice(0, len(x)) if x.all() else np.flatnonzero(x) for x in pair) for pair in finite]  # type: ignore[misc]
 
     def split(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The control points (b, size, n) and the durations (b,) of variables (b, variables) of these problems (b,)."""
@@ -94,6 +96,10 @@ class Here:
         self.stage = problem.spline.stage(problem.spline.basis, control, T)
         b, K, _, n = self.stage.shape
         self.forces = Forces(problem.robot, self.stage.reshape(b * K, ORDERS, n))
+
+    def some(self, rows: np.ndarray) -> Here:
+        """Some of the problems."""
+        return Here(self.problem, self.which[rows], self.control[rows], self.T[rows])
 
     # --- values
 
@@ -173,8 +179,9 @@ class Here:
         for rows, sides in zip(self.problem.limits, self.problem.sides, strict=True):
             whole = np.zeros((b * K, len(rows.names)))
             for entries, factor in zip(sides, (1.0, sign), strict=True):
-                whole[:, entries] += factor * z[:, at : at + len(entries)]
-                at += len(entries)
+                count = entries.stop if isinstance(entries, slice) else len(entries)
+                whole[:, entries] += factor * z[:, at : at + count]
+                at += count
             found.append(whole)
         return found
 
@@ -238,7 +245,7 @@ class Here:
     def _assembled(self, G: np.ndarray, jerk: np.ndarray) -> np.ndarray:
         """Σ Φᵀ G Φ (b, variables, variables) by control points, the upper triangle; G (b, K, 9, n, n), jerk (b, K, n)."""
         problem, spline = self.problem, self.problem.spline
-        b, K, _, n = self.stage.shape
+        b, _, _, n = self.stage.shape
         first, last, _ = problem.free.indices(spline.size)
         scale = powers(self.T)
         both = (scale[:, :DYNAMIC, None] * scale[:, None, :DYNAMIC]).reshape(b, 1, 1, DYNAMIC**2, 1)
@@ -248,19 +255,16 @@ class Here:
             third = jerk.reshape(b, spline.spans, spline.per_span, n) * (scale[:, -1] ** 2)[:, None, None, None]
             local[..., range(n), range(n)] += spline.jerk_products @ third
         count, width = last - first, spline.degree + 1
-        H = np.zeros((b, count * n + problem.free_time, count * n + problem.free_time))
-        view = H[:, : count * n, : count * n].reshape(b, count, n, count, n) if not problem.free_time else np.zeros((b, count, n, count, n))
+        whole = np.zeros((b, count, count, n, n))
         for span in range(spline.spans):
-            at = 0
+            at, stop = 0, min(span + width, last) - first
             for i in range(width):
-                I, stop = span + i - first, min(span + width, last) - first
-                begin = max(I, 0)
-                if I >= 0 and stop > begin:
-                    part = local[:, span, at : at + stop - I]
-                    view[:, I, :, begin:stop] += part.swapaxes(1, 2)
+                row = span + i - first
+                if 0 <= row < stop:
+                    whole[:, row, row:stop] += local[:, span, at : at + stop - row]
                 at += width - i
-        if problem.free_time:
-            H[:, :-1, :-1] = view.reshape(b, count * n, count * n)
+        H = np.zeros((b, count * n + problem.free_time, count * n + problem.free_time))
+        H[:, : count * n, : count * n] = whole.swapaxes(2, 3).reshape(b, count * n, count * n)
         return H
 
     def _bordered(self, H: np.ndarray, G: np.ndarray, jerk: np.ndarray, covector: np.ndarray) -> np.ndarray:
