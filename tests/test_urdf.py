@@ -323,7 +323,7 @@ WRONG = {
     "xacro element": (
         '<robot name="r">\n<xacro:arm name="x"/></robot>',
         2,
-        "this is xacro.*run `xacro robot.urdf.xacro > robot.urdf`",
+        r"this is xacro; save it in a file that ends in \.xacro, which `load` expands",
     ),
     "xacro value": ('<robot name="r">\n<link name="${prefix}a"/></robot>', 2, "this is xacro"),
 }

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, takes
+from ..arguments import a_robot, one_of, takes
 from ..errors import CoadjointError
+from ..motion.chunks import LogChunks
 from ..robot.robot import Robot
+from .bounds import bound_rows
 from .consistency import consistent
 from .equations import LOCAL, ROWS, SMOOTH, Equations, Structure, columns, equations, level, structure
+from .estimators import METHODS, refined
 from .friction import TERMS, Friction
+from .instruments import instruments
 from .model import GAMMAS, Choice, Fit, Fitter, choose_terms, offsets
 from .preparation import Prepared, prepare
+from .priors import Posterior, checked_prior
 from .result import Identification
+from .simulated import SIMULATED, by_simulation
 from .statistics import correlation_sum, meat
+from .streaming import Spool
 
 FOLDS = 5
 """Blocks of rows that are held back one after the other."""
@@ -34,6 +41,10 @@ def identify(
     *,
     friction: str | Sequence[str] = "auto",
     prior: str | float = "auto",
+    weight: float | None = None,
+    bounds: Mapping[str, Any] | None = None,
+    method: str = "auto",
+    simulation: Mapping[str, Any] | None = None,
     gravity: str = "auto",
     cutoff: float | str | None = "auto",
     gains: Any = None,
@@ -41,12 +52,28 @@ def identify(
 ) -> Identification:
     """The model of a robot that its log shows: inertias of possible bodies, friction, rotors' inertias, offsets, the mounting's tilt.
 
-    `log`: what `read_log` reads (a path, a mapping with time (N,), q, tau (N, nv) and perhaps v and a, a data frame), or a list of logs.
+    `log`: what `read_log` reads (a path, a mapping with time (N,), q, tau (N, nv) and perhaps v and a, a data frame), or a list of logs, or
+    `LogChunks`, a log in parts that need not fit into memory.
     `friction`: terms of `identification.friction.TERMS` for all joints, or "auto": those that held-back stretches ask for, joint by joint.
-    `prior`: the weight γ of the entropic prior, or "auto": by its evidence. `gravity`: "fixed", "tilted" (two angles), or "auto".
+    `prior`: "entropic", "riemannian" or "euclidean"; its weight γ is `weight`, or the one that evidence or held-back stretches choose. A
+    number is the weight of the entropic one. `bounds`: masses, boxes, ellipsoids (`identification.bounds`). `method`: "auto", the maximum
+    posterior; or "ordinary", "weighted", "reweighted", "maximum_likelihood", "instrumental_variables", "output_error",
+    "inverse_output_error", whose estimates are then moved to the nearest possible robot; `simulation` has what the last three simulate
+    with (reference, kp, kd, …).
+    `gravity`: "fixed", "tilted" (two angles), or "auto".
     `cutoff`: Hz of the zero-phase low-pass, None for no filter. `gains` (nv,): factors of the log's tau, which are then currents.
     """
-    data = prepare(robot, _scaled(robot, log, gains, reading), cutoff, **reading)
+    kind, given = checked_prior(prior, weight)
+    one_of("auto", *METHODS, *SIMULATED)(method, "method")
+    within = bound_rows(robot, bounds)
+    stream = None
+    if isinstance(log, LogChunks):
+        one_of("auto", *METHODS[:-1])(method, "method of a log in parts")
+        stream = Spool(robot, log, cutoff, _factors(robot, gains))
+        data = stream.sample
+    else:
+        log = _scaled(robot, log, gains, reading)
+        data = prepare(robot, log, cutoff, **reading)
     notes = list(data.notes)
     start, moved = consistent(robot.inertias, robot.link_names)
     notes += moved
@@ -56,10 +83,28 @@ def identify(
     s = structure(robot, data.v, tilted)
     folds = _folds(data)
     eq = equations(s, data, start.reshape(-1), folds)
-    choice, fit, fitter, eq, table = _model(s, eq, data, start, folds, allowed, forced, gravity, prior)
+    choice, fit, fitter, eq, table = _model(
+        s, eq, data, start, folds, allowed, forced, gravity, given if kind == "entropic" else None
+    )
     s = eq.structure
     notes += _doubts(robot, data, fitter, choice, fit)
-    return _result(robot, data, s, eq, fitter, choice, fit, table, notes, start)
+    posterior = Posterior(fitter, choice, kind, *within)
+    if stream is not None:
+        eq = stream.equations(s, fit.inertial, FOLDS)
+    if method == "auto" and (kind != "entropic" or len(within[1]) or stream is not None):
+        fit = posterior.solve(eq, fit, fit.gamma if given is None and kind == "entropic" else given)
+    own = None
+    if method in METHODS:
+        moving = instruments(robot, log, cutoff, simulation, **reading) if method == "instrumental_variables" else None
+        blocks = None if stream is None else stream.blocks
+        fit, own = refined(posterior, eq, data, fit, method, given, moving, lambda f: _robot(s, fitter, choice, f), blocks)
+    elif stream is not None:
+        own = refined(posterior, eq, data, fit, "weighted", given, None, lambda f: _robot(s, fitter, choice, f), stream.blocks)[1]
+    found = _result(robot, data, s, eq, fitter, choice, fit, table, notes, start, own)
+    found = replace(found, prior_kind=kind, method=method)
+    if stream is not None:
+        return stream.told(found)
+    return found if method not in SIMULATED else by_simulation(found, log, method, simulation, **reading)
 
 
 def _scaled(robot: Robot, log: Any, gains: Any, reading: dict[str, Any]) -> Any:
@@ -68,13 +113,21 @@ def _scaled(robot: Robot, log: Any, gains: Any, reading: dict[str, Any]) -> Any:
         return log
     from ..motion.logs import read_log
 
-    factor = np.asarray(gains, dtype=float)
-    if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(factor):
-        raise CoadjointError(f"gains is {gains!r}; expected {robot.nv} numbers, the force of each joint for a current of one.")
+    factor = _factors(robot, gains)
     logs = log if isinstance(log, list | tuple) else [log]
     read = [read_log(x, robot, **reading) for x in logs]
     reading.clear()
     return [replace(x, tau=None if x.tau is None else x.tau * factor) for x in read]
+
+
+def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
+    """(nv,), checked."""
+    if gains is None:
+        return None
+    factor = np.asarray(gains, dtype=float)
+    if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(factor):
+        raise CoadjointError(f"gains is {gains!r}; expected {robot.nv} numbers, the force of each joint for a current of one.")
+    return factor
 
 
 def _terms(friction: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
@@ -121,7 +174,7 @@ def _model(
     allowed: tuple[str, ...],
     forced: bool,
     gravity: str,
-    prior: str | float,
+    gamma: float | None,
 ) -> tuple[Choice, Fit, Fitter, Equations, list[dict[str, object]]]:
     """The chosen model and its fit."""
     n = len(s.widths[0])
@@ -163,9 +216,7 @@ def _model(
     free = Fitter(s, start, np.full(n, 1.0))
     loose = free.solve(eq.total(), choice, FREE, fit)
     fitter = Fitter(s, start, _correlations(s, data, free, choice, loose, start))
-    best = (
-        _by_evidence(fitter, eq, choice, loose) if isinstance(prior, str) else fitter.solve(eq.total(), choice, float(prior), loose)
-    )
+    best = _by_evidence(fitter, eq, choice, loose) if gamma is None else fitter.solve(eq.total(), choice, gamma, loose)
     return choice, best, fitter, eq, table
 
 
@@ -266,9 +317,11 @@ def _result(
     table: list[dict[str, object]],
     notes: list[str],
     start: np.ndarray,
+    own: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Identification:
+    """The identification of a fit; `own`: estimate and covariance by the data alone, if they are not those of weighted least squares."""
     rigid, friction = _robot(s, fitter, choice, fit)
-    estimate, covariance = _data_alone(s, data, eq, fitter, choice, fit)
+    estimate, covariance = _data_alone(s, data, eq, fitter, choice, fit) if own is None else own
     return Identification(
         prior=robot,
         start=start,

@@ -3,5 +3,6 @@
 from .dh import robot_from_dh
 from .link import Frame, Joint, Link, Mimic
 from .robot import Robot
+from .shape import Shape
 
-__all__ = ["Frame", "Joint", "Link", "Mimic", "Robot", "robot_from_dh"]
+__all__ = ["Frame", "Joint", "Link", "Mimic", "Robot", "Shape", "robot_from_dh"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from .layout import layout
 from .link import Frame, Link, as_pose
 from .plausibility import impossible_inertias, massless_joints
 from .screws import links_of_screws
+from .shape import Shape, check_shapes, missing_meshes
+
+if TYPE_CHECKING:
+    from .meshes import Packed
 
 NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping", "friction", "frame_poses")
 """The arrays of numbers a robot has beside its structure; any of them may be variables."""
@@ -45,6 +49,8 @@ class Robot(Coordinates):
     frames: tuple[Frame, ...]
     notes: tuple[str, ...]
     """Remarks of the reader on the description."""
+    shapes: tuple[Shape, ...]
+    """What of its links is seen and what may collide, each on a link or the base; no dynamics depends on them."""
     parents: tuple[int, ...]
     order: tuple[int, ...]
     placements: Array
@@ -73,6 +79,7 @@ class Robot(Coordinates):
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         base: str = "base",
         notes: Iterable[str] = (),
+        shapes: Iterable[Shape] = (),
     ) -> None:
         links, frames = tuple(sequence(links, "links")), tuple(sequence(frames, "frames"))
         notes = (notes,) if isinstance(notes, str) else tuple(names(notes, "notes"))
@@ -82,11 +89,13 @@ class Robot(Coordinates):
             links=links,
             frames=frames,
             notes=notes,
+            shapes=tuple(sequence(shapes, "shapes")),
             _structure_memo={},
             _replaced=False,
             **_nothing_kept(),
         )
         self.__dict__.update(layout(name, base, links, frames))
+        check_shapes(self.shapes, self._link_index)
         self._gather_numbers(gravity)
 
     def _gather_numbers(self, gravity: Any) -> None:
@@ -159,7 +168,7 @@ class Robot(Coordinates):
     def _remade(self, **changes: Any) -> Robot:
         whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.consolidated()
         parts: dict[str, Any] = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
-        return Robot(**(parts | {"base": self.base, "notes": self.notes} | changes))
+        return Robot(**(parts | {"base": self.base, "notes": self.notes, "shapes": self.shapes} | changes))
 
     # --- a changed copy
 
@@ -168,6 +177,10 @@ class Robot(Coordinates):
         on, placement = self.frame(link)
         frame = Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose"))
         return self._remade(frames=(*self.consolidated().frames, frame))
+
+    def with_shapes(self, shapes: Iterable[Shape]) -> Robot:
+        """This robot with these shapes in place of its own; `(*robot.shapes, new)` adds one."""
+        return self._remade(shapes=shapes)
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """This robot with the gravitational acceleration (3,), in the space frame."""
@@ -263,7 +276,25 @@ class Robot(Coordinates):
         """The reader's remarks, and doubtful properties of the robot: impossible inertias, joints that move no mass."""
         if not self.has_plain_numbers:
             return self.notes
-        return (*self.notes, *impossible_inertias(self), *massless_joints(self))
+        return (*self.notes, *impossible_inertias(self), *massless_joints(self), *missing_meshes(self.shapes))
+
+    @property
+    def visuals(self) -> tuple[Shape, ...]:
+        """The shapes that are seen."""
+        return tuple(shape for shape in self.shapes if shape.role == "visual")
+
+    @property
+    def collisions(self) -> tuple[Shape, ...]:
+        """The shapes that may collide."""
+        return tuple(shape for shape in self.shapes if shape.role == "collision")
+
+    def packed_meshes(self, most: int = 60_000, role: str = "visual") -> Packed:
+        """The triangles of its visuals (or with role="collision" of those), at most about `most`, quantised to 16 bits for a page; what
+        cannot be shown is a note of the result.
+        """
+        from .meshes import packed
+
+        return packed(self, most, role)
 
     def link_index(self, link: str) -> int:
         """The number of a link; -1 is the base."""
@@ -390,7 +421,7 @@ class Robot(Coordinates):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the robot's content; for a robot whose numbers are variables, a hash of its identity."""
+        """A hash of the robot's content, notes and shapes not counted; for a robot whose numbers are variables, a hash of its identity."""
         return _fingerprint(self) if self.has_plain_numbers else f"variable {id(self)}"
 
     def __eq__(self, other: object) -> bool:
@@ -410,7 +441,7 @@ class Robot(Coordinates):
 
     def __reduce__(self) -> Any:
         whole = self.consolidated()
-        return Robot, (whole.name, whole.links, whole.frames, whole.gravity, whole.base, whole.notes)
+        return Robot, (whole.name, whole.links, whole.frames, whole.gravity, whole.base, whole.notes, whole.shapes)
 
     def __repr__(self) -> str:
         return text.summary(self)
@@ -419,7 +450,9 @@ class Robot(Coordinates):
         return text.tree(self)
 
     def _repr_html_(self) -> str:
-        return text.html(self)
+        from ..show.notebook import robot_html
+
+        return robot_html(self)
 
 
 def _nothing_kept() -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ..files import read_text
 from ..words import cut, short
 from .joints import KINDS
 from .link import Frame, Joint, Link, Mimic
+from .shape import SIZES, Shape
 
 if TYPE_CHECKING:
     from .robot import Robot
@@ -68,7 +69,19 @@ def to_dict(robot: Robot) -> dict[str, Any]:
         "links": links,
         "frames": [{"name": f.name, "link": f.link, "pose": _plain(f.pose)} for f in robot.frames],
         "notes": list(robot.notes),
-    }
+    } | ({"shapes": [_shape_to_dict(x) for x in robot.shapes]} if robot.shapes else {})
+
+
+def _shape_to_dict(shape: Shape) -> dict[str, Any]:
+    """A shape; triangles are written only where no file has them."""
+    data: dict[str, Any] = {"link": shape.link, "kind": shape.kind, "role": shape.role, "size": list(shape.size)}
+    data |= {"pose": _plain(shape.pose)}
+    data |= {key: value for key in ("name", "uri", "path") if (value := getattr(shape, key))}
+    if shape.colour is not None:
+        data["colour"] = list(shape.colour)
+    if shape.vertices is not None and shape.faces is not None and not shape.path:
+        data |= {"vertices": _plain(shape.vertices), "faces": shape.faces.tolist()}
+    return data
 
 
 class _Part:
@@ -147,15 +160,35 @@ def from_dict(data: Any, source: str = "the robot") -> Robot:
         for part in whole.parts("frames"):
             at = part.where
             frames.append(Frame(part.text("name"), part.text("link"), part.numbers("pose", 4, 4)))
+        shapes = []
+        for part in whole.parts("shapes") if "shapes" in data else ():
+            at = part.where
+            shapes.append(_shape(part))
         at = whole.where
         notes = whole.get("notes", list, "a list of text")
         if odd := [x for x in notes if not isinstance(x, str)]:
             raise ReadError(f"{at}: one of the 'notes' is {_written(odd[0])}; expected text.")
-        return Robot(whole.text("name"), links, frames, whole.numbers("gravity", 3), whole.text("base"), notes)
+        return Robot(whole.text("name"), links, frames, whole.numbers("gravity", 3), whole.text("base"), notes, shapes)
     except ReadError:
         raise
     except CoadjointError as error:
         raise ReadError(f"{at}: {error}") from None
+
+
+def _shape(part: _Part) -> Shape:
+    if (kind := part.text("kind")) not in SIZES:
+        raise unknown("kind of shape", kind, SIZES)
+    options: dict[str, Any] = {key: part.text(key) for key in ("role", "name", "uri", "path") if key in part.value}
+    if "colour" in part.value:
+        options["colour"] = part.numbers("colour", 4)
+    if "vertices" in part.value:
+        vertices, faces = (part.get(key, list, "a list of triples") for key in ("vertices", "faces"))
+        options["vertices"] = part.numbers("vertices", len(vertices), 3).reshape(-1, 3)
+        corners = part.numbers("faces", len(faces), 3).reshape(-1, 3)
+        if not np.isfinite(corners).all() or np.any(np.abs(corners) > 2**31) or np.any(corners != np.floor(corners)):
+            raise ReadError(f"{part.where}: 'faces' is {_written(faces)}; expected whole numbers.")
+        options["faces"] = corners.astype(np.int64)
+    return Shape(part.text("link"), kind, part.numbers("pose", 4, 4), part.numbers("size", SIZES[kind]), **options)
 
 
 def _joint(part: _Part) -> Joint:
