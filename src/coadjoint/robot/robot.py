@@ -482,7 +482,9 @@ class Robot(Coordinates):
         return text.tree(self)
 
     def _repr_html_(self) -> str:
-        return text.html(self)
+        from ..show.notebook import robot_html
+
+        return robot_html(self)
 
 
 def _nothing_kept() -> dict[str, Any]:
