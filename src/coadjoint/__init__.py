@@ -107,6 +107,7 @@ _LATER = {
     "optimal": (
         "OptimalControl",
         "OptimalMotion",
+        "OptimalMotions",
         "Stage",
         "Timing",
         "Timings",
@@ -203,6 +204,7 @@ __all__ = [
     "Mimic",
     "OptimalControl",
     "OptimalMotion",
+    "OptimalMotions",
     "Robot",
     "Shape",
     "SimulationError",

@@ -97,10 +97,11 @@ from .motion.simulate import simulate as simulate
 from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
 from .optimal import costs as costs
+from .optimal.motion_result import OptimalMotion as OptimalMotion
+from .optimal.motion_result import OptimalMotions as OptimalMotions
 from .optimal.optimal_control import OptimalControl as OptimalControl
 from .optimal.optimal_control import Stage as Stage
 from .optimal.optimal_control import optimal_control as optimal_control
-from .optimal.optimal_motion import OptimalMotion as OptimalMotion
 from .optimal.optimal_motion import optimal_motion as optimal_motion
 from .optimal.time_optimal import time_optimal as time_optimal
 from .optimal.timing import Timing as Timing
@@ -900,6 +901,7 @@ __all__ = [
     "Mimic",
     "OptimalControl",
     "OptimalMotion",
+    "OptimalMotions",
     "Robot",
     "Shape",
     "SimulationError",
