@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import copy
+import io
 import json
 import random
 from typing import Any
