@@ -24,6 +24,7 @@ SECTIONS = {
     "constraints": ("Constraints", ["benchmarks.constraints"]),
     "inverse_kinematics": ("Inverse kinematics", ["benchmarks.inverse_kinematics"]),
     "frameworks": ("Gradients in frameworks", ["benchmarks.frameworks"]),
+    "plain_calls": ("Plain calls", ["benchmarks.plain_calls"]),
     "changed_robots": ("Changed robots", ["benchmarks.changed_robots"]),
     "streaming": ("Streaming through Dask", ["benchmarks.streaming"]),
 }

@@ -69,6 +69,12 @@ def test_messages_do_not_repeat_whole_values(text, tmp_path):
         assert len(str(raised.value)) < 1500
 
 
+@pytest.mark.parametrize("links", ["", '<link name="a"/>'])
+def test_a_long_name_in_a_file_is_refused_with_the_line(links):
+    with pytest.raises(cj.errors.ReadError, match=r"line 1: <robot.*70000 characters"):
+        cj.load(f'<robot name="{"y" * 70_000}">{links}</robot>')
+
+
 def test_long_names_are_refused_by_the_robot():
     link = cj.Link("a" * (LONGEST_NAME + 1), "base", cj.Joint.revolute())
     with pytest.raises(ModelError, match=r"has 1001 characters: 'aaa.*at most 1000"):

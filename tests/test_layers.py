@@ -14,7 +14,8 @@ LAZY_UPWARD = {
     ("arrays", "kernel"),  # the namespace of symbols
     ("identification.excitation", "show"),  # figures
     ("identification.result", "show"),  # reports
-    ("motion.trajectory", "show"),  # Trajectory.plot, .animate
+    ("motion.trajectory", "show"),  # Trajectory.plot, .animate, .show
+    ("robot.robot", "show"),  # its page in notebooks
     ("motion.compare", "show"),  # Comparison.plot
     ("calibration.calibrate", "show"),  # Calibration.report
     ("scale.sources", "motion"),  # the names of columns in tables

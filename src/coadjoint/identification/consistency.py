@@ -19,9 +19,9 @@ from scipy.special import multigammaln
 
 from ..errors import CoadjointError
 from ..lie import inertia
+from .interior import BASIS as _BASIS
+from .interior import Program
 
-_BASIS = np.asarray(inertia.pseudo(np.eye(10)))
-"""(10, 4, 4): Σ = Σ_k φ_k of these."""
 FLOOR = 1e-4
 """The least second moment of a projected body, relative to its largest."""
 
@@ -164,19 +164,11 @@ class ConsistentFit:
             weight *= 0.1
         return self.newton(x, gamma, mu, tolerance=tolerance)
 
-    def constrained(self, x: np.ndarray, gap: float = 1e-9) -> np.ndarray:
-        """The minimum of the quadratic alone under Σ_l ⪰ 0: the barrier's weight falls until the objective is within `gap`, relatively.
-
-        A barrier of weight μ is at most μ times its degree (4 per link, 1 per positive number) above the optimum.
-        """
-        degree = 4 * len(self.prior) + len(self.positive)
-        mu = max(abs(float(self.b @ x)), 1e-300) / max(degree, 1)
-        while True:
-            x = self.newton(x, mu, mu, centred=False, tolerance=1e-3 * mu, most=30)
-            size = abs(0.5 * x @ self.A @ x - self.b @ x)
-            if mu * degree <= gap * size:
-                return x
-            mu *= 0.05
+    def constrained(self, x: np.ndarray, gap: float = 1e-8) -> np.ndarray:
+        """The minimum of the quadratic alone under Σ_l ⪰ 0 and x_k ≥ 0, its value within `gap`, relatively."""
+        rows = np.zeros((len(self.positive), len(x)))
+        rows[np.arange(len(rows)), self.positive] = 1.0
+        return Program(self.A, self.b, self.K, C=rows, d=np.zeros(len(rows))).solve(x, gap)
 
     def log_evidence(self, x: np.ndarray, gamma: float, mu: float) -> float:
         """log ∫ exp(-½ xᵀAx + bᵀx) p(x | γ) dx by Laplace's method at the minimum x, but for terms without γ."""

@@ -17,7 +17,7 @@ that change the base parameters as asked the shortest is taken. What the motion 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import expm
 
-from ..arguments import a_robot, one_of, positive, takes, whole
+from ..arguments import a_robot, one_of, positive, sequence, takes, whole
 from ..arrays import Array
 from ..compiling import compile
 from ..dynamics import forward_dynamics, forward_dynamics_derivatives
@@ -41,6 +41,7 @@ from .excitation import base_regressor
 from .excitation_limits import check_joints, sizes, smooth_friction, smooth_friction_rate
 
 _LOWER = np.tril_indices(4)
+DRIVES = ("armature", "damping", "friction")
 STEPS = 40
 """Most Gauss–Newton steps."""
 
@@ -54,13 +55,19 @@ class OutputError:
     base: BaseParameters
     values: np.ndarray
     """The base parameters (r,)."""
-    deviation: np.ndarray
-    """Their standard deviations (r,), for residuals that are independent of each other; infinite where the motion shows nothing."""
+    covariance: np.ndarray
+    """(r, r), infinite on the diagonal where the motion shows nothing. Residuals of one stretch may be correlated if there are more than
+    twice as many stretches as parameters; else all are taken to be independent."""
     rms: np.ndarray
     """Of the residuals of every joint (nv,): rad or m for "direct", N m or N for "inverse"."""
     steps: int
     converged: bool
     method: str
+
+    @property
+    def deviation(self) -> np.ndarray:
+        """Standard deviations (r,) of the base parameters."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
 
     def interval(self, factor: float = 1.96) -> np.ndarray:
         """(r, 2): the values ∓ factor standard deviations, 95 % of normal ones."""
@@ -120,7 +127,7 @@ def output_error(
     *,
     method: str = "direct",
     horizon: float = 0.25,
-    drives: bool = False,
+    drives: bool | Sequence[str] = False,
     kp: Any = None,
     kd: Any = None,
     reference: Any = None,
@@ -135,7 +142,8 @@ def output_error(
     (a number, (nv,) or {joint: number}) it needs. `reference` is (q_r, v_r), each (N, nv); the measured motion without. Gains given for
     "direct" pull the simulated motion to the measured one, for arms that are unstable. `horizon` is the length of the stretches in
     seconds, whose initial states are free. Forces between samples: hold "linear" or "zero". `drives` also fits armature, damping and
-    Coulomb friction (smoothed near standstill), which begin at the robot's, made positive; `substeps` divide every step of the log.
+    Coulomb friction (smoothed near standstill), or those of "armature", "damping", "friction" that are named; they begin at the robot's,
+    made positive; `substeps` divide every step of the log.
     """
     one_of("linear", "zero")(hold, "hold")
     check_joints(robot)
@@ -146,14 +154,35 @@ def output_error(
         raise CoadjointError(
             "the log has no joint forces; output error simulates the motion that they cause: add tau1 … or columns={'tau': […]}."
         )
-    base = recent(robot, ("base parameters", drives), lambda: base_parameters(robot, drives=drives))
+    chosen = _drives(drives)
+    base = recent(robot, ("base parameters", chosen), lambda: _base(robot, chosen))
     time, q, v, tau, ff, q_r, v_r = _stretches(robot, read, horizon, reference, feedforward, method)
     gains = {name: np.zeros(robot.nv) if k is None else _gains(robot, name, k) for name, k in (("kp", kp), ("kd", kd))}
     inverse, linear = method == "inverse", hold == "linear"
-    problem = Problem(robot, base, time, q, v, tau, ff, q_r, v_r, gains["kp"], gains["kd"], inverse, linear, substeps, drives)
+    problem = Problem(robot, base, time, q, v, tau, ff, q_r, v_r, gains["kp"], gains["kd"], inverse, linear, substeps, bool(chosen))
     if method == "inverse" and not (problem.kp.any() or problem.kd.any()):
         raise CoadjointError("method 'inverse' compares the forces of the controller, and needs its gains: give kp and kd.")
     return problem.solve(report)
+
+
+def _drives(given: Any) -> tuple[str, ...]:
+    """The numbers of drives that are fitted."""
+    names = (DRIVES if given else ()) if isinstance(given, bool) else tuple(sequence(given, "drives"))
+    for name in names:
+        one_of(*DRIVES)(name, "drives")
+    return tuple(name for name in DRIVES if name in names)
+
+
+def _base(robot: Robot, drives: tuple[str, ...]) -> BaseParameters:
+    """Base parameters with these drives; damping and friction are always told from inertias, armature not."""
+    if not drives or "armature" in drives or robot.mimics:
+        return base_parameters(robot, drives=bool(drives))
+    own, further, n = base_parameters(robot), robot.parameter_names("drives"), robot.tree_nv
+    chosen = [k for name in drives for k in range(DRIVES.index(name) * n, (DRIVES.index(name) + 1) * n)]
+    matrix = np.zeros((own.rank + len(chosen), own.matrix.shape[1] + len(further)))
+    matrix[: own.rank, : own.matrix.shape[1]] = own.matrix
+    matrix[np.arange(own.rank, len(matrix)), own.matrix.shape[1] + np.array(chosen)] = 1.0
+    return BaseParameters((*own.names, *further), matrix, (*own.pivots, *(own.matrix.shape[1] + k for k in chosen)))
 
 
 def _gains(robot: Robot, name: str, given: Any) -> np.ndarray:
@@ -352,8 +381,15 @@ class Problem:
         e = np.maximum(e, 1e-6 * e[:, -1:])  # a body without volume gets some
         drives = np.asarray(self.robot.parameters("drives"), dtype=float)
         return Estimate(
-            np.linalg.cholesky(U * e[:, None, :] @ np.swapaxes(U, -1, -2)), np.maximum(drives, 1e-3) if self.with_drives else drives
+            np.linalg.cholesky(U * e[:, None, :] @ np.swapaxes(U, -1, -2)), np.where(self._free, np.maximum(drives, 1e-3), drives)
         )
+
+    @property
+    def _free(self) -> np.ndarray:
+        """(3 n,): which numbers of the drives are fitted."""
+        if not self.with_drives:
+            return np.zeros(3 * self.robot.tree_nv, dtype=bool)
+        return np.asarray(self.base.matrix[:, 10 * self.robot.n_links :].any(axis=0))
 
     def values(self, e: Estimate) -> np.ndarray:
         """The base parameters (r,)."""
@@ -394,16 +430,22 @@ class Problem:
         free = res[..., 0].size * robot.nv - res.shape[0] * 2 * robot.nv - base.rank
         rms = np.sqrt((res**2).mean((0, 1)))
         sigma = rms * np.sqrt(res.size / max(free, 1))
-        A, _, _ = self.reduced(res, J, 1.0 / np.where(sigma > 0, sigma, 1.0))
+        weight = 1.0 / np.where(sigma > 0, sigma, 1.0)
+        A, _, _ = self.reduced(res, J, weight)
         size = np.sqrt(np.maximum(np.diag(A), 1e-300))
         values, vectors = np.linalg.eigh(A / np.outer(size, size))
         hidden = values <= 1e-12  # beside a diagonal of ones
-        variance = (vectors**2 / np.where(hidden, np.inf, values)).sum(-1)
-        variance[(vectors[:, hidden] ** 2).sum(-1) > 1e-6] = np.inf
+        inverse = (vectors / np.where(hidden, np.inf, values)) @ vectors.T / np.outer(size, size)
+        count = len(res)
+        if count > 2 * base.rank:
+            parts = np.array([self.reduced(res[k : k + 1], J[k : k + 1], weight)[1] for k in range(count)])
+            inverse = inverse @ (parts.T @ parts) @ inverse * (count / (count - base.rank))
+        unseen = (vectors[:, hidden] ** 2).sum(-1) > 1e-6
+        inverse[unseen, unseen] = np.inf
         fitted = robot.with_inertial_parameters(e.inertial)
         fitted = fitted.with_parameters("drives", e.drives) if self.with_drives else fitted
         name = "inverse" if self.inverse else "direct"
-        return OutputError(fitted, base, base.values(fitted), np.sqrt(variance) / size, rms, steps, converged, name)
+        return OutputError(fitted, base, base.values(fitted), inverse, rms, steps, converged, name)
 
 
 def _check_finite(res: np.ndarray) -> None:

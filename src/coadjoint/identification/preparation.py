@@ -47,6 +47,8 @@ class Prepared:
     """(N,): the number of the uninterrupted stretch that a row belongs to."""
     step: float
     """Seconds between rows."""
+    known: np.ndarray
+    """(N, nv): forces that are known beforehand, as of a payload."""
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -125,7 +127,7 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
     rate = log.rate
     auto = cutoff == "auto"
     frequency = None if cutoff is None else min(CUTOFF, 0.2 * rate) if auto else float(cutoff)
-    if robot.nq != robot.nv or (auto and log.v is not None and log.a is not None and frequency and not _rough(log, frequency)):
+    if robot.nq != robot.nv or (auto and log.v is not None and log.a is not None and frequency and not is_rough(log, frequency)):
         frequency = None
     if frequency is None and log.v is not None and log.a is not None:
         assert log.tau is not None
@@ -144,22 +146,22 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
         return x if frequency is None else zero_phase(x, rate, frequency)
 
     q = keep(even.q)
-    v = _slope(q, even.rate) if even.v is None else keep(even.v)
-    a = _slope(v, even.rate) if even.a is None else keep(even.a)
+    v = slopes(q, even.rate) if even.v is None else keep(even.v)
+    a = slopes(v, even.rate) if even.a is None else keep(even.a)
     notes += [f"{name}: derivative of the {of}" for name, of, x in (("v", "q", even.v), ("a", "v", even.a)) if x is None]
     assert even.tau is not None
     tau = keep(even.tau)
     usable = usable[np.searchsorted(log.time, even.time).clip(0, len(log) - 1)]
     end, thin = 2, 1
     if frequency is not None:
-        end, thin = int(ENDS * rate / frequency), max(1, int(rate / (5.0 * frequency)))
+        end, thin = int(ENDS * rate / frequency + 1e-6), max(1, int(rate / (5.0 * frequency) + 1e-6))
         end = end if len(even) > 8 * end else len(even) // 16
         notes.append(f"{end / rate:.2g} s at each end left out" + (f", one row in {thin} kept" if thin > 1 else ""))
     rows = slice(end, len(even) - end, thin)
     return _part(even.time[rows], q[rows], v[rows], a[rows], tau[rows], usable[rows], thin / rate, DWELL)
 
 
-def _rough(log: Log, frequency: float) -> bool:
+def is_rough(log: Log, frequency: float) -> bool:
     """Whether accelerations of a log are noise above the cut-off frequency."""
     assert log.a is not None
     power = np.abs(np.fft.rfft((log.a - log.a.mean(0)) * np.hanning(len(log))[:, None], axis=0)) ** 2
@@ -167,7 +169,7 @@ def _rough(log: Log, frequency: float) -> bool:
     return bool(np.any(power[high].sum(0) > ROUGH * power.sum(0).clip(1e-300)) and power.sum() > 0)
 
 
-def _slope(x: np.ndarray, rate: float) -> np.ndarray:
+def slopes(x: np.ndarray, rate: float) -> np.ndarray:
     """Derivatives of the columns: of fourth order inside, of second at the ends."""
     out = np.asarray(np.gradient(x, 1.0 / rate, axis=0, edge_order=2))
     out[2:-2] = rate / 12.0 * (x[:-4] - 8.0 * x[1:-3] + 8.0 * x[3:-1] - x[4:])
@@ -177,7 +179,7 @@ def _slope(x: np.ndarray, rate: float) -> np.ndarray:
 def _part(*arrays: Any) -> Prepared:
     time, q, v, a, tau, usable, step, dwell = arrays
     used = usable & ~_standing(v, max(1, round(dwell / step)))
-    return Prepared(time, q, v, a, tau, used, np.zeros(len(time), dtype=int), step)
+    return Prepared(time, q, v, a, tau, used, np.zeros(len(time), dtype=int), step, np.zeros_like(v))
 
 
 def _standing(v: np.ndarray, least: int) -> np.ndarray:
@@ -203,5 +205,5 @@ def _joined(robot: Robot, parts: Sequence[Prepared]) -> Prepared:
     if left.max() >= 1.0:
         worst = ", ".join(f"{name} {x:.0f} %" for name, x in zip(robot.v_names, left, strict=True) if x >= 1.0)
         notes.append(f"rows left out where a joint stands or its force is saturated: {worst}")
-    own = {name: stack(name) for name in ("time", "q", "v", "a", "tau")}
+    own = {name: stack(name) for name in ("time", "q", "v", "a", "tau", "known")}
     return Prepared(**own, used=used, stretch=stretch, step=float(np.median([x.step for x in parts])), notes=tuple(notes))

@@ -91,7 +91,7 @@ class Identification:
     """What was fitted: time, q, v, a, tau after preparation."""
     base_matrix: BaseParameters
     gamma: float
-    """The weight of the entropic prior."""
+    """The weight of the prior."""
     tilt: np.ndarray
     """(3,): the change of the direction of gravity, m/s²."""
     estimate: np.ndarray
@@ -105,6 +105,9 @@ class Identification:
     choices: tuple[dict[str, Any], ...] = ()
     """The terms that held-back stretches asked for, with the log-likelihood each gained."""
     notes: tuple[str, ...] = field(default=())
+    prior_kind: str = "entropic"
+    method: str = "auto"
+    """The estimator; "auto" is the maximum posterior."""
 
     # --- the model
 
@@ -128,7 +131,9 @@ class Identification:
     def torque(self, q: Array, v: Array, a: Array) -> np.ndarray:
         """The joint forces (..., nv) that are expected at states and accelerations: rigid bodies, rotors, friction and offsets."""
         rigid = np.asarray(inverse_dynamics(self.rigid, q, v, a))
-        return np.asarray(rigid + self.friction(np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid))
+        return np.asarray(
+            rigid + self.friction(np.asarray(q, dtype=float), np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid)
+        )
 
     # --- how well it fits
 
@@ -248,7 +253,9 @@ class Identification:
             "",
             f"{self.base_matrix.rank} base parameters of {len(self.base_matrix.names)}; {hidden} numbers are not shown one by one",
         ]
-        lines.append(f"entropic prior of weight {self.gamma:g}")
+        lines.append(f"{self.prior_kind} prior of weight {self.gamma:g}")
+        if self.method != "auto":
+            lines.append(f"estimated by {self.method.replace('_', ' ')}, then moved to possible bodies")
         if np.any(self.tilt):
             angle = np.degrees(np.linalg.norm(self.tilt) / np.linalg.norm(np.asarray(self.prior.gravity)))
             lines.append(

@@ -27,6 +27,7 @@ from ..robot.robot import Robot
 from ..robot.urdf import check_options
 from ..words import cut
 from ._common import Names, chain, check_model, engine, listing
+from ._mujoco_shapes import shapes_of
 from ._mujoco_states import (
     a_from_mujoco,
     a_to_mujoco,
@@ -123,7 +124,7 @@ def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -
     if changing:
         message = f"model {name!r} has what a Robot does not hold, which moves as if it were not there: {'; '.join(changing)}."
         _warnings.warn(message, ModelWarning, stacklevel=2)
-    robot = Robot(name, links, frames, gravity, bodies[0], notes)
+    robot = Robot(name, links, frames, gravity, bodies[0], notes, shapes_of(model, bodies))
     return robot.merge_fixed() if fixed_joints == "merge" else robot
 
 

@@ -79,6 +79,10 @@ def quotient(x: Any, y: Any) -> Any:
     return x / y
 
 
+def _number_fmod(x: float, y: float) -> float:
+    return math.fmod(x, y) if math.isfinite(x) and y != 0.0 else math.nan
+
+
 def _floor(x: float) -> float:
     return float(math.floor(x)) if math.isfinite(x) else x
 
@@ -118,6 +122,12 @@ def _elementary(name: str) -> Emit:
         return str(getattr(elementary, name)(body, *values))
 
     return emit
+
+
+def _fmod(body: Body, x: str, y: str) -> str:
+    from .emit.remainder import fmod
+
+    return fmod(body, x, y)
 
 
 def _tanh(body: Body, x: str) -> str:
@@ -330,6 +340,21 @@ OPS: dict[str, Op] = {
         latex=r"\left\lfloor {}\right\rfloor",
         sympy=lambda sp: sp.floor,
         casadi=lambda ca: ca.floor,
+    ),
+    "fmod": Op(  # x - trunc(x / y) y, exactly: of the sign of x
+        arity=2,
+        number=_number_fmod,
+        numpy=np.fmod,
+        array="fmod",
+        cost=12,
+        partials=(lambda n, x, y: 1.0, lambda n, x, y: (n - x) * (1.0 / y)),
+        llvm=_fmod,
+        called=True,
+        c="fmod({}, {})",
+        js="{} % {}",
+        latex=r"\operatorname{{fmod}}\left({}, {}\right)",
+        sympy=lambda sp: lambda x, y: sp.sign(x) * sp.Mod(sp.Abs(x), sp.Abs(y)),
+        casadi=lambda ca: ca.fmod,
     ),
     "min": Op(
         arity=2,

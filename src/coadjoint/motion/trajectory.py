@@ -191,6 +191,17 @@ class Trajectory:
 
         animate(path, self, frames_per_second=frames_per_second, speed=speed, report=report)
 
+    def show(self, path: str | Path | None = None) -> Path:
+        """Open the page of the robot that plays this motion in a browser; it is written to `path`, or to a temporary folder."""
+        from ..show.notebook import show_motion
+
+        return show_motion(self, path)
+
+    def _repr_html_(self) -> str | None:
+        from ..show.notebook import motion_html
+
+        return motion_html(self)
+
     def __str__(self) -> str:
         e, happened = self.energy, self._happened()
         name = printable(self.robot.name)

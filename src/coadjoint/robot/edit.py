@@ -13,6 +13,7 @@ from ..arrays import asfloat
 from ..errors import CoadjointError, ModelError, ShapeError
 from ..lie import inertia as _inertia
 from .link import Frame, Joint, Link, Mimic, as_pose
+from .shape import moved_shape
 
 if TYPE_CHECKING:
     from .robot import Robot
@@ -151,7 +152,11 @@ def merge_links(robot: Robot, fixed: Any) -> Robot:
     for frame in robot.frames:
         on, pose = carrier[robot.link_index(frame.link)]
         frames.append(Frame(frame.name, name(on), pose @ frame.pose))
-    return robot._remade(links=links, frames=frames)
+    shapes = []
+    for shape in robot.shapes:
+        on, pose = carrier[i := robot.link_index(shape.link)]
+        shapes.append(moved_shape(shape, name(on), pose) if i in fixed else shape)
+    return robot._remade(links=links, frames=frames, shapes=shapes)
 
 
 def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Robot:
@@ -181,4 +186,13 @@ def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Ro
     for f in other.frames:
         at_base = f.link == other.base
         frames.append(Frame(prefix + f.name, carrier if at_base else prefix + f.link, root @ f.pose if at_base else f.pose))
-    return robot._remade(links=links, frames=frames, notes=(*robot.notes, *other.notes))
+    shapes = list(robot.shapes)
+    for shape in other.shapes:
+        at_base = shape.link == other.base
+        shapes.append(moved_shape(shape, carrier, root) if at_base else moved_shape(shape, prefix + shape.link))
+    other_loops = (replace(x, name=prefix + x.name, frame_a=prefix + x.frame_a, frame_b=prefix + x.frame_b) for x in other.loops)
+    loops = (*robot.loops, *other_loops)
+    notes = (*robot.notes, *other.notes)
+    attached = robot._remade(links=links, frames=frames, shapes=shapes, loops=loops, notes=notes)
+    theirs = {prefix + name: {prefix + joint: x for joint, x in pose.items()} for name, pose in other._poses.items()}
+    return attached.with_poses(robot._poses | theirs) if theirs else attached

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,10 +27,15 @@ from ..words import short
 from . import edit, text
 from .coordinates import Coordinates
 from .joints import JointKind
-from .layout import layout
-from .link import Frame, Link, as_pose
+from .layout import check_loops, layout
+from .link import Frame, Link, Loop, as_pose
 from .plausibility import impossible_inertias, massless_joints
 from .screws import links_of_screws
+from .shape import Shape, check_shapes, missing_meshes
+from .srdf import NamedPoses, checked_poses, coordinates, fitting
+
+if TYPE_CHECKING:
+    from .meshes import Packed
 
 NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping", "friction", "frame_poses")
 """The arrays of numbers a robot has beside its structure; any of them may be variables."""
@@ -45,6 +50,8 @@ class Robot(Coordinates):
     frames: tuple[Frame, ...]
     notes: tuple[str, ...]
     """Remarks of the reader on the description."""
+    shapes: tuple[Shape, ...]
+    """What of its links is seen and what may collide, each on a link or the base; no dynamics depends on them."""
     parents: tuple[int, ...]
     order: tuple[int, ...]
     placements: Array
@@ -55,6 +62,9 @@ class Robot(Coordinates):
     damping: Array
     friction: Array
     frame_poses: Array
+    loops: tuple[Loop, ...]
+    """Joints of its description that close loops; they hold nothing unless `Constraint.loops(robot)` is given to a function."""
+    _poses: NamedPoses
     _link_index: dict[str, int]
     _memo: Memo
     _structure_memo: Memo
@@ -73,6 +83,9 @@ class Robot(Coordinates):
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         base: str = "base",
         notes: Iterable[str] = (),
+        shapes: Iterable[Shape] = (),
+        loops: Iterable[Loop] = (),
+        poses: Mapping[str, Any] | None = None,
     ) -> None:
         links, frames = tuple(sequence(links, "links")), tuple(sequence(frames, "frames"))
         notes = (notes,) if isinstance(notes, str) else tuple(names(notes, "notes"))
@@ -82,12 +95,17 @@ class Robot(Coordinates):
             links=links,
             frames=frames,
             notes=notes,
+            shapes=tuple(sequence(shapes, "shapes")),
+            loops=tuple(sequence(loops, "loops")),
             _structure_memo={},
             _replaced=False,
             **_nothing_kept(),
         )
         self.__dict__.update(layout(name, base, links, frames))
+        check_shapes(self.shapes, self._link_index)
+        check_loops(self.loops, self.frame_names)
         self._gather_numbers(gravity)
+        self.__dict__["_poses"] = checked_poses(self, poses or {})
 
     def _gather_numbers(self, gravity: Any) -> None:
         given = gravity
@@ -159,7 +177,11 @@ class Robot(Coordinates):
     def _remade(self, **changes: Any) -> Robot:
         whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.consolidated()
         parts: dict[str, Any] = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
-        return Robot(**(parts | {"base": self.base, "notes": self.notes} | changes))
+        kept: dict[str, Any] = {"base": self.base, "notes": self.notes, "shapes": self.shapes, "loops": self.loops}
+        robot = Robot(**(parts | kept | changes))
+        if "poses" not in changes and self._poses:
+            robot.__dict__["_poses"] = fitting(robot, self._poses)[0]
+        return robot
 
     # --- a changed copy
 
@@ -168,6 +190,14 @@ class Robot(Coordinates):
         on, placement = self.frame(link)
         frame = Frame(name, self._link_name(on), placement @ as_pose(pose, f"frame {name!r}: pose"))
         return self._remade(frames=(*self.consolidated().frames, frame))
+
+    def with_shapes(self, shapes: Iterable[Shape]) -> Robot:
+        """This robot with these shapes in place of its own; `(*robot.shapes, new)` adds one."""
+        return self._remade(shapes=shapes)
+
+    def with_poses(self, poses: Mapping[str, Any]) -> Robot:
+        """This robot with named poses in place of its own: {name: q (nq,)} or {name: {joint: coordinates}}."""
+        return self._remade(poses=poses)
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """This robot with the gravitational acceleration (3,), in the space frame."""
@@ -263,7 +293,30 @@ class Robot(Coordinates):
         """The reader's remarks, and doubtful properties of the robot: impossible inertias, joints that move no mass."""
         if not self.has_plain_numbers:
             return self.notes
-        return (*self.notes, *impossible_inertias(self), *massless_joints(self))
+        return (*self.notes, *impossible_inertias(self), *massless_joints(self), *missing_meshes(self.shapes))
+
+    @property
+    def poses(self) -> dict[str, np.ndarray]:
+        """Its named poses, as an SRDF or the keyframes of an MJCF have them: q (nq,) by name."""
+        return {name: coordinates(self, pose) for name, pose in self._poses.items()}
+
+    @property
+    def visuals(self) -> tuple[Shape, ...]:
+        """The shapes that are seen."""
+        return tuple(shape for shape in self.shapes if shape.role == "visual")
+
+    @property
+    def collisions(self) -> tuple[Shape, ...]:
+        """The shapes that may collide."""
+        return tuple(shape for shape in self.shapes if shape.role == "collision")
+
+    def packed_meshes(self, most: int = 60_000, role: str = "visual") -> Packed:
+        """The triangles of its visuals (or with role="collision" of those), at most about `most`, quantised to 16 bits for a page; what
+        cannot be shown is a note of the result.
+        """
+        from .meshes import packed
+
+        return packed(self, most, role)
 
     def link_index(self, link: str) -> int:
         """The number of a link; -1 is the base."""
@@ -390,7 +443,7 @@ class Robot(Coordinates):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the robot's content; for a robot whose numbers are variables, a hash of its identity."""
+        """A hash of the robot's content, notes and shapes not counted; for a robot whose numbers are variables, a hash of its identity."""
         return _fingerprint(self) if self.has_plain_numbers else f"variable {id(self)}"
 
     def __eq__(self, other: object) -> bool:
@@ -410,7 +463,17 @@ class Robot(Coordinates):
 
     def __reduce__(self) -> Any:
         whole = self.consolidated()
-        return Robot, (whole.name, whole.links, whole.frames, whole.gravity, whole.base, whole.notes)
+        return Robot, (
+            whole.name,
+            whole.links,
+            whole.frames,
+            whole.gravity,
+            whole.base,
+            whole.notes,
+            whole.shapes,
+            whole.loops,
+            whole._poses,
+        )
 
     def __repr__(self) -> str:
         return text.summary(self)
@@ -419,7 +482,9 @@ class Robot(Coordinates):
         return text.tree(self)
 
     def _repr_html_(self) -> str:
-        return text.html(self)
+        from ..show.notebook import robot_html
+
+        return robot_html(self)
 
 
 def _nothing_kept() -> dict[str, Any]:

@@ -13,13 +13,15 @@ from ..errors import CoadjointError, ReadError, unknown
 from ..files import read_text
 from ..words import cut, short
 from .joints import KINDS
-from .link import Frame, Joint, Link, Mimic
+from .link import Frame, Joint, Link, Loop, Mimic
+from .shape import SIZES, Shape
 
 if TYPE_CHECKING:
     from .robot import Robot
 
 FORMAT = "coadjoint robot"
 VERSION = 1
+LOOP = ("name", "frame_a", "frame_b", "joint")
 MOST_VALUES = 5_000_000
 """The most values of a text; a robot of ten thousand links has a fifth of that."""
 _JOINT_NUMBERS = {
@@ -68,7 +70,27 @@ def to_dict(robot: Robot) -> dict[str, Any]:
         "links": links,
         "frames": [{"name": f.name, "link": f.link, "pose": _plain(f.pose)} for f in robot.frames],
         "notes": list(robot.notes),
-    }
+    } | _extras(robot)
+
+
+def _extras(robot: Robot) -> dict[str, Any]:
+    """Shapes, loops and named poses, where there are any."""
+    loops = [{"name": x.name, "frame_a": x.frame_a, "frame_b": x.frame_b, "joint": x.joint} for x in robot.loops]
+    poses = {name: {joint: list(x) for joint, x in pose.items()} for name, pose in robot._poses.items()}
+    extras = {"shapes": [_shape_to_dict(x) for x in robot.shapes], "loops": loops, "poses": poses}
+    return {key: value for key, value in extras.items() if value}
+
+
+def _shape_to_dict(shape: Shape) -> dict[str, Any]:
+    """A shape; triangles are written only where no file has them."""
+    data: dict[str, Any] = {"link": shape.link, "kind": shape.kind, "role": shape.role, "size": list(shape.size)}
+    data |= {"pose": _plain(shape.pose)}
+    data |= {key: value for key in ("name", "uri", "path") if (value := getattr(shape, key))}
+    if shape.colour is not None:
+        data["colour"] = list(shape.colour)
+    if shape.vertices is not None and shape.faces is not None and not shape.path:
+        data |= {"vertices": _plain(shape.vertices), "faces": shape.faces.tolist()}
+    return data
 
 
 class _Part:
@@ -147,15 +169,41 @@ def from_dict(data: Any, source: str = "the robot") -> Robot:
         for part in whole.parts("frames"):
             at = part.where
             frames.append(Frame(part.text("name"), part.text("link"), part.numbers("pose", 4, 4)))
+        shapes = []
+        for part in whole.parts("shapes") if "shapes" in data else ():
+            at = part.where
+            shapes.append(_shape(part))
+        loops = [Loop(*(part.text(key) for key in LOOP)) for part in (whole.parts("loops") if "loops" in data else ())]
         at = whole.where
+        poses = whole.get("poses", dict, "an object in braces") if "poses" in data else {}
+        if not all(isinstance(pose, dict) for pose in poses.values()):
+            raise ReadError(f"{at}: one of the 'poses' is no object of joints and coordinates.")
         notes = whole.get("notes", list, "a list of text")
         if odd := [x for x in notes if not isinstance(x, str)]:
             raise ReadError(f"{at}: one of the 'notes' is {_written(odd[0])}; expected text.")
-        return Robot(whole.text("name"), links, frames, whole.numbers("gravity", 3), whole.text("base"), notes)
+        return Robot(
+            whole.text("name"), links, frames, whole.numbers("gravity", 3), whole.text("base"), notes, shapes, loops, poses
+        )
     except ReadError:
         raise
     except CoadjointError as error:
         raise ReadError(f"{at}: {error}") from None
+
+
+def _shape(part: _Part) -> Shape:
+    if (kind := part.text("kind")) not in SIZES:
+        raise unknown("kind of shape", kind, SIZES)
+    options: dict[str, Any] = {key: part.text(key) for key in ("role", "name", "uri", "path") if key in part.value}
+    if "colour" in part.value:
+        options["colour"] = part.numbers("colour", 4)
+    if "vertices" in part.value:
+        vertices, faces = (part.get(key, list, "a list of triples") for key in ("vertices", "faces"))
+        options["vertices"] = part.numbers("vertices", len(vertices), 3).reshape(-1, 3)
+        corners = part.numbers("faces", len(faces), 3).reshape(-1, 3)
+        if not np.isfinite(corners).all() or np.any(np.abs(corners) > 2**31) or np.any(corners != np.floor(corners)):
+            raise ReadError(f"{part.where}: 'faces' is {_written(faces)}; expected whole numbers.")
+        options["faces"] = corners.astype(np.int64)
+    return Shape(part.text("link"), kind, part.numbers("pose", 4, 4), part.numbers("size", SIZES[kind]), **options)
 
 
 def _joint(part: _Part) -> Joint:

@@ -28,13 +28,13 @@ def _total_mass(robot: Robot) -> float:
 
 
 def structure(robot: Robot) -> str:
-    """The structure of the robot: everything but its arrays of numbers."""
+    """The structure of the robot: everything but its arrays of numbers, and the notes and shapes, on which no number depends."""
     joints = [link.joint for link in robot.links]
     limits = [[x.tolist() for x in (j.lower, j.upper, j.velocity, j.effort)] for j in joints]
     follows = [None if j.mimic is None else (j.mimic.joint, float(j.mimic.ratio), float(j.mimic.offset)) for j in joints]
     links = [(link.name, link.parent, link.joint.name, link.joint.kind) for link in robot.links]
     frames = [(frame.name, frame.link) for frame in robot.frames]
-    return repr((robot.name, robot.base, links, limits, follows, frames, robot.notes))
+    return repr((robot.name, robot.base, links, limits, follows, frames))
 
 
 def _limits(lower: np.ndarray, upper: np.ndarray) -> str:

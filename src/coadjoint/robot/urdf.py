@@ -1,8 +1,8 @@
 """Robots read from URDF.
 
 The frame of a link is that of the joint that carries it, and the joint's axis passes through its origin. Links, joints and their
-elements may stand in any order; joints keep theirs. Visuals, collisions, meshes and everything else that a Robot does not hold
-are passed over without a look, so that a mesh that is missing stops nothing.
+elements may stand in any order; joints keep theirs. What a Robot does not hold is passed over without a look; a shape that cannot
+be read, or a mesh that is missing, stops nothing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError, ModelError, ModelWarning, arrows, nearest, unknown
+from ..errors import CoadjointError, ModelError, ModelWarning, ReadError, arrows, nearest, unknown
 from ..files import read_bytes
 from ..lie import inertia as _inertia
 from ..words import cut, short
 from . import xml
+from .closing import Edge, closed, tree_and_loops
 from .link import Joint, Link, Mimic
+from .packages import Finder, Packages
 from .plausibility import impossible, impossible_inertias
 from .robot import Robot
+from .urdf_shapes import read_shapes
 
 TEXT = "the text"
 """The name of a description in errors if it is not a file."""
@@ -45,22 +48,28 @@ TYPES: dict[str, Callable[..., Joint]] = {
 GRAVITY = (0.0, 0.0, -9.81)
 
 
-def read_urdf(source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str = "merge") -> Robot:
+def read_urdf(
+    source: str | os.PathLike[str], base: str = "fixed", fixed_joints: str = "merge", packages: Packages | None = None
+) -> Robot:
     """The robot in a URDF file, or in a text that starts with "<".
 
     base="fixed": the root link is the base of the robot, does not move, and its inertia does not count. "free": it is the first
     link and moves freely. fixed_joints="merge": the link of a fixed joint becomes a part of what carries it, and a frame of it;
-    "keep": it stays a link.
+    "keep": it stays a link. packages: folders by the names of packages, for the meshes; see `packages.py` for where else they are
+    looked for.
 
     A file that is wrong raises one ReadError that names file, line and element. What is odd, but no obstacle, is said in
     `robot.warnings`; of an inertia that no body can have, and of a joint that mimics none, one ModelWarning tells as well.
     """
     check_options(base, fixed_joints)
     if isinstance(source, str) and xml.is_text(source):
-        root = xml.parse(xml.stripped(source), TEXT)
+        root, finder = xml.parse(xml.stripped(source), TEXT), Finder(None, packages)
     else:
+        finder = Finder(Path(source).parent, packages)
         root = xml.parse(read_bytes(source), cut(os.fspath(source), 300))
-    return _robot(root, base == "free", fixed_joints == "merge")
+    if root.tag == "robot":
+        _refuse_xacro(root)
+    return robot_of(root, base == "free", fixed_joints == "merge", finder)
 
 
 def check_options(base: str, fixed_joints: str) -> None:
@@ -70,10 +79,10 @@ def check_options(base: str, fixed_joints: str) -> None:
             raise CoadjointError(f"{name} is {short(value)}; choose {choices[0]!r} or {choices[1]!r}.")
 
 
-def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
+def robot_of(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robot:
+    """The robot that the <robot> of a URDF describes."""
     if root.tag != "robot":
         raise root.error("not a URDF; expected <robot> as the root element.")
-    _refuse_xacro(root)
     notes: list[str] = []
     name = root.attributes.get("name", "")
     if not name.strip():
@@ -83,8 +92,8 @@ def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
     if not links:
         if joints:
             raise next(iter(joints.values())).error("the robot has joints but no <link>.")
-        return Robot(name, [], notes=[*notes, "the robot has no links; nothing of it moves."])
-    carriers = _carriers(links, joints)
+        return _made(root, name, [], notes=[*notes, "the robot has no links; nothing of it moves."])
+    carriers, closing = _carriers(links, joints)
     top = _root_link(links, carriers)
     serious = _check_mimics(joints)
     parameters = {key: _inertial(link) for key, link in links.items()}
@@ -104,12 +113,12 @@ def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
             raise joint.error(str(error)) from None
     extra = root.optional("coadjoint")  # what `to_urdf` adds for gravity, which URDF has no word for
     gravity = GRAVITY if extra is None else extra.vector("gravity", GRAVITY)
-    try:
-        robot = Robot(name, parts, gravity=gravity, base=base)
-    except CoadjointError as error:  # all that is known to go wrong has been found before, with its line
-        raise root.error(str(error)) from None
+    shapes, unread = read_shapes(root, links, finder, origin)
+    notes += unread
+    robot = _made(root, name, parts, gravity=gravity, base=base, shapes=shapes)
     robot = robot.merge_fixed() if merge else robot
-    serious = [*root.document.notes, *serious]
+    robot, said = _with_loops(robot, closing, joints)
+    serious = [*root.document.notes, *serious, *said]
     kept = set(robot.link_names)
     for key in (key for key in links if key not in kept):  # links that were merged, and the base
         if found := impossible(parameters[key]):
@@ -121,6 +130,14 @@ def _robot(root: xml.Element, free: bool, merge: bool) -> Robot:
     return robot._remade(notes=[*notes, *serious])
 
 
+def _made(root: xml.Element, name: str, links: list[Link], **options: Any) -> Robot:
+    """The robot; what is wrong with it as a whole is said of the root element."""
+    try:
+        return Robot(name, links, **options)
+    except CoadjointError as error:
+        raise root.error(str(error)) from None
+
+
 def fresh(name: str, taken: Container[str]) -> str:
     """The name, with a number appended if it is taken."""
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
@@ -130,7 +147,7 @@ def fresh(name: str, taken: Container[str]) -> str:
 def _refuse_xacro(root: xml.Element) -> None:
     for element in (x for child in (root, *root.children) for x in (child, *child.children)):
         if element.tag.startswith("xacro:") or any("${" in x or "$(" in x for x in element.attributes.values()):
-            raise element.error("this is xacro, whose macros must be expanded first: run `xacro robot.urdf.xacro > robot.urdf`.")
+            raise element.error("this is xacro; save it in a file that ends in .xacro, which `load` expands.")
 
 
 def _named(root: xml.Element, tag: str) -> dict[str, xml.Element]:
@@ -144,20 +161,38 @@ def _named(root: xml.Element, tag: str) -> dict[str, xml.Element]:
     return found
 
 
-def _carriers(links: dict[str, xml.Element], joints: dict[str, xml.Element]) -> dict[str, xml.Element]:
-    """The joint that carries each link but the root, in the order of the joints."""
-    carriers: dict[str, xml.Element] = {}
+def _with_loops(robot: Robot, closing: list[Edge], joints: dict[str, xml.Element]) -> tuple[Robot, list[str]]:
+    """The robot with the frames and loops of the joints that close some, and a sentence for each of them."""
+    said: list[str] = []
+    for edge in closing:
+        element = joints[edge.joint]
+        try:
+            frames, loop, sentence = closed(edge, _joint(element, []), origin(element.optional("origin")), np.eye(4))
+            for frame in frames:
+                robot = robot.with_frame(frame.name, frame.link, frame.pose)
+            robot = robot._remade(loops=(*robot.loops, loop)) if loop is not None else robot
+        except CoadjointError as error:
+            raise error if isinstance(error, ReadError) else element.error(str(error)) from None
+        said.append(f"line {element.line}: {sentence}")
+    return robot, said
+
+
+def _carriers(links: dict[str, xml.Element], joints: dict[str, xml.Element]) -> tuple[dict[str, xml.Element], list[Edge]]:
+    """The joint that carries each link but the root, in the order of the joints, and the joints that close loops."""
+    edges: list[Edge] = []
     for joint in joints.values():
         for end in ("parent", "child"):
             element = joint.only(end)
             if element.text("link") not in links:
                 raise element.error(f"{joint}: {unknown('link', element.text('link'), links)}")
-        child = joint.only("child").text("link")
-        if child in carriers:
-            other = carriers[child]
-            raise joint.error(f"link {short(child)} is already the child of {other} in line {other.line}; a robot is a tree.")
-        carriers[child] = joint
-    return carriers
+        edges.append(Edge(joint.text("name"), joint.only("parent").text("link"), joint.only("child").text("link")))
+    children = {edge.child for edge in edges}
+    chosen, closing = tree_and_loops(edges, [name for name in links if name not in children])
+    carriers = {child: joints[name] for child, name in chosen.items()}
+    for edge in edges:  # of links that no root reaches: they form cycles, which `_root_link` names
+        if edge.child not in carriers:
+            carriers[edge.child] = joints[edge.joint]
+    return carriers, closing
 
 
 def _root_link(links: dict[str, xml.Element], carriers: dict[str, xml.Element]) -> str:

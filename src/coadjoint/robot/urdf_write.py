@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -23,7 +23,9 @@ from . import xml
 from .joints import axes_and_centre
 from .link import Joint
 from .robot import Robot
+from .shape import Shape
 from .urdf import GRAVITY, fresh
+from .urdf_shapes import unwritten, written_shapes
 
 TYPES = {
     "revolute": "revolute",
@@ -52,6 +54,7 @@ def unsaid(robot: Robot) -> list[str]:
             notes.append(f"joint {joint.name!r}: the armature {joint.armature.tolist()} is unknown to other readers.")
         if joint.kind in ("continuous", "planar", "free") and np.isfinite([*joint.lower, *joint.upper]).any():
             notes.append(f"joint {joint.name!r}: the limits of a {joint.kind} joint are not written.")
+    notes += dict.fromkeys(f"link {shape.link!r}: {why}." for shape in robot.shapes if (why := unwritten(shape)))
     return notes
 
 
@@ -71,7 +74,10 @@ def to_urdf(robot: Robot) -> str:
     lines = ['<?xml version="1.0" encoding="utf-8"?>', _tag("robot", ">", name=robot.name)]
     if not np.array_equal(robot.gravity, GRAVITY):
         lines.append("  " + _tag("coadjoint", gravity=robot.gravity))
-    lines += _link(robot.base, np.zeros(10))
+    shapes: dict[str, list[Shape]] = {}
+    for shape in robot.shapes:
+        shapes.setdefault(shape.link, []).append(shape)
+    lines += _link(robot.base, np.zeros(10), shapes.get(robot.base, ()))
     for link in robot.links:
         X = _axis_frame(link.joint)
         if X is None:
@@ -82,7 +88,7 @@ def to_urdf(robot: Robot) -> str:
             lines += _joint(link.joint, link.parent, carrier, link.placement @ X, X)
             lines += _link(carrier, np.zeros(10))
             lines += _joint(Joint.fixed(name=weld), carrier, link.name, se3.inverse(X))
-        lines += _link(link.name, link.parameters)
+        lines += _link(link.name, link.parameters, shapes.get(link.name, ()))
     for frame in robot.frames:
         joints.add(weld := fresh(f"{frame.name}_fixed", joints))
         lines += [*_joint(Joint.fixed(name=weld), frame.link, frame.name, frame.pose), *_link(frame.name, np.zeros(10))]
@@ -130,26 +136,36 @@ def _tag(tag: str, end: str = "/>", **attributes: Any) -> str:
     return f"<{' '.join(words)}{end}"
 
 
-def _link(name: str, parameters: np.ndarray) -> Iterator[str]:
-    if not np.any(parameters):
+def _link(name: str, parameters: np.ndarray, shapes: Sequence[Shape] = ()) -> Iterator[str]:
+    if not np.any(parameters) and not shapes:
         yield "  " + _tag("link", name=name)
         return
+    yield "  " + _tag("link", ">", name=name)
+    if np.any(parameters):
+        yield from _inertial(name, parameters)
+    yield from written_shapes(shapes, _tag, _origin)
+    yield "  </link>"
+
+
+def _origin(pose: np.ndarray) -> dict[str, Any]:
+    return {"xyz": pose[:3, 3], "rpy": roll_pitch_yaw(pose[:3, :3])}
+
+
+def _inertial(name: str, parameters: np.ndarray) -> Iterator[str]:
     mass, com, inertia = _inertia.to_body(parameters)
     if mass == 0 and np.any(parameters[1:4]):
         raise ModelError(f"link {name!r} has no mass but m c = {parameters[1:4].tolist()}, which URDF cannot say and no body has.")
     moments = dict(zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), inertia[np.triu_indices(3)], strict=True))
-    yield "  " + _tag("link", ">", name=name)
     yield "    <inertial>"
     yield "      " + _tag("origin", xyz=com)
     yield "      " + _tag("mass", value=mass)
     yield "      " + _tag("inertia", **moments)
     yield "    </inertial>"
-    yield "  </link>"
 
 
 def _joint(joint: Joint, parent: str, child: str, placement: np.ndarray, X: np.ndarray | None = None) -> Iterator[str]:
     yield "  " + _tag("joint", ">", name=joint.name, type=TYPES[joint.kind])
-    yield "    " + _tag("origin", xyz=placement[:3, 3], rpy=roll_pitch_yaw(placement[:3, :3]))
+    yield "    " + _tag("origin", **_origin(placement))
     yield "    " + _tag("parent", link=parent)
     yield "    " + _tag("child", link=child)
     if joint.kind in ("revolute", "continuous", "prismatic", "planar"):

@@ -42,6 +42,8 @@ class Element:
     document: Document
     line: int
     children: list[Element] = field(default_factory=list)
+    content: str = ""
+    """Its text, where it was asked for."""
 
     @property
     def source(self) -> str:
@@ -119,6 +121,17 @@ class Element:
         return value
 
 
+def plain_numbers(text: str, count: int) -> list[float]:
+    """The finite numbers of a text with spaces between; a ValueError where they are not so many."""
+    words = text.split()
+    if len(words) != count or not all(_NUMBER.fullmatch(word) for word in words):
+        raise ValueError(f"expected {count} numbers")
+    values = [float(word) for word in words]
+    if not all(map(math.isfinite, values)):
+        raise ValueError("expected finite numbers")
+    return values
+
+
 _FORBIDDEN = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 
 
@@ -146,8 +159,8 @@ def is_text(source: str) -> bool:
     return stripped(source).startswith("<")
 
 
-def parse(data: bytes | str, source: str) -> Element:
-    """The root element of an XML document; errors name the line."""
+def parse(data: bytes | str, source: str, content: bool = False) -> Element:
+    """The root element of an XML document, with its text if `content`; errors name the line."""
     roots: list[Element] = []
     open_: list[Element] = []
     document = Document(source)
@@ -164,7 +177,19 @@ def parse(data: bytes | str, source: str) -> Element:
     parser = _parser(source)
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda tag: open_.pop()
+    if content:
+        pieces: dict[int, tuple[Element, list[str]]] = {}
+
+        def gather(text: str) -> None:
+            if text.strip() and open_:
+                pieces.setdefault(id(open_[-1]), (open_[-1], []))[1].append(text)
+
+        parser.buffer_text = True
+        parser.CharacterDataHandler = gather
     _feed(parser, data, source, open_)
+    if content:
+        for element, texts in pieces.values():
+            element.content = "".join(texts)
     return roots[0]
 
 

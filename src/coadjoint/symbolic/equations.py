@@ -114,6 +114,10 @@ class Equations:
         """The equations as a LaTeX `aligned` environment for use in math mode, numbers rounded to `digits` digits."""
         return write.latex(self, _digits(digits))
 
+    def mathml(self, digits: int = 5) -> str:
+        """The equations as a MathML element, which browsers typeset without help, numbers rounded to `digits` digits."""
+        return write.mathml(self, _digits(digits))
+
     def c(self) -> str:
         """The equations as C99, one function per quantity, numbers in full precision."""
         return write.c(self)

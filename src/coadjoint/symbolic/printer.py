@@ -15,6 +15,8 @@ class Printer:
     """Plain text. `short`: sin(q_2 + q_3) is s_23, to be explained elsewhere. `fractions`: 0.5 is 1/2, as no number is measured."""
 
     times, plus, minus = " ", " + ", " - "
+    negative = "-"
+    """The sign before a first term."""
 
     def __init__(self, digits: int = 17, short: bool = False, fractions: bool = False) -> None:
         self.digits, self.short, self.fractions = digits, short, fractions
@@ -48,7 +50,7 @@ class Printer:
     def angle(self, trig: Trig) -> str:
         text = ""
         for k, factor in trig.angle:
-            sign = ("-" if factor < 0 else "") if not text else self.minus if factor < 0 else self.plus
+            sign = (self.negative if factor < 0 else "") if not text else self.minus if factor < 0 else self.plus
             size = "" if abs(factor) == 1 else self.number(abs(factor)) + self.times
             text += sign + size + self.symbol(Symbol(f"q_{k + 1}", "q"))
         return text
@@ -90,20 +92,21 @@ class Printer:
             f = Product(-f.coefficient, f.factors)
         text = self._bound(f, _PRODUCT)
         if first:
-            return f"-{text}" if negative else text
+            return f"{self.negative}{text}" if negative else text
         return (self.minus if negative else self.plus) + text
 
     def _product(self, f: Product) -> tuple[str, int]:
         size = abs(f.coefficient)
         if not f.factors:
             text = self.number(size)
-            return (f"-{text}", _SUM) if f.coefficient < 0 else (text, _ATOM)
+            return (f"{self.negative}{text}", _SUM) if f.coefficient < 0 else (text, _ATOM)
         if f.coefficient == 1.0 and len(f.factors) == 1:
             return self._level(f.factors[0])
         texts = [self._bound(x, _ATOM) for x in f.factors]
         if size != 1.0:
             texts.insert(0, self.number(size))
-        return (f"-{self.times.join(texts)}", _SUM) if f.coefficient < 0 else (self.times.join(texts), _PRODUCT)
+        text = self.times.join(texts)
+        return (f"{self.negative}{text}", _SUM) if f.coefficient < 0 else (text, _PRODUCT)
 
 
 def short_name(trig: Trig) -> str:
@@ -149,6 +152,44 @@ class Latex(Printer):
 
     def brackets(self, text: str) -> str:
         return rf"\left({text}\right)"
+
+
+class MathML(Latex):
+    """Presentation MathML, which browsers typeset themselves: a row of elements without the element `math` about them."""
+
+    times, plus, minus, negative = '<mspace width="0.17em"/>', "<mo>+</mo>", "<mo>−</mo>", "<mo form='prefix'>−</mo>"
+
+    def number(self, x: float) -> str:
+        text = Printer.number(self, x)
+        above, _, below = text.partition("/")
+        mantissa, _, exponent = text.partition("e")
+        if below:
+            return f"<mfrac><mn>{above}</mn><mn>{below}</mn></mfrac>"
+        power = f"<mo>·</mo><msup><mn>10</mn><mn>{int(exponent or 0)}</mn></msup>".replace("<mn>-", "<mn>−")
+        return f"<mrow><mn>{mantissa}</mn>{power}</mrow>" if exponent else f"<mn>{text}</mn>"
+
+    def symbol(self, symbol: Symbol) -> str:
+        letter, _, index = symbol.name.partition("_")
+        base = '<mover><mi>q</mi><mo lspace="0" rspace="0">.</mo></mover>' if letter == "v" else f"<mi>{letter}</mi>"
+        index = index.replace("_", ",").replace("m", "−") if letter in ("s", "c") else index
+        return f"<msub>{base}<mn>{index}</mn></msub>" if index else base
+
+    def trig(self, trig: Trig) -> str:
+        simple = len(trig.angle) == 1 and trig.angle[0][1] == 1
+        angle = self.angle(trig)
+        return f"<mrow><mi>{trig.function}</mi><mo>&#x2061;</mo>{angle if simple else self.brackets(angle)}</mrow>"
+
+    def power(self, base: str, exponent: int, of: Formula) -> str:
+        if isinstance(of, Trig) and not self.short:
+            name = f"<mi>{of.function}</mi>"
+            return base.replace(name, f"<msup>{name}<mn>{exponent}</mn></msup>", 1)
+        return f"<msup><mrow>{base}</mrow><mn>{exponent}</mn></msup>"
+
+    def quotient(self, f: Quotient) -> str:
+        return f"<mfrac><mrow>{self(f.above)}</mrow><mrow>{self(f.below)}</mrow></mfrac>"
+
+    def brackets(self, text: str) -> str:
+        return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
 
 
 class C(Printer):

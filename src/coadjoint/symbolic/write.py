@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .formula import Formula, Product, Symbol, Trig, walk
-from .printer import C, Latex, Printer, Python, identifier, short_name
+from .printer import C, Latex, MathML, Printer, Python, identifier, short_name
 from .shared import LETTER
 
 if TYPE_CHECKING:
@@ -125,6 +125,40 @@ def _matrix(e: Equations, name: str, printer: Latex) -> str | None:
         return None
     arguments = r"(q, \dot q)" if name == "C" else "(q)"
     return rf"{name}{arguments} &= \begin{{bmatrix}} " + r" \\ ".join(" & ".join(row) for row in rows) + r" \end{bmatrix}"
+
+
+def mathml(e: Equations, digits: int) -> str:
+    printer = MathML(digits, _is_short(e), bool(e.parameters))
+    rows: list[str] = []
+
+    def row(name: str, text: str) -> None:
+        left = f"<mtd class='right'>{name}<mo>=</mo></mtd>" if name else "<mtd></mtd>"
+        rows.append(f"<mtr>{left}<mtd class='left'>{text}</mtd></mtr>")
+
+    for name, block in _blocks(e):
+        whole = _mathml_matrix(e, name, printer) if name else None
+        if whole is not None:
+            row(f"<mi>{name}</mi>", whole)
+            continue
+        for symbol, f in block:
+            first, *rest = printer.lines(f, 12 * WIDTH)
+            row(printer.symbol(Symbol(symbol, "named")), first)
+            for line in rest:
+                row("", line)
+    if printer.short:
+        for t in trigs(e.formulas()):
+            row(printer(t), MathML(digits)(t))
+    return f"<math display='block'><mtable>{''.join(rows)}</mtable></math>"
+
+
+def _mathml_matrix(e: Equations, name: str, printer: MathML) -> str | None:
+    """A small matrix or vector in matrix notation, where LaTeX has one."""
+    if _matrix(e, name, Latex(printer.digits, printer.short, printer.fractions)) is None:
+        return None
+    array = e.arrays[name]
+    cells = [[printer(f) for f in row] for row in (array if array.ndim == 2 else array[:, None]).tolist()]
+    table = "".join("<mtr>" + "".join(f"<mtd>{cell}</mtd>" for cell in row) + "</mtr>" for row in cells)
+    return f"<mrow><mo class='fence'>[</mo><mtable class='bracketed'>{table}</mtable><mo class='fence'>]</mo></mrow>"
 
 
 def _needed(e: Equations, formulas: list[Formula]) -> tuple[list[tuple[Symbol, Formula]], list[Formula]]:

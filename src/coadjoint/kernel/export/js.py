@@ -10,7 +10,7 @@ from ..ops import OPS
 from .names import argument_names
 from .statements import Language, statements
 
-_SPD_SOLVE = """\
+SPD_SOLVE = """\
 /* x := A^-1 x for symmetric positive definite A (n by n), its lower triangle in a row by row, overwritten; x is n by m.
    All of x is NaN where A is not positive definite. */
 function spd_solve(n, m, a, x) {
@@ -38,7 +38,7 @@ function spd_solve(n, m, a, x) {
 
 """
 
-_CHECK = """\
+CHECK = """\
 function flat(x, name, shape) {
   const all = typeof x === "number" ? [x] : ArrayBuffer.isView(x) ? x : Array.isArray(x) ? x.flat(Infinity) : [];
   const size = shape.reduce((n, k) => n * k, 1);
@@ -62,15 +62,21 @@ def js(graph: Graph) -> str:
     Inputs are numbers, typed arrays, or arrays, nested or flat in row-major order. It returns the output as an array, nested by its
     shape (a number for the shape ()), or an array of all outputs if the graph has several. Truth values are 0 and 1.
     """
+    name = argument_names(graph, _RESERVED).function
+    solve = SPD_SOLVE if "block" in graph.op else ""
+    return solve + CHECK + f"export default {js_function(graph)}\nexport {{ {name} }};\n"
+
+
+def js_function(graph: Graph) -> str:
+    """The function alone; it calls `flat` of `CHECK`, and `spd_solve` of `SPD_SOLVE` where it solves large systems."""
     names = argument_names(graph, _RESERVED)
-    lines = [f"export default function {names.function}({', '.join(names.inputs)}) {{"]
+    lines = [f"function {names.function}({', '.join(names.inputs)}) {{"]
     for x, shape in zip(names.inputs, graph.input_shapes, strict=True):
         lines.append(f'  {x} = flat({x}, "{x}", [{", ".join(map(str, shape))}]);')
     body, results = statements(graph, names, _JS)
     outputs = [_nested(iter(terms), shape) for terms, shape in zip(results, graph.output_shapes, strict=True)]
     lines += [*body, f"  return {outputs[0] if len(outputs) == 1 else '[' + ', '.join(outputs) + ']'};", "}"]
-    solve = _SPD_SOLVE if "block" in graph.op else ""
-    return solve + _CHECK + "\n".join(lines) + f"\nexport {{ {names.function} }};\n"
+    return "\n".join(lines)
 
 
 def _nested(terms: Iterator[str], shape: tuple[int, ...]) -> str:

@@ -59,7 +59,7 @@ def _binary(name: str) -> Callable[[Scalar, Scalar], Scalar]:
 
 
 sin, cos, exp, log, sqrt, floor, absolute = (_unary(name) for name in ("sin", "cos", "exp", "log", "sqrt", "floor", "abs"))
-atan2, minimum, maximum = (_binary(name) for name in ("atan2", "min", "max"))
+atan2, fmod, minimum, maximum = (_binary(name) for name in ("atan2", "fmod", "min", "max"))
 
 
 def divide(x: Scalar, y: Scalar) -> Scalar:
@@ -78,13 +78,37 @@ def _number_power(x: float, exponent: float) -> float:
 
 
 def floor_divide(x: Scalar, y: Scalar) -> Scalar:
-    """⌊x / y⌋"""
-    return floor(divide(x, y))
+    """The integer n with x = n y + remainder(x, y), as NumPy's: 0.9 // 0.1 is 8, as 0.1 is a little more than a tenth; x / 0 for y = 0."""
+    x, y = scalar(x), scalar(y)
+    if type(x) is float and type(y) is float:
+        return _of_numbers(np.floor_divide, x, y)
+    m = fmod(x, y)
+    n = divide(x - m, y) - where(_opposite(m, y), 1.0, 0.0)  # an integer but for rounding
+    below = floor(n)
+    nearest = below + where(less(0.5, n - below), 1.0, 0.0)
+    if type(y) is float and y != 0.0:
+        return nearest
+    same = type(x) is Expr and type(y) is Expr and x.index == y.index  # 0 // 0, which x / x = 1 would hide
+    return where(equal(y, 0.0), math.nan if same else divide(x, y), nearest)
 
 
 def remainder(x: Scalar, y: Scalar) -> Scalar:
-    """x - ⌊x / y⌋ y, of the sign of y."""
-    return x - floor(divide(x, y)) * y
+    """x - n y with n = ⌊x / y⌋, without rounding error unless x and y are of opposite signs; of the sign of y, as NumPy's."""
+    x, y = scalar(x), scalar(y)
+    if type(x) is float and type(y) is float:
+        return _of_numbers(np.remainder, x, y)
+    m = fmod(x, y)
+    return where(_opposite(m, y), m + y, m)
+
+
+def _of_numbers(function: np.ufunc, x: float, y: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(function(x, y))
+
+
+def _opposite(x: Scalar, y: Scalar) -> Any:
+    """Whether x and y are of opposite signs; 0 has none."""
+    return logical_or(logical_and(less(x, 0.0), less(0.0, y)), logical_and(less(0.0, x), less(y, 0.0)))
 
 
 def power(x: Scalar, exponent: Any) -> Scalar:

@@ -1,0 +1,28 @@
+"""The equations of small robots, typeset for a page."""
+
+from __future__ import annotations
+
+from html import escape
+
+from ...errors import CoadjointError
+from ...robot.robot import Robot
+from ...symbolic import equations
+
+FREEDOMS = 4
+LONGEST = 120_000
+"""The most freedoms, and the most characters, of equations that a page shows."""
+
+
+def equations_of(robot: Robot) -> str:
+    """M, C and g as MathML with a sentence; empty where they would fill pages."""
+    if not 0 < robot.nv <= FREEDOMS or any(kind.nv > 1 for kind in robot.kinds):
+        return ""
+    try:
+        found = equations(robot, ("M", "C", "g"))
+        text = "" if found.in_steps else found.mathml()
+    except CoadjointError:
+        return ""
+    if not text or len(text) > LONGEST:
+        return ""
+    names = ", ".join(f"q<sub>{k + 1}</sub> {escape(name)}" for k, name in enumerate(robot.q_names))
+    return f'<p class="note">M(q) a + C(q, v) v + g(q) = τ, numbers rounded to five digits; {names}.</p>{text}'

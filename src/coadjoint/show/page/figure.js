@@ -1,0 +1,142 @@
+// The robot as a list of surfaces, from its poses: rods from joint to joint, joints as joints, ellipsoids of inertia, frames, arrows.
+
+import { add, dot, eigen, identity, move, multiply, norm, pose, position, rotation, rows, scale, subtract, towards, transpose, turn, unit } from "./linear.js";
+
+const stretch = (R, lengths) => R.map((row) => row.map((x, k) => x * lengths[k]));
+const rgb = (text) => [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16) / 255);
+
+export const AXES = [rgb("#c8503f"), rgb("#4a9150"), rgb("#3f6fc8")];
+
+// A rod between two points, from one radius to another.
+export function rod(from, to, r0, r1, colour, more = {}) {
+  const way = subtract(to, from), length = norm(way);
+  if (!(length > 0)) return [];
+  return [{ mesh: "tube", world: pose(stretch(towards(way), [1, 1, length]), from), taper: [r0, r1], colour, ...more }];
+}
+
+export function ball(at, radius, colour, more = {}) {
+  return { mesh: "sphere", world: pose(stretch(identity(3), [radius, radius, radius]), at), colour, ...more };
+}
+
+export function arrow(from, way, radius, colour, more = {}) {
+  const length = norm(way), head = Math.min(5 * radius, 0.5 * length), tip = add(from, way), neck = subtract(tip, scale(unit(way), head));
+  if (!(length > 1e-9)) return [];
+  const cone = { mesh: "cone", world: pose(stretch(towards(way), [2.4 * radius, 2.4 * radius, head]), neck), colour, glow: 0.25, ...more };
+  return [...rod(from, neck, radius, radius, colour, { glow: 0.25, ...more }), cone];
+}
+
+// A couple: a ring of small balls about an axis, with an arrow through it.
+export function couple(at, way, radius, colour) {
+  const R = transpose(towards(way)), items = [];
+  const ring = (k) => add(at, add(scale(R[0], radius * Math.cos(k)), scale(R[1], radius * Math.sin(k))));
+  for (let k = 0; k < 20; k++) items.push(...rod(ring((k * 5.2) / 20), ring(((k + 1) * 5.2) / 20), radius * 0.07, radius * 0.07, colour, { glow: 0.25 }));
+  items.push(...arrow(ring(5.2), scale(subtract(ring(5.6), ring(5.2)), 1.2), radius * 0.07, colour));
+  return items;
+}
+
+// The ellipsoid { x : xᵀ A⁻¹ x ≤ 1 }, A in the axes of R, times a length.
+export function ellipsoid(at, R, A, size, colour) {
+  const { values, vectors } = eigen(A);
+  const lengths = values.map((x) => Math.max(size * Math.sqrt(Math.max(x, 0)), 1e-4 * size));
+  return { mesh: "sphere", world: pose(stretch(multiply(R, vectors), lengths), at), colour, alpha: 0.34 };
+}
+
+export class Figure {
+  constructor(mechanism, renderer) {
+    this.mechanism = mechanism;
+    const { model } = mechanism;
+    this.size = model.size;
+    const heaviest = Math.max(...model.links.map((x) => x.mass), 1e-12);
+    const slender = Math.min(1, (9 / Math.max(model.links.length, 1)) ** 0.4);
+    this.radii = model.links.map((x) => slender * model.size * (0.011 + 0.021 * Math.cbrt(Math.max(x.mass, 0) / heaviest)));
+    this.ellipsoids = model.links.map((x) => x.ellipsoid && pose(stretch(x.ellipsoid.axes, x.ellipsoid.radii.map((r) => Math.max(r, 0.004 * model.size))), x.com));
+    this.visuals = shapesOf(model, renderer);
+  }
+
+  // Surfaces of the robot at the poses of its links. `look`: colours; `show`: what is wanted; `chosen`: a link's number.
+  items(poses, look, show, chosen = -2) {
+    const found = [], { links } = this.mechanism.model;
+    const see = show.visuals && this.visuals.length;
+    if (see) for (const { link, mesh, world, colour } of this.visuals) {
+      const own = link === chosen ? look.accent : colour ?? look.body;
+      found.push({ mesh, world: link < 0 ? world : multiply(poses[link], world), colour: own, shadow: true });
+    }
+    links.forEach((link, i) => {
+      const T = poses[i], colour = !link.possible ? look.wrong : i === chosen ? look.accent : look.body;
+      if (show.bodies && !see) found.push(...this.body(link, i, T, poses, colour, look));
+      if (show.inertia && this.ellipsoids[i]) found.push({ mesh: "sphere", world: multiply(T, this.ellipsoids[i]), colour: link.possible ? look.inertia : look.wrong, alpha: show.bodies ? 0.34 : 0.999, shadow: !show.bodies });
+    });
+    if (show.bodies && !see) found.push(...this.base(poses, look));
+    return found;
+  }
+
+  body(link, i, T, poses, colour, look) {
+    const found = [], r = this.radii[i], { joint } = link, at = move(T, joint.point);
+    for (const [a, b] of link.rods) {
+      const end = move(T, b);
+      found.push(...rod(move(T, a), end, r, 0.8 * r, colour, { shadow: true }), ball(end, 0.8 * r, colour, { shadow: true }));
+    }
+    if (!link.rods.length && joint.kind === "free" && this.ellipsoids[i]) found.push({ mesh: "sphere", world: multiply(T, this.ellipsoids[i]), colour, shadow: true });
+    else found.push(ball(at, r, colour, { shadow: true }));
+    found.push(...this.joint(link, T, at, r, look), ...this.slide(link, at, r, poses, look));
+    return found;
+  }
+
+  joint({ joint, possible }, T, at, r, look) {
+    const colour = possible ? look.joint : look.wrong;
+    if (joint.kind === "fixed" || joint.kind === "free") return [];
+    if (joint.kind === "prismatic") return [{ mesh: "box", world: pose(stretch(towards(turn(T, joint.axes[0])), [2.6 * r, 2.6 * r, 3 * r]), at), colour, shadow: true }];
+    if (joint.kind === "spherical") return [ball(at, 1.5 * r, colour, { shadow: true })];
+    return joint.axes.slice(0, joint.kind === "universal" ? 2 : 1).map((axis) => ({ mesh: "drum", world: pose(stretch(towards(turn(T, axis)), [1.35 * r, 1.35 * r, 1.75 * r]), at), colour, shadow: true }));
+  }
+
+  // The way that a sliding joint has gone from home.
+  slide(link, at, r, poses, look) {
+    if (!["prismatic", "helical", "planar"].includes(link.joint.kind)) return [];
+    const parent = link.parent < 0 ? identity(4) : poses[link.parent];
+    return rod(move(multiply(parent, rows(link.placement)), link.joint.point), at, 0.55 * r, 0.55 * r, look.joint, { shadow: true });
+  }
+
+  // A foot under the robot, and rods from the base to the joints that it carries.
+  base(poses, look) {
+    const found = [], { links } = this.mechanism.model, r = 0.024 * this.size;
+    const roots = links.filter((x) => x.parent < 0 && x.joint.kind !== "free");
+    if (!roots.length) return found;
+    found.push({ mesh: "drum", world: pose(stretch(identity(3), [2.6 * r, 2.6 * r, 0.35 * r]), [0, 0, 0]), colour: look.joint, shadow: true });
+    for (const link of roots) {
+      const end = move(rows(link.placement), link.joint.point);
+      found.push(...rod([0, 0, 0], end, r, 0.9 * r, look.base, { shadow: true }));
+    }
+    return found;
+  }
+
+  frame(T, length = 0.09 * this.size) {
+    const R = transpose(rotation(T));
+    return R.flatMap((axis, k) => arrow(position(T), scale(axis, length), 0.045 * length, AXES[k]));
+  }
+
+  // The link under a line of sight and the point of it, in its frame; null if there is none.
+  pick({ from, along }, poses) {
+    let best = null;
+    this.mechanism.model.links.forEach((link, i) => {
+      const lines = link.rods.length ? link.rods : [[link.com, link.com]];
+      for (const [a, b] of lines) {
+        const found = nearest(from, along, move(poses[i], a), move(poses[i], b)), reach = 1.8 * this.radii[i] + (link.rods.length ? 0 : 0.06 * this.size);
+        if (found.gap < reach && (!best || found.depth < best.depth)) best = { ...found, link: i };
+      }
+    });
+    return best && { link: best.link, point: best.point };
+  }
+}
+
+// How near a ray passes a segment, how deep, and the segment's point.
+function nearest(from, along, a, b) {
+  const d = subtract(b, a), w = subtract(a, from), dd = dot(d, d), da = dot(d, along), dw = dot(d, w), aw = dot(along, w);
+  const denominator = dd - da * da, s = denominator > 1e-12 * dd && dd > 0 ? Math.max(0, Math.min(1, (da * aw - dw) / denominator)) : 0;
+  const point = add(a, scale(d, s)), depth = dot(subtract(point, from), along);
+  return { point, depth, gap: depth > 0 ? norm(subtract(point, add(from, scale(along, depth)))) : Infinity };
+}
+
+function shapesOf(model, renderer) {
+  return renderer && model.visuals ? model.visuals.map((x) => ({ ...x, world: rows(x.world) })) : [];
+}

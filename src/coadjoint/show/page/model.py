@@ -1,0 +1,184 @@
+"""What a page says of a robot, as values for JSON: its tree, limits, masses, doubts, and shapes made from its numbers."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from ..._version import __version__
+from ...constraints.constraint import Constraint
+from ...kinematics import forward_kinematics
+from ...lie import inertia
+from ...motion.states import turning
+from ...robot.plausibility import impossible
+from ...robot.robot import Robot
+
+FEW = 1e-3
+"""Joints nearer than this share of the robot's size are drawn as one."""
+
+
+def describe(robot: Robot, source: str = "", constraints: Constraint | None = None) -> dict[str, Any]:
+    """The robot as JSON values: numbers where they are finite, None where there is no limit."""
+    size, centre = extent(robot)
+    return {
+        "name": robot.name,
+        "version": __version__,
+        "source": source,
+        "base": robot.base,
+        "gravity": robot.gravity.tolist(),
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "treeNv": robot.tree_nv,
+        "vMap": None if robot._v_map is None else robot._v_map.tolist(),
+        "qNames": list(robot.q_names),
+        "vNames": list(robot.v_names),
+        "turns": turning(robot).tolist(),
+        "velocity": _finite(robot.velocity_limit),
+        "effort": _finite(robot.effort_limit),
+        "neutral": robot.neutral().tolist(),
+        "start": start(robot).tolist(),
+        "size": size,
+        "centre": centre,
+        "mass": float(np.sum(robot.inertias[:, 0])),
+        "frame": shown_frame(robot),
+        "links": [_link(robot, i, size) for i in range(robot.n_links)],
+        "frames": [_frame(robot, name) for name in robot.frame_names],
+        "holonomic": [] if constraints is None else constraints.holonomic_rows(robot).tolist(),
+        "constraints": [] if constraints is None else list(constraints.names(robot)),
+        "warnings": list(robot.warnings),
+    }
+
+
+def start(robot: Robot) -> np.ndarray:
+    """Home, with coordinates for which zero lies beyond their limits, or close to one, in the middle of them."""
+    q, lower, upper = robot.neutral(), robot.lower, robot.upper
+    for k in range(robot.nq):
+        ends = [x for x in (lower[k], upper[k]) if np.isfinite(x)]
+        margin = 0.04 * (ends[1] - ends[0]) if len(ends) == 2 else 0.0
+        if not lower[k] + margin <= q[k] <= upper[k] - margin and ends:
+            q[k] = sum(ends) / len(ends)
+    return robot.normalize(q)
+
+
+def shown_frame(robot: Robot) -> int:
+    """The number, among `frame_names`, of the frame that is shown first: "tip", or the last one on the link farthest from the base."""
+    names = robot.frame_names
+    if "tip" in names:
+        return names.index("tip")
+    return max(range(len(names)), key=lambda k: (len(robot.path(robot.frame(names[k])[0])), k))
+
+
+def extent(robot: Robot) -> tuple[float, list[float]]:
+    """The size of the robot at its start, at least a centimetre, and the middle of it."""
+    points = [np.zeros(3)]
+    poses = forward_kinematics(robot, start(robot)) if robot.n_links else np.zeros((0, 4, 4))
+    for i, pose in enumerate(poses):
+        points.append(pose[:3, :3] @ joint_point(robot, i) + pose[:3, 3])
+        mass, com, _ = inertia.to_body(robot.inertias[i])
+        points += [pose[:3, :3] @ com + pose[:3, 3]] if mass > 0 else []
+    for name in robot.frame_names:
+        link, pose = robot.frame(name)
+        points.append(((poses[link] if link >= 0 else np.eye(4)) @ pose)[:3, 3])
+    free = [i for i, parent in enumerate(robot.parents) if parent < 0 and robot.kinds[i].nv == 6]
+    cloud = np.array(points if not free else points[1:])
+    low, high = cloud.min(axis=0), cloud.max(axis=0)
+    widest = max([float(np.max(_radii(robot, i)[0])) for i in range(robot.n_links)], default=0.0)
+    return max(float(np.linalg.norm(high - low)), 2 * widest, 0.01), (0.5 * (low + high)).tolist()
+
+
+def joint_point(robot: Robot, i: int) -> np.ndarray:
+    """A point on the axis of joint i, in the frame of its link: nearest to the origin, or the centre of a spherical joint."""
+    screws = np.asarray(robot.joint_screws(i))
+    if len(screws) and np.any(screws[0, :3]):
+        if len(screws) >= 3:
+            centre = getattr(robot.kind(i), "centre", None)
+            return np.asarray(centre(screws)) if centre is not None else np.zeros(3)
+        w, v = screws[0, :3], screws[0, 3:]
+        result: np.ndarray = np.cross(w, v) / (w @ w)
+        return result
+    return np.zeros(3)
+
+
+def _link(robot: Robot, i: int, size: float) -> dict[str, Any]:
+    link, joint = robot.links[i], robot.links[i].joint
+    mass, com, central = inertia.to_body(robot.inertias[i])
+    radii, axes, possible = _radii(robot, i)
+    mimic = robot.mimics.get(i)
+    q, v = robot.q_slice(joint.name), robot.v_slice(joint.name)
+    screws = np.asarray(robot.joint_screws(i))
+    return {
+        "name": link.name,
+        "parent": robot.parents[i],
+        "placement": robot.placements[i].ravel().tolist(),
+        "mass": float(mass),
+        "com": com.tolist(),
+        "moments": np.linalg.eigvalsh(central).tolist(),
+        "ellipsoid": {"radii": radii.tolist(), "axes": axes.tolist()} if mass > 0 else None,
+        "possible": possible,
+        "doubts": impossible(robot.inertias[i]),
+        "rods": _rods(robot, i, size),
+        "joint": {
+            "name": joint.name,
+            "kind": joint.kind,
+            "q": [q.start, q.stop],
+            "v": [v.start, v.stop],
+            "tree": [robot.tree_v_slices[i].start, robot.tree_v_slices[i].stop],
+            "mimic": None if mimic is None else {"joint": robot.links[mimic[0]].joint.name, "ratio": mimic[1], "offset": mimic[2]},
+            "lower": _finite(joint.lower),
+            "upper": _finite(joint.upper),
+            "damping": joint.damping.tolist(),
+            "friction": joint.friction.tolist(),
+            "armature": joint.armature.tolist(),
+            "point": joint_point(robot, i).tolist(),
+            "axes": [_axis(s) for s in screws],
+        },
+    }
+
+
+def _axis(screw: np.ndarray) -> list[float]:
+    part = screw[:3] if np.any(screw[:3]) else screw[3:]
+    return [float(x) for x in part / np.linalg.norm(part)]
+
+
+def _radii(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Half-axes (3,) and directions (3, 3), as columns, of the homogeneous ellipsoid with the inertia of a link, and whether there is one.
+
+    A body with principal moments I₁ ≤ I₂ ≤ I₃ has aₖ² = 5/2 (I₁ + I₂ + I₃ - 2 Iₖ)/m; what is negative is drawn as zero.
+    """
+    mass, _, central = inertia.to_body(robot.inertias[i])
+    moments, axes = np.linalg.eigh(central)
+    squares = 2.5 * (moments.sum() - 2 * moments) / mass if mass > 0 else np.zeros(3)
+    axes = axes * np.sign(np.linalg.det(axes))
+    return np.sqrt(np.maximum(squares, 0.0)), axes, not impossible(robot.inertias[i])
+
+
+def _rods(robot: Robot, i: int, size: float) -> list[list[list[float]]]:
+    """Lines from the joint of a link to the joints and frames that it carries, or to its centre of mass if it carries none."""
+    here = joint_point(robot, i)
+    name = robot.links[i].name
+    ends = [(robot.placements[k] @ [*joint_point(robot, k), 1.0])[:3] for k, parent in enumerate(robot.parents) if parent == i]
+    ends += [frame.pose[:3, 3] for frame in robot.frames if frame.link == name and not ends]
+    mass, com, _ = inertia.to_body(robot.inertias[i])
+    ends += [com] if mass > 0 and not ends and robot.kinds[i].nv < 6 else []
+    far = [end for end in ends if np.linalg.norm(end - here) > FEW * size]
+    kept: list[np.ndarray] = []
+    for end in far:
+        if all(np.linalg.norm(end - other) > FEW * size for other in kept):
+            kept.append(end)
+    return [[here.tolist(), end.tolist()] for end in kept[:40]]
+
+
+def _frame(robot: Robot, name: str) -> dict[str, Any]:
+    link, pose = robot.frame(name)
+    return {"name": name, "link": link, "pose": np.asarray(pose).ravel().tolist()}
+
+
+def _finite(x: np.ndarray) -> list[float | None]:
+    return [float(y) if np.isfinite(y) else None for y in x]
+
+
+def packed(x: np.ndarray) -> str:
+    """Numbers as base64 of little-endian doubles: all their digits, shorter than text."""
+    return base64.b64encode(np.ascontiguousarray(x, dtype="<f8").tobytes()).decode("ascii")

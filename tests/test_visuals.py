@@ -1,0 +1,268 @@
+"""The shapes of a robot: read, kept where links are changed, written and read again, and of no account for dynamics."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import coadjoint as cj
+from coadjoint.errors import CoadjointError, ReadError
+from coadjoint.interop.mujoco import from_mjmodel
+from coadjoint.lie import se3
+from coadjoint.robot.urdf import read_urdf
+from coadjoint.robot.urdf_write import to_urdf
+from models import urdf_files
+
+TEXT = """<robot name="arm">
+  <material name="blue"><color rgba="0 0 1 0.5"/></material>
+  <link name="base">
+    <visual name="foot"><geometry><box size="0.4 0.3 0.2"/></geometry><material name="blue"/></visual>
+  </link>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="arm"/><origin xyz="0 0 0.2"/><axis xyz="0 0 1"/></joint>
+  <link name="arm">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <visual><origin xyz="0 0 0.5" rpy="0 0.3 1"/><geometry><cylinder radius="0.1" length="1"/></geometry></visual>
+    <collision><geometry><sphere radius="0.2"/></geometry></collision>
+    <collision><geometry><capsule radius="0.2" length="0.4"/></geometry></collision>
+  </link>
+  <joint name="weld" type="fixed"><parent link="arm"/><child link="tool"/><origin xyz="0.1 0 1" rpy="0.5 0 0"/></joint>
+  <link name="tool">
+    <visual><geometry><mesh filename="package://tools/meshes/tool.obj" scale="2 1 -1"/></geometry>
+      <material name="red"><color rgba="1 0 0 1"/></material></visual>
+  </link>
+</robot>"""
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+def said(robot: cj.Robot) -> list[tuple]:
+    """All that is known of the shapes, but not the order of shapes of different links, poses to rounding."""
+    return sorted(
+        (s.link, s.kind, s.role, s.name, tuple(np.round(s.size, 12)), s.colour, tuple(np.round(s.pose, 12).ravel() + 0.0))
+        for s in robot.shapes
+    )
+
+
+def test_urdf_shapes_are_read() -> None:
+    robot = cj.load(TEXT, fixed_joints="keep")
+    foot, cylinder, sphere, capsule, mesh = robot.shapes
+    assert (foot.link, foot.kind, foot.size, foot.name, foot.colour) == ("base", "box", (0.4, 0.3, 0.2), "foot", (0, 0, 1, 0.5))
+    assert (cylinder.link, cylinder.size, cylinder.role, cylinder.colour) == ("arm", (0.1, 1.0), "visual", None)
+    np.testing.assert_allclose(cylinder.pose[:3, 3], [0, 0, 0.5])
+    assert (sphere.size, sphere.role, capsule.size) == ((0.2,), "collision", (0.2, 0.4))
+    assert (mesh.uri, mesh.size, mesh.path, mesh.colour) == ("package://tools/meshes/tool.obj", (2, 1, -1), "", (1, 0, 0, 1))
+    assert robot.visuals == (foot, cylinder, mesh)
+    assert robot.collisions == (sphere, capsule)
+    assert "1 mesh(es) were not found: 'package://tools/meshes/tool.obj'" in robot.warnings[-1]
+
+
+def test_shapes_change_neither_fingerprint_nor_notes() -> None:
+    robot = cj.load(TEXT)
+    bare = robot.with_shapes(())
+    assert bare.shapes == ()
+    assert bare == robot
+    assert bare.fingerprint == robot.fingerprint
+    assert bare.notes == robot.notes
+
+
+def test_shapes_stay_where_links_are_changed() -> None:
+    """The pose of every shape in space is the same, whatever has become of its link."""
+    kept = cj.load(TEXT, fixed_joints="keep")
+    q = np.array([0.7])
+
+    def poses(robot: cj.Robot, q: np.ndarray) -> np.ndarray:
+        return np.stack([cj.pose(robot, q, s.link) @ s.pose for s in robot.shapes])
+
+    want = poses(kept, q)
+    merged = cj.load(TEXT)
+    assert merged.link_names == ("arm",)
+    np.testing.assert_allclose(poses(merged, q), want, atol=1e-15)
+    locked = merged.lock({"turn": q})
+    assert {s.link for s in locked.shapes} == {"base"}
+    np.testing.assert_allclose(poses(locked, np.zeros(0)), want, atol=1e-15)
+    X = se3.exp(np.array([0.1, 0.2, 0.3, 1, 2, 3]))
+    twice = merged.attach(merged, "tool", X, prefix="second_")
+    T = cj.pose(merged, q, "tool") @ X
+    np.testing.assert_allclose(poses(twice, np.concatenate([q, q])), [*want, *(T @ want)], atol=1e-14)
+    free = cj.load(TEXT, base="free")
+    at = free.neutral()
+    at[free.q_slice("turn")] = q
+    np.testing.assert_allclose(poses(free, at), want, atol=1e-15)
+    for other in (
+        merged.with_gravity((0, 0, 0)),
+        merged.with_inertia("arm", mass=2.0),
+        merged.with_frame("f", "arm", np.eye(4)),
+        merged.with_parameters("masses", np.array([3.0])),
+        merged.with_joint("turn", damping=1.0),
+        pickle.loads(pickle.dumps(merged)),
+    ):
+        assert said(other) == said(merged)
+
+
+@pytest.mark.parametrize("suffix", ["json", "urdf"])
+def test_saved_shapes_come_back(tmp_path, suffix) -> None:
+    meshes = tmp_path / "tools" / "meshes"
+    meshes.mkdir(parents=True)
+    (meshes / "tool.obj").write_text(TETRAHEDRON)
+    (tmp_path / "arm.urdf").write_text(TEXT)
+    robot = cj.load(tmp_path / "arm.urdf")
+    cj.save(robot, tmp_path / f"again.{suffix}")
+    again = cj.load(tmp_path / f"again.{suffix}")
+    assert said(again) == said(robot)
+    assert [s.path for s in again.shapes] == [s.path for s in robot.shapes] == [""] * 4 + [str(meshes / "tool.obj")]
+
+
+def test_a_mesh_of_json_is_found_where_it_is_now(tmp_path) -> None:
+    shape = cj.Shape("base", "mesh", uri="package://tools/tool.obj", path="/gone/tool.obj")
+    cj.save(cj.Robot("r", [], shapes=[shape]), tmp_path / "r.json")
+    assert cj.load(tmp_path / "r.json").shapes[0].path == ""
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "tool.obj").write_text(TETRAHEDRON)
+    assert cj.load(tmp_path / "r.json").shapes[0].path == str(tmp_path / "tools" / "tool.obj")
+
+
+def test_triangles_without_a_file_are_saved(tmp_path) -> None:
+    vertices, faces = np.eye(3), np.array([[0, 1, 2]])
+    robot = cj.Robot("r", [], shapes=[cj.Shape("base", "mesh", vertices=vertices, faces=faces)])
+    cj.save(robot, tmp_path / "r.json")
+    shape = cj.load(tmp_path / "r.json").shapes[0]
+    assert np.array_equal(shape.vertices, vertices)
+    assert np.array_equal(shape.faces, faces)
+    assert robot.warnings == ()
+    with pytest.warns(cj.errors.ModelWarning, match="link 'base': a mesh without a file"):
+        cj.save(robot, tmp_path / "r.urdf")
+
+
+def test_what_is_wrong_with_a_shape_is_a_note() -> None:
+    """A wrong shape stops no reader; what is right beside it is read."""
+    wrong = {
+        '<box size="1 2"/>': "has 2 words",
+        '<box size="1 2 -1"/>': "above zero",
+        '<sphere radius="x"/>': "not a number",
+        '<torus radius="1"/>': "an unknown shape",
+        "": "no shape stands inside",
+        '<mesh filename=""/>': "is empty",
+        '<mesh filename="a.stl" scale="1 0 1"/>': "no number may be zero",
+        '<cylinder radius="1e999" length="1"/>': "too large",
+    }
+    visuals = "".join(f"<visual><geometry>{x}</geometry></visual>" for x in wrong)
+    good = (
+        '<visual><geometry><sphere radius="1"/></geometry><material name="m"><color rgba="a b c d"/></material></visual><visual/>'
+    )
+    robot = cj.load(f'<robot name="r"><link name="a">{visuals}{good}</link></robot>')
+    assert [s.kind for s in robot.shapes] == ["sphere"]
+    assert robot.shapes[0].colour is None
+    notes = [x for x in robot.notes if x.startswith("a shape is left out: line 1: ")]
+    assert len(notes) == len(wrong) + 1
+    for message, note in zip([*wrong.values(), "<geometry> is missing"], notes):
+        assert message in note
+
+
+def test_every_mesh_of_the_example_robots_is_found() -> None:
+    """All but those of one URDF, which names files of another company's installation."""
+    shapes = 0
+    for name, path in urdf_files().items():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("warnings.warn", lambda *_, **__: None)
+            robot = read_urdf(path)
+        shapes += len(robot.shapes)
+        lost = [s.uri for s in robot.shapes if s.kind == "mesh" and not s.path]
+        assert not lost or (name.endswith("romeo_laas_small.urdf") and all("naoqi-sdk" in x for x in lost))
+        assert not any("a shape is left out" in x for x in robot.notes)
+    assert shapes > 3000
+
+
+def test_geoms_are_shapes(tmp_path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    (tmp_path / "t.obj").write_text(TETRAHEDRON)
+    (
+        tmp_path / "m.xml"
+    ).write_text("""<mujoco><asset><mesh name="t" file="t.obj" scale="2 1 -1"/><material name="m" rgba="1 0 0 1"/></asset><worldbody>
+      <geom type="plane" size="1 1 1"/>
+      <body name="b" pos="0 0 1"><joint/>
+        <geom name="s" size="0.3" group="3" rgba="0 1 0 1"/> <geom type="box" size="1 2 3" contype="0" conaffinity="0" material="m"/>
+        <geom type="capsule" fromto="0 0 0 0 0 2" size="0.1"/> <geom type="mesh" mesh="t" pos="1 2 3" euler="10 20 30"/>
+        <geom type="cylinder" size="0.1 0.5"/> <geom type="ellipsoid" size="1 2 3"/>
+      </body></worldbody></mujoco>""")
+    robot = cj.load(tmp_path / "m.xml")
+    seen = {s.kind: s for s in robot.visuals}
+    assert {s.kind for s in robot.collisions} == {"sphere", "capsule", "mesh", "cylinder", "ellipsoid"}
+    assert "sphere" not in seen
+    assert seen["box"].size == (2, 4, 6)
+    assert seen["box"].colour == (1, 0, 0, 1)
+    assert seen["capsule"].size == (0.1, 2.0)
+    assert seen["cylinder"].size == (0.1, 1.0)
+    assert seen["ellipsoid"].size == (1, 2, 3)
+    assert robot.collisions[0].colour == (0, 1, 0, 1)
+    assert robot.collisions[0].name == "s"
+    mesh, model = seen["mesh"], mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
+    np.testing.assert_allclose(mesh.vertices, [[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]], atol=1e-6)
+    assert mesh.faces.tolist() == [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+    assert mesh.path == str(tmp_path / "t.obj")
+    g = int(np.flatnonzero(model.geom_type == 7)[0])
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    theirs = model.mesh_vert @ data.geom_xmat[g].reshape(3, 3).T + data.geom_xpos[g]
+    T = cj.pose(robot, robot.neutral(), "b") @ mesh.pose
+    np.testing.assert_allclose((mesh.vertices * mesh.size) @ T[:3, :3].T + T[:3, 3], theirs, atol=1e-6)
+    assert from_mjmodel(model) == robot
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "torus"}, "no kind of shape is named 'torus'"),
+        ({"kind": "box", "size": (1, 2)}, r"box of link 'a': size is \(1, 2\); expected 3"),
+        ({"kind": "box", "size": (1, 2, np.nan)}, "finite"),
+        ({"kind": "box", "size": "wide"}, "finite numbers"),
+        ({"kind": "box", "colour": (1, 2)}, "red, green, blue"),
+        ({"kind": "box", "role": "shadow"}, "no role of a shape"),
+        ({"kind": "box", "pose": np.zeros((4, 4))}, "expected a rotation"),
+        ({"kind": "box", "vertices": np.eye(3), "faces": [[0, 1, 2]]}, "other shapes have neither"),
+        ({"kind": "mesh", "vertices": np.eye(3), "faces": [[0, 1, 3]]}, "there are 3 vertices"),
+        ({"kind": "mesh", "vertices": np.eye(3)}, "both or none"),
+        ({"kind": "mesh", "uri": 3}, "uri is 3; expected text"),
+        ({"kind": "capsule", "size": (0, 1)}, "radius must be above zero"),
+    ],
+)
+def test_impossible_shapes_are_refused_by_name(options, message) -> None:
+    with pytest.raises(CoadjointError, match=message):
+        cj.Shape("a", **options)
+
+
+def test_a_shape_stands_on_a_link_of_the_robot() -> None:
+    with pytest.raises(CoadjointError, match=r"no link for shapes\[0\], a box, is named 'a'"):
+        cj.Robot("r", [], shapes=[cj.Shape("a", "box")])
+    with pytest.raises(CoadjointError, match=r"shapes\[0\] is 3; expected a Shape"):
+        cj.load("planar2r").with_shapes([3])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("kind", "torus", "no kind of shape"),
+        ("size", [1], "shapes.0.: 'size'"),
+        ("vertices", [[1, 2]], "shapes.0.: 'vertices'"),
+        ("faces", [[0, 1, 0.5]], "whole numbers"),
+        ("link", "gone", "no link for shapes"),
+    ],
+)
+def test_json_with_wrong_shapes_is_refused(key, value, message) -> None:
+    import json
+
+    robot = cj.Robot("r", [], shapes=[cj.Shape("base", "mesh", vertices=np.eye(3), faces=[[0, 1, 2]])])
+    data = json.loads(robot.to_json())
+    data["shapes"][0][key] = value
+    from coadjoint.robot.storage import from_json
+
+    with pytest.raises(ReadError, match=message):
+        from_json(json.dumps(data))
+
+
+def test_names_of_shapes_are_escaped() -> None:
+    nasty = '</visual><img src=x onerror="alert(1)">'
+    robot = cj.Robot("r", [], shapes=[cj.Shape("base", "box", name=nasty), cj.Shape("base", "mesh", uri=nasty)])
+    again = cj.load(to_urdf(robot))
+    assert again.shapes[0].name == nasty
+    assert again.shapes[1].uri == nasty
