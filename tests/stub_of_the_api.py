@@ -33,7 +33,8 @@ def stub() -> str:
         thing = getattr(cj, name)
         found = getattr(thing, "kernel", None)
         if isinstance(thing, ModuleType):
-            imports.append(f"from . import {name} as {name}")
+            home = thing.__name__.removeprefix("coadjoint").rpartition(".")[0] or "."
+            imports.append(f"from {home} import {name} as {name}")
         elif isinstance(found, Kernel):
             kernels += [_kernel(name, found, "Numbers", True), _kernel(name, found, "ArrayLike", False)]
         else:

@@ -47,7 +47,9 @@ SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE
         pytest.param(
             page,
             marks=LONG
-            if re.search(r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale|excitation\(|output_error\(", text(page))
+            if re.search(
+                r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale|excitation\(|output_error\(|optimal_control\(", text(page)
+            )
             else (),
         )
         for page in SHOWN

@@ -80,6 +80,7 @@ from .kinematics.paths import geodesic_path as geodesic_path
 from .kinematics.paths import spline_path as spline_path
 from .kinematics.solutions import inverse_kinematics_solutions as inverse_kinematics_solutions
 from .kinematics.targets import Target as Target
+from .motion.chunks import LogChunks as LogChunks
 from .motion.compare import Comparison as Comparison
 from .motion.compare import compare as compare
 from .motion.equations_of_motion import SimulationError as SimulationError
@@ -95,17 +96,25 @@ from .motion.rollout import rollout as rollout
 from .motion.simulate import simulate as simulate
 from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
-from .optimal.optimal_motion import OptimalMotion as OptimalMotion
+from .optimal import costs as costs
+from .optimal.motion_result import OptimalMotion as OptimalMotion
+from .optimal.motion_result import OptimalMotions as OptimalMotions
+from .optimal.optimal_control import OptimalControl as OptimalControl
+from .optimal.optimal_control import Stage as Stage
+from .optimal.optimal_control import optimal_control as optimal_control
 from .optimal.optimal_motion import optimal_motion as optimal_motion
 from .optimal.time_optimal import time_optimal as time_optimal
 from .optimal.timing import Timing as Timing
 from .optimal.timing import Timings as Timings
+from .optimal.tracking import TrackingGains as TrackingGains
+from .optimal.tracking import time_varying_lqr as time_varying_lqr
 from .redundancy.lift import effective_inertia as effective_inertia
 from .redundancy.lift import horizontal_lift as horizontal_lift
 from .robot.dh import robot_from_dh as robot_from_dh
 from .robot.link import Frame as Frame
 from .robot.link import Joint as Joint
 from .robot.link import Link as Link
+from .robot.link import Loop as Loop
 from .robot.link import Mimic as Mimic
 from .robot.load import load as load
 from .robot.robot import Robot as Robot
@@ -889,14 +898,20 @@ __all__ = [
     "Joint",
     "Link",
     "Log",
+    "LogChunks",
+    "Loop",
     "Mimic",
+    "OptimalControl",
     "OptimalMotion",
+    "OptimalMotions",
     "Robot",
     "Shape",
     "SimulationError",
+    "Stage",
     "Target",
     "Timing",
     "Timings",
+    "TrackingGains",
     "Trajectories",
     "Trajectory",
     "base_parameters",
@@ -917,6 +932,7 @@ __all__ = [
     "constraints",
     "controllability",
     "coriolis_matrix",
+    "costs",
     "covariant_derivative",
     "curvature",
     "derivative",
@@ -970,6 +986,7 @@ __all__ = [
     "mass_matrix_inverse",
     "momentum",
     "momentum_regressor",
+    "optimal_control",
     "optimal_motion",
     "path_coordinates",
     "pose",
@@ -992,6 +1009,7 @@ __all__ = [
     "space_screws",
     "spline_path",
     "time_optimal",
+    "time_varying_lqr",
     "to_dh",
     "total_mass",
     "trace",

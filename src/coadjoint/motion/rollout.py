@@ -48,7 +48,7 @@ def euler_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Acceler
     return robot.integrate(q, h * v), v
 
 
-def rk4_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Acceleration, h: float) -> tuple[Array, Array]:
+def rk4_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Acceleration, h: Array | float) -> tuple[Array, Array]:
     """One step of Runge and Kutta's method of fourth order: its stages stand at the times t, t + h/2, t + h/2 and t + h."""
 
     def slope(q: Array, v: Array, t: Array) -> tuple[Array, Array]:

@@ -1,7 +1,25 @@
-"""Optimal motion: timing along paths, motions of least cost between states."""
+"""Optimal motion: timing along paths, motions of least cost between states, optimal control with feedback."""
 
-from .optimal_motion import OptimalMotion, optimal_motion
+from . import costs
+from .motion_result import OptimalMotion, OptimalMotions
+from .optimal_control import OptimalControl, Stage, optimal_control
+from .optimal_motion import optimal_motion
 from .time_optimal import time_optimal
 from .timing import Switch, Timing, Timings
+from .tracking import TrackingGains, time_varying_lqr
 
-__all__ = ["OptimalMotion", "Switch", "Timing", "Timings", "optimal_motion", "time_optimal"]
+__all__ = [
+    "OptimalControl",
+    "OptimalMotion",
+    "OptimalMotions",
+    "Stage",
+    "Switch",
+    "Timing",
+    "Timings",
+    "TrackingGains",
+    "costs",
+    "optimal_control",
+    "optimal_motion",
+    "time_optimal",
+    "time_varying_lqr",
+]

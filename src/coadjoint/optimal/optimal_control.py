@@ -1,0 +1,185 @@
+"""Optimal control with feedback: `optimal_control`, on one problem or on many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..arguments import a_robot, one_of, positive, takes, whole
+from ..arrays import to_numpy
+from ..dynamics import from_triangle
+from ..errors import CoadjointError
+from ..motion.trajectory import Trajectory
+from ..robot.robot import Robot
+from . import fddp
+from .costs import Term, terms
+from .posing import actuation_matrix, check_finite, control_limits, first_path, shooting_problem, start_states
+from .shooting import EXACT, METHODS
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A part of the horizon: `steps` steps of dt seconds, each of which costs dt times the sum of the costs (`cj.costs`).
+
+    dt is a number, or (steps,) for steps of different lengths.
+    """
+
+    steps: int
+    costs: tuple[Term, ...]
+    dt: Any = 0.01
+
+    def __init__(self, steps: int, costs: Term | Sequence[Term], dt: Any = 0.01) -> None:
+        for name, x in (("steps", steps), ("costs", terms(costs, "the costs of a stage")), ("dt", dt)):
+            object.__setattr__(self, name, x)
+        self._check()
+
+    def _check(self) -> None:
+        if isinstance(self.steps, bool) or whole(self.steps, "steps") < 1:
+            raise CoadjointError(f"a stage has {self.steps} steps; expected at least 1.")
+        try:
+            dt = np.asarray(to_numpy(self.dt, "dt"), dtype=float)
+        except (TypeError, ValueError):
+            raise CoadjointError(f"dt is {self.dt!r}; expected a positive number of seconds, or ({self.steps},).") from None
+        if dt.shape not in ((), (self.steps,)) or not (np.isfinite(dt).all() and (dt > 0).all()):
+            raise CoadjointError(f"dt is {self.dt!r}; expected a positive number of seconds, or ({self.steps},) of them.")
+        object.__setattr__(self, "dt", np.broadcast_to(dt, self.steps))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OptimalControl(Trajectory):
+    """The trajectory that was found, with its controls, gains and the conditions that it meets; for many problems, batch axes in front.
+
+    `tau` (N + 1, nv) are the joint forces B u; the last row, where no step follows, is that of the last step.
+    """
+
+    u: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    """Controls (N, m), each held during a step."""
+    cost: Any = np.nan
+    gains: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    """K (N, m, 2 nv): near the trajectory the best control is u + K (q ⊖ q*, v - v*); 0 in rows of controls at their limits."""
+    feedforward: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    """k (N, m): what the next iteration would add to u; 0 to rounding where converged."""
+    value_hessian: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    """(N + 1, 2 nv, 2 nv): the second derivative of the cost to go by the state."""
+    costate: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    """∂J/∂x (N + 1, 2 nv): the derivative of the cost by a push to the state, controls as they are."""
+    multipliers: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    """-∂J/∂u (N, m) of controls at their limits: positive at the upper, negative at the lower; 0 elsewhere."""
+    converged: Any = False
+    """Whether ∂J/∂u, less what limits hold back, and all gaps are below the tolerance, and the backward pass found a minimum."""
+    message: Any = ""
+    error: Any = np.nan
+    """The largest violation of these conditions."""
+    iterations: Any = 0
+    table: Sequence[dict[str, Any]] = field(default=(), metadata={"for_all": True})
+    """The iterations; of many problems together, the sum of the costs and the largest errors."""
+
+    def feedback(self, k: int, q: Any, v: Any) -> np.ndarray:
+        """The control (m,) in step k from the state q (nq,), v (nv,): u + K (q ⊖ q*, v - v*)."""
+        away = np.concatenate([self.robot.difference(self.q[..., k, :], q), np.asarray(v) - self.v[..., k, :]], axis=-1)
+        return np.asarray(self.u[..., k, :] + (self.gains[..., k, :, :] @ away[..., None])[..., 0])
+
+    def __str__(self) -> str:
+        batch = self.u.shape[:-2]
+        if batch:
+            return (
+                f"optimal control of {self.robot.name}: {int(np.sum(self.converged))} of {int(np.prod(batch))} problems converged"
+            )
+        return f"optimal control of {self.robot.name}: cost {self.cost:.9g} after {self.iterations} iterations; {self.message}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+@takes(robot=a_robot, method=one_of(*METHODS))
+def optimal_control(
+    robot: Robot,
+    stages: Stage | Sequence[Stage],
+    start: Any,
+    terminal: Term | Sequence[Term] = (),
+    *,
+    start_velocity: Any = None,
+    actuation: Any = None,
+    effort: Any = None,
+    method: str = "euler",
+    guess: Any = None,
+    tolerance: float = 1e-8,
+    iterations: int = 200,
+    threads: int | None = None,
+    report: Callable[[int, float], None] | None = None,
+) -> OptimalControl:
+    """The controls of least cost from the state `start` (..., nq), at rest or with start_velocity (..., nv), through all stages.
+
+    The cost is the sum over all steps of dt · costs, and of the terminal costs (`cj.costs`) at the end. Joint forces are B u:
+    actuation B is (nv, m), a sequence of the joints that have motors, or None for all. effort limits u: None, "robot" for the effort limits
+    of the robot's joints, a number, (m,) for ±, or a pair (lower, upper). method: "euler" (semi-implicit) or "rk4", as for `rollout`.
+
+    guess: controls (..., N, m), a triple q (..., N + 1, nq), v, u whose states need not fit the controls, or an earlier result; by default
+    the robot stays at its start under the forces that hold it. Batch axes are many problems, solved together. tolerance: of ∂J/∂u and
+    the gaps. Ctrl-C returns the best so far.
+    """
+    tolerance = float(positive(tolerance, "tolerance"))
+    if whole(iterations, "iterations") < 1:
+        raise CoadjointError(f"iterations is {iterations}; expected at least 1.")
+    stages = _stages(stages)
+    B = actuation_matrix(robot, actuation)
+    q0, v0, batch = start_states(robot, start, start_velocity)
+    box = control_limits(robot, B, effort)
+    end = terms(terminal, "terminal")
+    problem = shooting_problem(robot, [(s.steps, s.costs, s.dt) for s in stages], end, B, method, q0, v0, batch, box, threads)
+    path = first_path(problem, guess, batch)
+    check_finite(problem, path, [", ".join(x.name for x in sums) for sums in (*(s.costs for s in stages), end)])
+    exact = method == "euler" and robot.nv <= EXACT  # Runge and Kutta's steps are used without their second derivatives
+    found = fddp.solve(problem, path, tolerance=tolerance, iterations=iterations, exact=exact, report=report)
+    time = np.concatenate([[0.0], np.cumsum(np.concatenate([s.dt for s in stages]))])
+    return _result(robot, time, batch, B, problem, found)
+
+
+def _stages(stages: Any) -> list[Stage]:
+    found = [stages] if isinstance(stages, Stage) else list(stages) if isinstance(stages, Sequence) else [stages]
+    for stage in found:
+        if not isinstance(stage, Stage):
+            raise CoadjointError(f"stages has {type(stage).__name__} in it; expected cj.Stage(steps, costs, dt).")
+    if not found:
+        raise CoadjointError("stages is empty; expected at least one cj.Stage(steps, costs, dt).")
+    return found
+
+
+def _result(
+    robot: Robot, time: np.ndarray, batch: tuple[int, ...], B: np.ndarray, problem: fddp.Problem, found: fddp.Outcome
+) -> OptimalControl:
+    path, N, m = found.path, problem.horizon, problem.m
+
+    def shaped(x: np.ndarray) -> np.ndarray:
+        return x.reshape(*batch, *x.shape[1:])
+
+    def one(x: Any, kind: Callable[[Any], Any]) -> Any:
+        return kind(x[0]) if not batch else np.asarray(x).reshape(batch)
+
+    tau = path.u @ B.T
+    held = np.zeros_like(path.u)
+    if problem.low is not None and problem.high is not None:
+        at = (path.u <= problem.low) | (path.u >= problem.high)
+        held = np.where(at, -found.slope, 0.0)
+    return OptimalControl(
+        robot,
+        time,
+        shaped(path.q),
+        shaped(path.v),
+        shaped(np.concatenate([tau, tau[:, -1:]], axis=1)),
+        u=shaped(path.u),
+        cost=one(found.cost, float),
+        gains=shaped(found.K.reshape(-1, N, m, 2 * robot.nv)),
+        feedforward=shaped(found.k),
+        value_hessian=shaped(from_triangle(found.V)),
+        costate=shaped(found.costate),
+        multipliers=shaped(held),
+        converged=one(found.converged, bool),
+        message=one(np.array(found.message, dtype=object), str),
+        error=one(found.error, float),
+        iterations=one(found.iterations, int),
+        table=found.table,
+    )

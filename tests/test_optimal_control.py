@@ -1,0 +1,324 @@
+"""Optimal control: exact derivatives, Riccati's equation, limits, minima that another solver finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_discrete_are
+
+import coadjoint as cj
+from coadjoint.arrays import namespace
+from coadjoint.optimal import posing
+from coadjoint.optimal.costs import terms
+from coadjoint.optimal.shooting import Steps, traced_sum
+from models import urdf_files
+from random_robots import random_robot
+
+pytestmark = pytest.mark.native
+
+GOAL = [0.5, 1.2, 0.0]
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return cj.load("planar2r")
+
+
+def reach(arm, steps=40, **options):
+    q0 = np.array([0.3, 0.4])
+    costs = [cj.costs.position("tip", GOAL, 10.0), cj.costs.state(q0, weight=[0, 0, 0.1, 0.1]), cj.costs.control(1e-3)]
+    start = options.pop("start", q0)
+    return cj.optimal_control(arm, cj.Stage(steps, costs, 0.02), start, cj.costs.position("tip", GOAL, 100.0), **options)
+
+
+def total_cost(arm, u, steps=40):
+    """The cost of `reach`, computed anew from a rollout."""
+    q0 = np.array([0.3, 0.4])
+    q, v = cj.rollout(arm, q0, np.zeros(2), u, dt=0.02)
+    away = cj.pose(arm, q, "tip")[..., :3, 3] - GOAL
+    far = 5.0 * (away**2).sum(-1)
+    running = far[:-1] + 0.05 * (v[:-1] ** 2).sum(-1) + 0.5e-3 * (u**2).sum(-1)
+    return 0.02 * running.sum() + 10.0 * far[-1]
+
+
+@pytest.fixture(scope="module")
+def found(arm):
+    return reach(arm)
+
+
+def test_the_gradient_of_the_cost_vanishes(arm, found):
+    assert found.converged, found.message
+    assert found.error < 1e-8
+    assert found.cost == pytest.approx(total_cost(arm, found.u), rel=1e-12)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        d = rng.normal(size=found.u.shape)
+        d /= np.abs(d).max()
+        up, down = (total_cost(arm, found.u + s * d) for s in (1e-3, -1e-3))
+        assert abs(up - down) / 2e-3 < 1e-6  # third derivatives
+        assert up + down > 2 * found.cost
+
+
+def test_states_are_those_of_a_rollout(arm, found):
+    q, v = cj.rollout(arm, found.q[0], found.v[0], found.u, dt=0.02)
+    assert np.allclose(q, found.q, atol=1e-12)
+    assert np.allclose(v, found.v, atol=1e-11)
+    assert np.allclose(found.tau[:-1], found.u)
+
+
+def test_the_costate_is_the_derivative_of_the_cost_to_go(arm, found):
+    """Of later costs under the same controls, by a push at step k; and feedback keeps what the gains promise."""
+    k, e = 15, 1e-6
+
+    def to_go(dq):
+        q, v = cj.rollout(arm, found.q[k] + dq, found.v[k], found.u[k:], dt=0.02)
+        far = 5.0 * ((cj.pose(arm, q, "tip")[..., :3, 3] - GOAL) ** 2).sum(-1)
+        return 0.02 * (far[:-1] + 0.05 * (v[:-1] ** 2).sum(-1)).sum() + 10.0 * far[-1]
+
+    slope = [(to_go(e * d) - to_go(-e * d)) / (2 * e) for d in np.eye(2)]
+    assert np.allclose(found.costate[k, :2], slope, rtol=1e-6, atol=1e-8)
+
+
+def test_gains_are_the_derivative_of_the_optimal_control(arm, found):
+    """K of the first step is ∂u₀*/∂x₀, by solving problems from nearby starts: true only with exact second derivatives."""
+    e = 1e-5
+    for j in range(2):
+        d = e * np.eye(2)[j]
+        up, down = (reach(arm, start=found.q[0] + s * d, guess=found, tolerance=1e-10) for s in (1.0, -1.0))
+        slope = (up.u[0] - down.u[0]) / (2 * e)
+        # The state cost has no weight on q, so that the problem is the same but for its start.
+        assert np.allclose(found.gains[0, :, j], slope, rtol=1e-5, atol=1e-5)
+
+
+def test_a_linear_quadratic_problem_is_solved_in_one_step():
+    robot = cj.Robot("cart", [cj.Link.solid("cart", "base", cj.Joint.prismatic((1, 0, 0)), mass=2.0)])
+    rng = np.random.default_rng(1)
+    w, r, N, h = np.array([3.0, 0.5]), 0.2, 400, 0.05
+    stage = cj.Stage(N, [cj.costs.state([0.3], weight=w), cj.costs.control(r)], h)
+    guess = (rng.normal(size=(N + 1, 1)), rng.normal(size=(N + 1, 1)), rng.normal(size=(N, 1)))  # with gaps
+    found = cj.optimal_control(robot, stage, [1.0], start_velocity=[-0.4], guess=guess, tolerance=1e-9)
+    assert found.converged
+    assert found.iterations == 1
+    A, B = np.array([[1.0, h], [0.0, 1.0]]), np.array([[h * h / 2.0], [h / 2.0]])
+    P = solve_discrete_are(A, B, h * np.diag(w), h * r * np.eye(1))
+    K = -np.linalg.solve(h * r * np.eye(1) + B.T @ P @ B, B.T @ P @ A)
+    assert np.allclose(found.gains[0], K, atol=1e-10)
+    assert np.allclose(found.value_hessian[0], P, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["euler", "rk4"])
+def test_time_varying_lqr_is_riccati_along_exact_derivatives(method):
+    rng = np.random.default_rng(2)
+    robot = random_robot(rng, 2, kinds=["spherical", "revolute"])
+    n, N, h = robot.nv, 6, 0.02
+    u = rng.normal(size=(3, N, n))
+    q, v = cj.rollout(robot, robot.random(rng, (3,)), rng.normal(size=(3, n)), u, dt=h, method=method)
+    Q, R = np.diag(rng.uniform(0.5, 2.0, 2 * n)), 0.1 * np.eye(n)
+    g = cj.time_varying_lqr(robot, q, v, u, dt=h, Q=Q, R=R, Q_end=3.0 * Q, method=method)
+
+    def after(z, k):
+        start = robot.integrate(q[1, k], z[:n]), v[1, k] + z[n : 2 * n]
+        a, b = cj.rollout(robot, *start, (u[1, k] + z[2 * n :])[None], dt=h, method=method)
+        return np.concatenate([robot.difference(q[1, k + 1], a[1]), b[1] - v[1, k + 1]])
+
+    e = 1e-6
+    J = np.stack([(after(e * d, 3) - after(-e * d, 3)) / (2 * e) for d in np.eye(3 * n)], axis=-1)
+    assert np.allclose(np.concatenate([g.A[1, 3], g.B[1, 3]], axis=-1), J, atol=1e-8)
+    P = 3.0 * Q
+    for k in reversed(range(N)):
+        A, B = g.A[1, k], g.B[1, k]
+        K = -np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+        P = Q + A.T @ P @ (A + B @ K)
+        assert np.allclose(g.K[1, k], K, atol=1e-10)
+        assert np.allclose(g.P[1, k], P, atol=1e-10)
+
+
+@pytest.mark.parametrize("kinds", [["revolute", "prismatic"], pytest.param(["free", "revolute"], marks=pytest.mark.slow)])
+def test_second_derivatives(kinds):
+    """The Hessian of cost + costate · step, by central differences in exponential coordinates."""
+    rng = np.random.default_rng(3)
+    robot = random_robot(rng, 2, kinds=kinds)
+    n, h = robot.nv, 0.05
+    chosen = [cj.costs.state(robot.random(rng), rng.normal(size=n), 0.3), cj.costs.function(lambda robot, q, v, u: (u * v).sum(-1))]
+    cost, numbers = traced_sum(robot, n, terms(chosen, "costs"))
+    steps = Steps(robot, cost, np.eye(n), "euler", False)
+    row = np.concatenate([[h], *numbers])
+    q, v, u, costate = robot.random(rng), rng.normal(size=n), rng.normal(size=n), rng.normal(size=2 * n)
+    end = [x[1] for x in cj.rollout(robot, q, v, u[None], dt=h)]
+
+    def lagrangian(z):
+        at = robot.integrate(q, z[:n]), v + z[n : 2 * n], u + z[2 * n :]
+        a, b = (x[1] for x in cj.rollout(robot, at[0], at[1], at[2][None], dt=h))
+        return steps.value(*at, row)[0] + costate @ np.concatenate([robot.difference(end[0], a), b - end[1]])
+
+    e = 1e-4
+    I = e * np.eye(3 * n)
+    numerical = [
+        [(lagrangian(x + y) - lagrangian(x - y) - lagrangian(y - x) + lagrangian(-x - y)) / (4 * e * e) for y in I] for x in I
+    ]
+    assert np.allclose(cj.from_triangle(steps.curvature(q, v, u, row, costate)), numerical, atol=1e-6)
+
+
+def test_limits_hold_and_push(arm, found):
+    limit = np.array([25.0, 6.0])
+    held = reach(arm, effort=limit)
+    assert held.converged, held.message
+    assert np.all(np.abs(held.u) <= limit)
+    assert held.cost > found.cost
+    at = np.abs(held.u) == limit
+    assert at.any()
+    assert not at.all()
+    assert (held.multipliers[at] * held.u[at] >= 0).all()  # pressed against the limit from inside
+    assert not held.multipliers[~at].any()
+    assert not held.gains[at].any()
+    # No feasible change lowers the cost.
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        other = np.clip(held.u + 1e-4 * rng.normal(size=held.u.shape), -limit, limit)
+        assert total_cost(arm, other) > held.cost - 1e-12
+
+
+def test_wide_limits_change_nothing(arm, found):
+    wide = reach(arm, effort=1e4)
+    assert wide.converged
+    assert np.allclose(wide.u, found.u, atol=1e-6)
+    assert not wide.multipliers.any()
+
+
+def test_a_batch_is_its_problems(arm):
+    starts = np.array([[0.3, 0.4], [0.1, 0.9], [0.5, 0.2]])
+    goals = np.array([GOAL, [0.9, 0.9, 0.0], [1.2, -0.2, 0.0]])
+    costs = [cj.costs.position("tip", goals[:, None], 10.0), cj.costs.control(1e-3)]
+    many = cj.optimal_control(arm, cj.Stage(30, costs, 0.02), starts, cj.costs.position("tip", goals[:, None], 100.0))
+    assert many.converged.all(), many.message
+    assert many.u.shape == (3, 30, 2)
+    for k in range(3):
+        costs = [cj.costs.position("tip", goals[k], 10.0), cj.costs.control(1e-3)]
+        one = cj.optimal_control(arm, cj.Stage(30, costs, 0.02), starts[k], cj.costs.position("tip", goals[k], 100.0))
+        assert one.cost == pytest.approx(many.cost[k], rel=1e-9)
+        assert np.allclose(one.u, many.u[k], atol=1e-5)
+
+
+def test_stages_follow_each_other(arm):
+    """Two stages with the same costs are one."""
+    costs = [cj.costs.position("tip", GOAL, 10.0), cj.costs.control(1e-3)]
+    end = cj.costs.position("tip", GOAL, 100.0)
+    one = cj.optimal_control(arm, cj.Stage(30, costs, 0.02), [0.3, 0.4], end)
+    two = cj.optimal_control(arm, [cj.Stage(12, costs, 0.02), cj.Stage(18, costs, np.full(18, 0.02))], [0.3, 0.4], end)
+    assert one.cost == pytest.approx(two.cost, rel=1e-12)
+    assert np.allclose(one.time, two.time)
+
+
+@pytest.mark.slow
+def test_a_motion_on_a_group():
+    """A free body with all forces, to a pose: the result is a minimum, quaternions stay of length one."""
+    robot = cj.Robot("body", [cj.Link.solid("body", "base", cj.Joint.free(), mass=1.0, inertia=np.diag([0.1, 0.2, 0.3]))])
+    X = cj.lie.se3.exp(np.array([0.6, -0.4, 0.9, 0.2, 0.5, 0.1]))
+    stage = cj.Stage(20, [cj.costs.pose("body", X, 0.1), cj.costs.control(1e-3)], 0.05)
+    found = cj.optimal_control(robot, stage, robot.neutral(), cj.costs.pose("body", X, 100.0))
+    assert found.converged, found.message
+    assert np.allclose(np.linalg.norm(found.q[:, 3:], axis=-1), 1.0)
+    assert np.abs(cj.lie.se3.log(cj.lie.se3.inverse(X) @ cj.pose(robot, found.q[-1], "body"))).max() < 0.05
+
+
+def test_an_interrupt_returns_the_best_so_far(arm):
+    def report(count, error):
+        if count == 2:
+            raise KeyboardInterrupt
+
+    found = reach(arm, report=report)
+    assert not found.converged
+    assert found.message.startswith("interrupted")
+    assert np.isfinite(found.cost)
+
+
+def pendulum(**options):
+    (path,) = [path for name, path in urdf_files().items() if name.endswith("/double_pendulum.urdf")]
+    robot = cj.load(str(path))
+
+    def upright(robot, q, v, u):
+        xp = namespace(q)
+        return xp.concat([xp.sin(q), 1.0 - xp.cos(q), v], axis=-1)
+
+    w = np.array([1.0, 1.0, 1.0, 1.0, 0.1, 0.1])
+    stage = cj.Stage(100, [cj.costs.control(1e-4 / 0.01), cj.costs.residual(upright, 1e-5 / 0.01 * w)], 0.01)
+    end = cj.costs.residual(upright, 100.0 * w)
+    return cj.optimal_control(robot, stage, [3.14, 0.0], end, actuation=[robot.joint_names[0]], **options)
+
+
+def test_swing_up_with_one_motor():
+    """Crocoddyl 3.2.1 (examples/double_pendulum_fwddyn.py) ends at 2.0587508e-2 after 53 iterations."""
+    found = pendulum()
+    assert found.converged, found.message
+    assert found.cost < 2.059e-2
+    assert next(k for k, row in enumerate(found.table) if row["cost"] <= 2.059e-2) <= 40
+    assert np.abs(np.sin(found.q[-1])).max() < 1e-2
+
+
+@pytest.mark.slow
+def test_kinova_reach():
+    """Crocoddyl 3.2.1 (examples/arm_manipulation_fwddyn.py) ends at 3.698422749 from a quasi-static start, after 22 iterations."""
+    (path,) = [path for name, path in urdf_files().items() if name.endswith("/kinova.urdf")]
+    robot = cj.load(str(path))
+    q0 = np.array([1.5707, 2.618, -1.5707, 3.1415, 2.618, 0.0])  # arm_up
+    X = np.eye(4)
+    X[:3, 3] = 0.6, 0.2, 0.5
+    hand = "j2s6s200_end_effector"
+    stage = cj.Stage(100, [cj.costs.pose(hand, X), cj.costs.state(q0, weight=0.1), cj.costs.control(0.1)], 0.01)
+    found = cj.optimal_control(robot, stage, q0, cj.costs.pose(hand, X, 1000.0))
+    assert found.converged
+    assert found.iterations <= 22
+    assert found.cost == pytest.approx(3.698422749, abs=2e-8)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"start": [0.3]}, "start has shape"),
+        ({"start": [0.3, np.nan]}, "not finite"),
+        ({"effort": [1.0, 2.0, 3.0]}, "effort of the controls has shape"),
+        ({"effort": (2.0, 1.0)}, "leave nothing between"),
+        ({"effort": "motor"}, "expected 'robot'"),
+        ({"actuation": ["elbow"]}, "elbow"),
+        ({"actuation": np.eye(3)}, "actuation has shape"),
+        ({"guess": np.zeros((5, 2))}, "guess has shape"),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"iterations": 0}, "iterations"),
+        ({"method": "midpoint"}, "midpoint"),
+    ],
+)
+def test_wrong_arguments_are_told(arm, change, words):
+    with pytest.raises(cj.CoadjointError, match=words):
+        reach(arm, **change)
+
+
+def test_wrong_costs_are_told(arm):
+    with pytest.raises(cj.CoadjointError, match="at least 1"):
+        cj.Stage(0, cj.costs.control())
+    with pytest.raises(cj.CoadjointError, match="dt is"):
+        cj.Stage(5, cj.costs.control(), dt=-1.0)
+    with pytest.raises(cj.CoadjointError, match="negative"):
+        cj.costs.control(-1.0)
+    for wrong, words in [
+        (cj.costs.position("nowhere", GOAL), "nowhere"),
+        (cj.costs.position("tip", np.zeros((7, 3))), "leading axes"),
+        (cj.costs.pose("tip", np.ones((4, 4))), "no pose"),
+        (cj.costs.state([0.0]), "shape"),
+        (cj.costs.control([1.0, 2.0, 3.0]), "weight"),
+        (cj.costs.residual(lambda robot, q, v, u: q @ q), "expected \\(k,\\)"),
+        (cj.costs.function(lambda robot, q, v, u: q), "expected a number"),
+        (cj.costs.function(lambda robot, q, v, u: namespace(q).log(q[..., 0] - 5.0)), "not a number"),
+    ]:
+        with pytest.raises(cj.CoadjointError, match=words):
+            cj.optimal_control(arm, cj.Stage(5, [wrong, cj.costs.control()]), [0.3, 0.4])
+    with pytest.raises(cj.CoadjointError, match="empty"):
+        cj.optimal_control(arm, [], [0.3, 0.4])
+
+
+def test_limits_of_the_robot(arm):
+    with pytest.raises(cj.CoadjointError, match="effort limits"):
+        posing.control_limits(arm, np.eye(2), "robot")
+    panda = cj.load("panda")
+    low, high = posing.control_limits(panda, np.eye(7)[:, [1, 4]], "robot")
+    assert np.array_equal(high, panda.effort_limit[[1, 4]])
+    assert np.array_equal(low, -high)
