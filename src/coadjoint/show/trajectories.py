@@ -10,6 +10,7 @@ import numpy as np
 
 from ..motion.states import turning
 from ..motion.trajectory import Trajectory
+from ..robot import text
 from .plots import check_figure, overlay, save, style, thin
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def draw_trajectory(path: str | Path, trajectory: Trajectory) -> None:
     check_figure(path)
     robot = trajectory.robot
     below = "".join(f"<div>{escape(str(x))}</div>" for x in trajectory.happenings[:MARKS])
-    save(path, trajectory_figure(trajectory), f"{robot.name}: motion", escape(str(trajectory)), below + robot._repr_html_())
+    save(path, trajectory_figure(trajectory), f"{robot.name}: motion", escape(str(trajectory)), below + text.html(robot))
 
 
 def trajectory_figure(trajectory: Trajectory) -> Figure:
