@@ -45,8 +45,8 @@ def convert_states(
     """(q, v) of one library in the convention of another, or q alone if v is None; leading axes are batch axes.
 
     joints: the names of the joints in the order of the other library's vectors (`model.names[1:]` of Pinocchio), where it is not the
-    robot's, of both where neither is this one; those that do not move are skipped. Quaternions that are not of length one are refused, and so are those that turn a base
-    upside down in every state but would not in the other order (x, y, z, w) or (w, x, y, z), unless check=False.
+    robot's, of both where neither is this one; those that do not move are skipped. Quaternions that are not of length one are refused,
+    and so are those that turn a base upside down in every state but would not in the other order (x, y, z, w) or (w, x, y, z), unless check=False.
     """
     q = _array(q, "q")
     v = None if v is None else _array(v, "v")
