@@ -24,7 +24,7 @@ from ..errors import CoadjointError, ShapeError
 from ..lie import quaternion
 from ..robot.robot import Robot
 from ..words import short
-from ._mujoco_states import _Pair
+from ._mujoco_states import JointPair
 
 LIBRARIES = ("coadjoint", "pinocchio", "mujoco", "drake", "pybullet")
 UNIT = 1e-3
@@ -46,7 +46,8 @@ def convert_states(
 
     joints: the names of the joints in the order of the other library's vectors (`model.names[1:]` of Pinocchio), where it is not the
     robot's, of both where neither is this one; those that do not move are skipped. Quaternions that are not of length one are refused,
-    and so are those that turn a base upside down in every state but would not in the other order (x, y, z, w) or (w, x, y, z), unless check=False.
+    and so are those that turn a base upside down in every state but would not in the other order (x, y, z, w) or (w, x, y, z), unless
+    check=False.
     """
     q = _array(q, "q")
     v = None if v is None else _array(v, "v")
@@ -80,7 +81,7 @@ def _check_sizes(q: np.ndarray, v: np.ndarray | None, nq: int, nv: int, library:
             raise ShapeError(f"{name} has {x.shape[-1]} numbers; in the convention of {library} the robot has {size}.")
 
 
-def _pairs(robot: Robot, library: str, joints: Sequence[str] | None) -> list[_Pair]:
+def _pairs(robot: Robot, library: str, joints: Sequence[str] | None) -> list[JointPair]:
     """The joints in the order of the library's vectors."""
     names = [link.joint.name for link in robot.links] if joints is None or library == "coadjoint" else list(joints)
     own = library in ("pinocchio", "coadjoint")
@@ -95,7 +96,7 @@ def _pairs(robot: Robot, library: str, joints: Sequence[str] | None) -> list[_Pa
         link = robot.links[i]
         _refuse(robot, i, library)
         q, v = robot.tree_q_slices[i], robot.tree_v_slices[i]
-        pairs.append(_Pair(i, link.joint.kind, robot.joint_screws(i), robot.placements[i], q, v, q, v))
+        pairs.append(JointPair(i, link.joint.kind, robot.joint_screws(i), robot.placements[i], q, v, q, v))
     return pairs
 
 
@@ -106,7 +107,7 @@ def _refuse(robot: Robot, i: int, library: str) -> None:
         raise CoadjointError(f"joint {name!r} is {kind}; how {library} keeps such a joint there is not known here.")
 
 
-def _sizes(pair: _Pair, library: str) -> tuple[int, int]:
+def _sizes(pair: JointPair, library: str) -> tuple[int, int]:
     """The numbers of q and v of a joint in a library's vectors."""
     nq, nv = pair.q.stop - pair.q.start, pair.v.stop - pair.v.start
     return nq + (library == "pinocchio" and pair.kind in ("continuous", "planar")), nv
@@ -149,12 +150,12 @@ def _turn(wxyz: np.ndarray) -> np.ndarray:
     return R
 
 
-def _centre(robot: Robot, pair: _Pair) -> np.ndarray:
+def _centre(robot: Robot, pair: JointPair) -> np.ndarray:
     m = robot.inertias[pair.link, 0]
     return robot.inertias[pair.link, 1:4] / m if m > 0 else np.zeros(3)
 
 
-def _out(robot: Robot, pair: _Pair, library: str, q: np.ndarray, v: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _out(robot: Robot, pair: JointPair, library: str, q: np.ndarray, v: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """A joint's q and v in a library's vectors, by way of MuJoCo's."""
     q, v = q[..., pair.q], np.zeros((*q.shape[:-1], pair.v.stop - pair.v.start)) if v is None else v[..., pair.v]
     if library == "pinocchio" and pair.kind == "continuous":
@@ -178,7 +179,7 @@ def _out(robot: Robot, pair: _Pair, library: str, q: np.ndarray, v: np.ndarray |
     return np.concatenate([p + mv(R, c), xyzw], axis=-1), np.concatenate([speed, mv(R, w)], axis=-1)
 
 
-def _in(robot: Robot, pair: _Pair, library: str, q: np.ndarray, v: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _in(robot: Robot, pair: JointPair, library: str, q: np.ndarray, v: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """The inverse of `_out`."""
     v = np.zeros((*q.shape[:-1], pair.v.stop - pair.v.start)) if v is None else v
     if library == "coadjoint":
@@ -194,7 +195,7 @@ def _in(robot: Robot, pair: _Pair, library: str, q: np.ndarray, v: np.ndarray | 
     return own, v if pair.same else np.linalg.solve(pair.G(own), v[..., None])[..., 0]
 
 
-def _free_in(robot: Robot, pair: _Pair, library: str, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _free_in(robot: Robot, pair: JointPair, library: str, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """MuJoCo's q and v of a free joint."""
     wxyz, p = (q[..., :4], q[..., 4:]) if library == "drake" else (np.roll(q[..., 3:], 1, axis=-1), q[..., :3])
     R = _turn(wxyz)
@@ -219,7 +220,7 @@ def _places(kind: str, library: str) -> tuple[slice, bool]:
     return (slice(0, 4) if kind == "spherical" or library == "drake" else slice(3, 7)), first
 
 
-def _check_quaternion(robot: Robot, pair: _Pair, library: str, q: np.ndarray) -> None:
+def _check_quaternion(robot: Robot, pair: JointPair, library: str, q: np.ndarray) -> None:
     """Raise an error where the quaternion of a joint is none, or seems to be in another order."""
     if pair.kind not in ("free", "spherical") or not q.size:
         return
