@@ -16,7 +16,7 @@ from .plots import check_figure, picture, save, style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TRIANGLES = 6000
+TRIANGLES = 12_000
 """How many triangles of visuals a figure shows."""
 
 GREY = (0.72, 0.75, 0.79, 1.0)
@@ -79,5 +79,5 @@ def _fill(axes: Any, points: np.ndarray) -> None:
     for k, axis in enumerate("xyz"):
         getattr(axes, f"set_{axis}lim")(middle[k] - half[k], middle[k] + half[k])
         getattr(axes, f"set_{axis}label")(f"{axis} [m]", fontsize=8)
-    axes.set_box_aspect(half, zoom=0.95)
+    axes.set_box_aspect(half, zoom=0.88)
     axes.view_init(elev=22, azim=-60)
