@@ -2,41 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..arrays import mv, stack, transpose
 from ..compiling import compile as compiled
 from ..differentiating import derivative, differential
 from ..kinematics import pose
-from ..lie import se3
+from ..kinematics.targets import Target
+from ..lie import so3
 from ..robot.robot import Robot
 
 
-@dataclass(frozen=True)
-class PoseGap:
-    """What is missing to a pose, (6,): the body twist log(T(q)⁻¹ X)."""
+class TargetGap:
+    """What is missing to targets, (g,): of each the rows of log(Rᵀ R*) and R*ᵀ (p* - p), in the target's axes."""
 
-    frame: str
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self.targets = tuple(targets)
+        self.size = sum(one.size for one in self.targets)
 
     def __call__(self, robot: Robot, q: Any, target: Any) -> Any:
-        return se3.log(se3.inverse(pose(robot, q, self.frame)) @ target)
+        rows, offset = [], 0
+        for one in self.targets:
+            X, to = pose(robot, q, one.frame), target[..., offset : offset + one.size]
+            offset += one.size
+            if one.size == 12:
+                to = to.reshape((*to.shape[:-1], 3, 4))
+                w, d = so3.log(transpose(X[..., :3, :3]) @ to[..., :3]), mv(transpose(to[..., :3]), to[..., 3] - X[..., :3, 3])
+            else:
+                w, d = 0.0 * to, to - X[..., :3, 3]
+            rows += [(w[..., row] if row < 3 else d[..., row - 3]) for row in one.rows or ()]
+        return stack(rows)
+
+    def numbers(self, batch: tuple[int, ...]) -> np.ndarray:
+        """Those of the targets (B, size)."""
+        return np.concatenate([one.flat(batch) for one in self.targets], axis=-1)
 
 
 class Goal:
     """g(q(T), target) = 0 (g,) for the last configuration, with derivatives by it."""
 
-    def __init__(self, robot: Robot, fn: Callable[..., Any], shape: tuple[int, ...]) -> None:
-        self.robot, self.fn, self.shape = robot, fn, shape
-        shapes = {"target": shape}
+    def __init__(self, robot: Robot, fn: TargetGap) -> None:
+        self.robot, self.fn, self.shape = robot, fn, (fn.size,)
+        shapes = {"target": self.shape}
         self.value = compiled(fn, robot, shapes=shapes)
         self.jacobian = derivative(fn, robot, "q", shapes=shapes)
         self.second = derivative(differential(fn, "q"), robot, "q", shapes=shapes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Goal, (self.robot, self.fn, self.shape)
+        return Goal, (self.robot, self.fn)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from ..motion.trajectory import Trajectory
 from . import interior_point
 from .between_nodes import EXCEEDED, INEXACT, beyond, exact_costs
 from .newton import least_curvature
+from .sensitivity import Sensitivity, sensitivity
 from .splines import ORDERS, Spline
 from .stages import Forces
 from .transcription import Here, Transcription
@@ -85,6 +86,14 @@ class OptimalMotion(Trajectory):
         """
         _, H, E = self._solved().hessian()
         return least_curvature(H, E)
+
+    def sensitivity(self, parameters: str) -> Sensitivity:
+        """The derivatives of the motion and of its cost by a set of the robot's parameters: "masses", "inertial", "lengths", "dh:tip", …
+
+        Exact, by the implicit function theorem, as long as the same limits hold the motion: dcost = sensitivity.cost @ dp. The amounts
+        by which limits are drawn in between the nodes are held, as a second call with `guess=motion` does.
+        """
+        return sensitivity(self, parameters)
 
     def _solved(self) -> Conditions:
         if self.conditions is None:

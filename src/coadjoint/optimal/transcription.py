@@ -77,6 +77,19 @@ class Transcription:
             drawn=[x[chosen] for x in self.drawn],
         )
 
+    def is_like(self, other: Transcription) -> bool:
+        """Whether other motions have the same splines, ends, limits and, if given, durations, though perhaps not the same robot."""
+        if (self.spline.spans, self.free, self.free_time) != (other.spline.spans, other.free, other.free_time):
+            return False
+        ends = np.r_[: self.free.start, self.free.stop : self.spline.size]
+        pairs = [(self.fixed[:, ends], other.fixed[:, ends])]
+        pairs += [] if self.free_time else [(self.durations, other.durations)]
+        kinds = [x.kind for x in self.limits] == [x.kind for x in other.limits]
+        pairs += [
+            (getattr(a, x), getattr(b, x)) for a, b in zip(self.limits, other.limits, strict=False) for x in ("lower", "upper")
+        ]
+        return kinds and all(np.array_equal(a, b) for a, b in pairs)
+
     def at(self, x: np.ndarray, which: np.ndarray) -> Here:
         """The problems near x (b, variables)."""
         return Here(self, which, *self.split(x, which))
