@@ -9,6 +9,7 @@ from scipy.integrate import simpson
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
 from coadjoint.motion.tables import read_states
+from coadjoint.optimal.drives import OpenChain
 from coadjoint.optimal.equalities import Equality
 from coadjoint.optimal.motion_arguments import first_guess
 from coadjoint.optimal.rows import Coordinates, MotorPower, Torques
@@ -63,6 +64,7 @@ def test_a_geodesic_beyond_its_conjugate_point_is_no_minimum():
     assert aside.cost < 0.95 * action_of_the_arc
 
 
+@pytest.mark.native
 def test_least_effort_of_a_constant_mass_matrix_is_a_cubic():
     robot = slider(2.0, 2)
     start, goal, T = np.array([0.1, -0.3]), np.array([1.4, 0.8]), 1.7
@@ -95,6 +97,7 @@ def test_a_flat_arm_in_other_coordinates_has_the_same_cubic():
     assert motion.converged
 
 
+@pytest.mark.native
 def test_the_fastest_motion_of_one_joint_approaches_bang_bang():
     robot, far, force = slider(2.0), 1.5, 3.0
     best = 2.0 * np.sqrt(far * 2.0 / force)
@@ -119,7 +122,7 @@ def problem(free_time):
     durations = np.array([1.3, 0.9])
     drawn = [rng.uniform(size=(2, len(spline.nodes), 2)) for _ in limits]
     free = slice(2, spline.size - 2)
-    return Transcription(ARM, spline, costs, 0.4, limits, control, free, durations, free_time, nothing, drawn), rng
+    return Transcription(ARM, spline, costs, 0.4, limits, control, free, durations, free_time, nothing, OpenChain(ARM), drawn), rng
 
 
 @pytest.mark.parametrize("free_time", [True, False])
@@ -272,6 +275,7 @@ def test_a_pose_of_an_arm_with_fewer_than_six_joints_is_met():
     np.testing.assert_allclose(motion.cost, given.cost, rtol=1e-8)
 
 
+@pytest.mark.native
 def test_points_on_the_way_that_depend_on_each_other():
     robot = slider(count=2)
     once = cj.optimal_motion(robot, [0.0, 0.0], [1.0, 1.0], 1.0, via={0.5: [0.1, 0.7]}, spans=6)
@@ -284,6 +288,7 @@ def test_points_on_the_way_that_depend_on_each_other():
     assert "perhaps they contradict each other" in never.message
 
 
+@pytest.mark.native
 def test_an_interrupt_gives_the_best_so_far():
     """At once, and when limits hold already."""
     for last in (0, 3):
@@ -340,12 +345,14 @@ def test_derivatives_of_the_optimum_are_those_of_problems_solved_again(parameter
     np.testing.assert_allclose(found.cost[k], expected[0], rtol=1e-6)
 
 
+@pytest.mark.native
 def test_derivatives_belong_to_an_optimum():
     motion = cj.optimal_motion(slider(), [0.0], [1.0], 0.1, velocity=2.0, spans=4, iterations=10)
     with pytest.raises(CoadjointError, match="this motion is none"):
         motion.sensitivity("masses")
 
 
+@pytest.mark.native
 def test_an_interrupt_of_many_motions_leaves_the_others_as_they_begin():
     seen = []
 
@@ -380,6 +387,7 @@ def test_many_motions_at_once_are_those_one_by_one():
     assert (fast.duration < T[0]).all()
 
 
+@pytest.mark.native
 def test_limits_that_no_motion_keeps_are_named():
     motion = cj.optimal_motion(slider(), [0.0], [1.0], 0.1, velocity=2.0, spans=4, iterations=40)
     assert not motion.converged
@@ -433,6 +441,7 @@ def test_the_fastest_motions_of_the_panda_are_found():
         assert (np.abs(motion.v) <= robot.velocity_limit * (1 + 1e-6)).all()
 
 
+@pytest.mark.native
 def test_wrong_arguments_are_named():
     for call, words in [
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], start_velocity="free"), "start_velocity is 'free'"),
@@ -446,6 +455,14 @@ def test_wrong_arguments_are_named():
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], spans=0), "spans is 0"),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], tolerance=-1.0), "tolerance is -1"),
         (lambda: cj.optimal_motion(ARM, [0.0], [0.0, 1.0]), "start has shape"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [5.0, 0.0, 0.0], frame="tip"), "the goal cannot be reached"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0]), "goal is None"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], cj.Target("tip", [1.0, 1.0, 0.0]), frame="tip"), "leave out frame="),
+        (lambda: cj.optimal_motion(ARM, np.zeros((0, 2)), [1.0, 1.0]), "there is no motion to be found"),
+        (lambda: cj.optimal_motion(ARM, np.zeros((3, 2)), np.zeros((2, 2))), "do not broadcast"),
+        (lambda: cj.optimal_motion(ARM, np.zeros((3, 2)), [1.0, 1.0], [1.0, 2.0, -1.0]), "duration has -1"),
+        (lambda: cj.optimal_motion(ARM, np.zeros((3, 2)), [1.0, 1.0], [1.0, 2.0]), "duration has batch axes"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], position=(1.0, -1.0)), "nothing is between them"),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], np.eye(4)), "A pose goes with frame="),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], -1.0), "duration is -1"),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], 0.0), "duration is 0"),

@@ -15,6 +15,7 @@ from ..kinematics import pose
 from ..kinematics.targets import Target
 from ..lie import so3
 from ..robot.robot import Robot
+from .drives import Closure
 
 
 class TargetGap:
@@ -67,6 +68,9 @@ class Equality:
     goal: Goal | None = None
     targets: np.ndarray | None = None
     """(B, …): what the goal is of every motion."""
+    closure: Closure | None = None
+    points: np.ndarray | None = None
+    """(J, size): the combinations of control points that give the configurations at which the constraint is met."""
 
     def part(self, chosen: slice) -> Equality:
         """Those of some of the motions."""
@@ -79,28 +83,39 @@ class Equality:
 
     def value(self, control: np.ndarray, which: np.ndarray) -> np.ndarray:
         """(b, equations)"""
-        found = (self.rows @ control - self.right[which]).reshape(len(control), -1)
-        if self.goal is None or self.targets is None:
-            return np.asarray(found)
-        return np.concatenate([found, self.goal.value(control[:, -1], self.targets[which])], axis=1)
+        b = len(control)
+        found = [(self.rows @ control - self.right[which]).reshape(b, -1)]
+        if self.goal is not None and self.targets is not None:
+            found.append(self.goal.value(control[:, -1], self.targets[which]))
+        if self.closure is not None and self.points is not None:
+            found.append(np.asarray(self.closure.value(self.points @ control)).reshape(b, -1))
+        return np.concatenate(found, axis=1)
 
     def jacobian(self, control: np.ndarray, which: np.ndarray) -> np.ndarray:
         """(b, equations, size, n)"""
         b, size, n = control.shape
         linear = np.einsum("ks,ij->kisj", self.rows, np.eye(n)).reshape(-1, size, n)
-        found = np.broadcast_to(linear, (b, *linear.shape))
-        if self.goal is None or self.targets is None:
-            return found
-        J = np.asarray(self.goal.jacobian(control[:, -1], self.targets[which]))
-        last = np.zeros((b, J.shape[1], size, n))
-        last[:, :, -1] = J
-        return np.concatenate([found, last], axis=1)
+        found = [np.broadcast_to(linear, (b, *linear.shape))]
+        if self.goal is not None and self.targets is not None:
+            J = np.asarray(self.goal.jacobian(control[:, -1], self.targets[which]))
+            last = np.zeros((b, J.shape[1], size, n))
+            last[:, :, -1] = J
+            found.append(last)
+        if self.closure is not None and self.points is not None:
+            J = np.asarray(self.closure.jacobian(self.points @ control))
+            found.append(np.einsum("js,bjmi->bjmsi", self.points, J).reshape(b, -1, size, n))
+        return np.concatenate(found, axis=1)
 
     def curve(self, control: np.ndarray, which: np.ndarray, y: np.ndarray, H: np.ndarray, free: slice) -> None:
         """Subtract Σ y ∂²e from the Hessian H (b, variables, variables), whose control points are `free`."""
-        if self.goal is None or self.targets is None:
-            return
-        n = control.shape[2]
-        at = len(range(*free.indices(control.shape[1]))) * n
-        second = self.goal.second(control[:, -1], self.targets[which])
-        H[:, at - n : at, at - n : at] -= np.einsum("bg,bgij->bij", y[:, self.linear :], second)
+        b, _, n = control.shape
+        count = len(range(*free.indices(control.shape[1]))) * n
+        at = self.linear
+        if self.goal is not None and self.targets is not None:
+            second = np.asarray(self.goal.second(control[:, -1], self.targets[which]))
+            H[:, count - n : count, count - n : count] -= np.einsum("bg,bgij->bij", y[:, at : at + second.shape[1]], second)
+            at += second.shape[1]
+        if self.closure is not None and self.points is not None:
+            second = np.asarray(self.closure.second(self.points @ control, y[:, at:].reshape(b, -1, self.closure.size)))
+            near = self.points[:, free]
+            H[:, :count, :count] -= np.einsum("jx,bjmi,jy->bxmyi", near, second, near, optimize=True).reshape(b, count, count)

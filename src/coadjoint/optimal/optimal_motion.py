@@ -7,17 +7,20 @@ Hessian are exact, from the dynamics' own first and second derivatives, as Park,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..arguments import a_robot, positive, takes, whole
+from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
 from ..kinematics.targets import Target
 from ..robot.robot import Robot
 from ..words import short
 from . import motion_arguments as given
 from .between_nodes import Search
+from .drives import Drives
 from .equalities import Equality, Goal, TargetGap
 from .motion_result import OptimalMotion, OptimalMotions, motions_of
 from .rows import Rows
@@ -47,6 +50,8 @@ def optimal_motion(
     effort: Any = None,
     power: Any = None,
     jerk: Any = None,
+    constraints: Constraint | None = None,
+    motors: Any = None,
     limits: bool = True,
     spans: int = 16,
     guess: Any = None,
@@ -67,6 +72,8 @@ def optimal_motion(
     The motion starts and ends at rest, but for the cost "action", whose velocities at the ends are free; start_velocity and goal_velocity
     are arrays (nv,), or None for free. via: {part of the duration: configuration}. Limits are those of the robot (none if `limits` is
     false), replaced by what is given: position (lower, upper), velocity, acceleration, effort, power, jerk, each a number or (nv,).
+    constraints: loops and other holonomic constraints that the motion meets; motors: the names of the joints that have one, all if None.
+    Joint forces are then the least that make the motion, the rest is done by the constraints.
     spans: how many polynomials of degree 7 make up the motion. guess: another motion, or configurations (K, nq), to begin with. Ctrl-C
     returns the best so far.
 
@@ -86,8 +93,10 @@ def optimal_motion(
         "jerk": jerk,
     }
     rows = given.limits_of(robot, wanted, limits)
+    drives, closure = given.drives_of(robot, constraints, motors, start)
     for name, q in (("start", start), ("goal", end)):
-        given.check_within(robot, rows, q, name)
+        given.check_closed(closure, q, name)
+        given.check_within(drives, rows, q, name)
     free_time = _is_free(duration, costs, time_weight, rows)
     T = given.durations_of(duration, start, end, rows, batch)
     resting = None if isinstance(cost, str) and cost == "action" else np.zeros(robot.nv)
@@ -107,10 +116,12 @@ def optimal_motion(
     control = given.first_guess(robot, spline, guess, start, end, batch)
     ends = [None if v is None else given.flat(v, batch, 1, "a velocity") for v in (v0, v1)]
     free = _boundary(spline, control, start, None if tasks else end, ends[0], ends[1], T)
-    lines = _lines(robot, spline, rows, via, batch) + (_ends_alike(spline, robot, batch) if periodic else [])
+    lines = _lines(robot, drives, spline, rows, via, batch) + (_ends_alike(spline, robot, batch) if periodic else [])
     equality = _equality(robot, spline, lines, tasks, v1, batch)
+    if closure is not None:
+        equality = replace(equality, closure=closure, points=spline.at(spline.greville[free])[:, 0])
     drawn = [np.zeros((len(T), len(spline.nodes), len(x.names))) for x in rows]
-    problem = Transcription(robot, spline, costs, time_weight, rows, control, free, T, free_time, equality, drawn)
+    problem = Transcription(robot, spline, costs, time_weight, rows, control, free, T, free_time, equality, drives, drawn)
     _take_over(problem, guess)
     motions = _found(problem, tolerance, iterations, report)
     return OptimalMotions(motions, batch) if batch else motions[0]
@@ -152,6 +163,8 @@ def _found(
 
 def _tasks(robot: Robot, goal: Any, frame: str | None) -> list[Target]:
     """The goal as targets of frames; none if it is a configuration."""
+    if goal is None and frame is not None:
+        raise CoadjointError(f"goal is None; with frame={frame!r} expected a pose (4, 4) or a position (3,).")
     if isinstance(goal, Target) or (isinstance(goal, list | tuple) and any(isinstance(x, Target) for x in goal)):
         if frame is not None:
             raise CoadjointError("goal is a Target, which has its own frame; leave out frame=.")
@@ -230,7 +243,7 @@ Line = tuple[np.ndarray, np.ndarray]
 """A combination of control points (size,), and what it is for every motion and joint (B, n)."""
 
 
-def _lines(robot: Robot, spline: Spline, limits: list[Rows], via: Any, batch: tuple[int, ...]) -> list[Line]:
+def _lines(robot: Robot, drives: Drives, spline: Spline, limits: list[Rows], via: Any, batch: tuple[int, ...]) -> list[Line]:
     """Points on the way."""
     found: list[Line] = []
     if not isinstance(via, Mapping | None):
@@ -239,7 +252,7 @@ def _lines(robot: Robot, spline: Spline, limits: list[Rows], via: Any, batch: tu
         if not (isinstance(s, int | float | np.number) and 0 < s < 1):
             raise CoadjointError(f"via has the time {short(s)}; expected a part of the duration between 0 and 1.")
         point = given.flat(given.configurations(robot, q, f"via[{s:g}]"), batch, 1, f"via[{s:g}]")
-        given.check_within(robot, [x for x in limits if given.is_position(x)], point, f"point via[{s:g}]")
+        given.check_within(drives, [x for x in limits if given.is_position(x)], point, f"point via[{s:g}]")
         found.append((spline.at(np.array([s]))[0, 0], point))
     return found
 

@@ -69,6 +69,8 @@ def sensitivity(motion: OptimalMotion, parameters: str) -> Sensitivity:
             f"derivatives belong to an optimum, and this motion is none: {motion.message or 'it was not optimised'}."
         )
     robot, conditions = motion.robot, motion.conditions
+    if conditions.problem.equality.closure is not None:
+        raise CoadjointError("derivatives of the optimum are there for motions without constraints=.")
     names = tuple(robot.parameter_names(parameters))
     here, H, E = conditions.hessian()
     changes = _Changes(here, conditions.z, conditions.z / conditions.s, conditions.y, parameters, len(names))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..robot.robot import Robot
+from .drives import Drives
 from .equalities import Equality
 from .rows import Rows
 from .splines import ORDERS, Spline, powers
@@ -40,6 +41,7 @@ class Transcription:
     """(B,); where the search begins if they are free."""
     free_time: bool
     equality: Equality
+    drives: Drives
     drawn: Sequence[np.ndarray]
     """By how much every limit is drawn in, (B, K, m) of every kind."""
 
@@ -108,7 +110,7 @@ class Here:
         self.problem, self.which, self.control, self.T = problem, which, control, T
         self.stage = problem.spline.stage(problem.spline.basis, control, T)
         b, K, _, n = self.stage.shape
-        self.forces = Forces(problem.robot, self.stage.reshape(b * K, ORDERS, n))
+        self.forces = Forces(problem.drives, self.stage.reshape(b * K, ORDERS, n))
 
     def some(self, rows: np.ndarray) -> Here:
         """Some of the problems."""
