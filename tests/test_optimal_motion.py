@@ -9,10 +9,12 @@ from scipy.integrate import simpson
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
 from coadjoint.motion.tables import read_states
-from coadjoint.optimal.optimal_motion import _guess
+from coadjoint.optimal.equalities import Equality
+from coadjoint.optimal.motion_arguments import first_guess
+from coadjoint.optimal.rows import Coordinates, MotorPower, Torques
 from coadjoint.optimal.splines import Spline
-from coadjoint.optimal.stages import Coordinates, Effort, Energy, MotorPower, Power, Torques, action
-from coadjoint.optimal.transcription import Equality, Transcription
+from coadjoint.optimal.stages import Effort, Energy, Power, action
+from coadjoint.optimal.transcription import Transcription
 from laws import rate
 
 ARM = cj.load("planar2r")
@@ -77,35 +79,53 @@ def test_the_fastest_motion_of_one_joint_approaches_bang_bang():
 def problem(free_time):
     spline = Spline(3, degree=5, nodes=3)
     rng = np.random.default_rng(0)
-    control = rng.normal(size=(spline.size, 2))
-    free = np.ones(spline.size, dtype=bool)
-    free[:2] = free[-2:] = False
+    control = rng.normal(size=(2, spline.size, 2))
     limits = [
         Coordinates(0, np.array([-9.0, -np.inf]), np.array([9.0, 8.0]), NAMES),
         Coordinates(1, np.full(2, -50.0), np.full(2, 50.0), NAMES),
+        Coordinates(3, np.full(2, -5e3), np.full(2, 5e3), NAMES),
         Torques(np.array([300.0, 500.0]), NAMES),
         MotorPower(np.array([900.0, 800.0]), NAMES),
     ]
     costs = [(0.7, Effort()), (0.3, Energy(np.array([0.5, 2.0]))), (2.0, Power(3)), (1.5, action(ARM))]
-    nothing = Equality(np.zeros((0, spline.size)), np.zeros((0, 2)))
-    return Transcription(ARM, spline, costs, 0.4, limits, control, free, None if free_time else 1.3, nothing), control, rng
+    nothing = Equality(np.zeros((0, spline.size)), np.zeros((2, 0, 2)))
+    durations = np.array([1.3, 0.9])
+    drawn = [rng.uniform(size=(2, len(spline.nodes), 2)) for _ in limits]
+    free = slice(2, spline.size - 2)
+    return Transcription(ARM, spline, costs, 0.4, limits, control, free, durations, free_time, nothing, drawn), rng
 
 
 @pytest.mark.parametrize("free_time", [True, False])
 def test_gradient_and_hessian_of_the_lagrangian_are_exact(free_time):
-    one, control, rng = problem(free_time)
-    x = one.join(control, 1.3)
-    dx = rng.normal(size=x.size)
-    here = one.at(x)
-    z, sigma = rng.uniform(size=here.c.size), rng.uniform(size=here.c.size)
-    np.testing.assert_allclose(here.gradient() @ dx, rate(lambda h: one.at(x + h * dx).f, 1e-4), rtol=1e-7)
-    moved = rate(lambda h: one.at(x + h * dx).c, 1e-4)
+    both, rng = problem(free_time)
+    which = np.arange(2)
+    x = both.join(both.fixed, both.durations)
+    dx = rng.normal(size=x.shape)
+    here = both.at(x, which)
+    z, sigma = rng.uniform(size=here.c.shape), rng.uniform(size=here.c.shape)
+    dots = lambda a, b: (a * b).sum(1)
+    np.testing.assert_allclose(dots(here.gradient, dx), rate(lambda h: both.at(x + h * dx, which).f, 1e-4), rtol=1e-7)
+    moved = rate(lambda h: both.at(x + h * dx, which).c, 1e-4)
     np.testing.assert_allclose(here.push(dx), moved, atol=1e-7 * np.abs(moved).max())
-    np.testing.assert_allclose(here.pull(z) @ dx, z @ here.push(dx), rtol=1e-9)
-    lagrangian = lambda h: (at := one.at(x + h * dx)).gradient() - at.pull(z)
+    np.testing.assert_allclose(dots(here.pull(z), dx), dots(z, here.push(dx)), rtol=1e-9)
+    lagrangian = lambda h: (at := both.at(x + h * dx, which)).gradient - at.pull(z)
     pushed = here.pull(sigma * here.push(dx))
     expected = rate(lagrangian, 1e-4) + pushed
-    np.testing.assert_allclose(here.hessian(z, np.zeros(0), sigma) @ dx, expected, atol=1e-6 * np.abs(expected).max())
+    H = here.hessian(z, np.zeros((2, 0)), sigma)
+    whole = np.triu(H) + np.triu(H, 1).swapaxes(-1, -2)
+    np.testing.assert_allclose((whole @ dx[..., None])[..., 0], expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_the_convex_model_has_no_negative_eigenvalue_and_the_same_barrier():
+    both, rng = problem(False)
+    here = both.at(both.join(both.fixed, both.durations), np.arange(2))
+    sigma = rng.uniform(size=here.c.shape)
+    nothing = np.zeros((2, 0))
+    H = here.hessian(rng.uniform(size=here.c.shape), nothing, 0.0 * sigma, convex=True)
+    assert np.linalg.eigvalsh(H, UPLO="U").min() > -1e-9 * np.abs(H).max()
+    barrier = here.hessian(0.0 * sigma, nothing, sigma, convex=True) - here.hessian(0.0 * sigma, nothing, 0.0 * sigma, convex=True)
+    exact = here.hessian(0.0 * sigma, nothing, sigma) - here.hessian(0.0 * sigma, nothing, 0.0 * sigma)
+    np.testing.assert_allclose(barrier, exact, atol=1e-9 * np.abs(exact).max())
 
 
 @pytest.mark.native
@@ -206,7 +226,7 @@ def test_points_on_the_way_that_depend_on_each_other():
 
 
 def test_an_interrupt_gives_the_best_so_far():
-    """Also while limits still close in on the motion."""
+    """At once, and when limits hold already."""
     for last in (0, 3):
         seen = []
 
@@ -219,8 +239,42 @@ def test_an_interrupt_gives_the_best_so_far():
         assert len(seen) == last + 1
         assert not motion.converged
         assert motion.message.startswith("interrupted")
-        assert "the velocity of m0_joint exceeds" in motion.message
+        assert last or "of m0_joint exceeds its limit" in motion.message
         np.testing.assert_allclose([motion.q[0, 0], motion.q[-1, 0]], [0.0, 1.0], atol=1e-12)
+
+
+def test_an_interrupt_of_many_motions_leaves_the_others_as_they_begin():
+    seen = []
+
+    def report(k, error):
+        seen.append(k)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    motions = cj.optimal_motion(slider(), np.zeros((40, 1)), [1.0], 1.0, effort=20.0, spans=6, report=report)
+    assert len(motions) == 40
+    assert not motions.converged.any()
+    assert {one.message for one in motions[32:]} == {"interrupted before the search began"}
+    np.testing.assert_allclose(motions.q[:, -1], 1.0, atol=1e-12)
+
+
+@pytest.mark.native
+def test_many_motions_at_once_are_those_one_by_one():
+    rng = np.random.default_rng(5)
+    start, goal = rng.uniform(-1.5, -0.5, (2, 3, 2)), rng.uniform(0.0, 0.8, (2))
+    T = rng.uniform(1.0, 2.0, (2, 3))
+    options = {"effort": [32.0, 12.0], "velocity": 4.0, "spans": 6}
+    many = cj.optimal_motion(ARM, start, goal, T, **options)
+    assert many.shape == many.cost.shape == (2, 3)
+    assert many.converged.all()
+    for k, one in enumerate(many):
+        index = np.unravel_index(k, (2, 3))
+        alone = cj.optimal_motion(ARM, start[index], goal, T[index], **options)
+        np.testing.assert_allclose(one.cost, alone.cost, rtol=1e-8)
+        np.testing.assert_allclose(many.q[index], alone.q, atol=1e-5)
+    fast = cj.optimal_motion(ARM, start[0], goal, cost="time", **options)
+    assert fast.converged.all()
+    assert (fast.duration < T[0]).all()
 
 
 def test_limits_that_no_motion_keeps_are_named():
@@ -236,7 +290,7 @@ def test_a_guess_is_taken_by_its_times():
     motion = cj.Trajectory(ARM, 2.0 + 3.0 * uneven, q, 0 * q, 0 * q)
     s = np.linspace(0.1, 0.9, 9)
     spline = Spline(16)
-    fit = spline.curve(_guess(ARM, spline, motion, q[0], q[-1], 3.0), 3.0, s)[0]
+    fit = spline.curve(first_guess(ARM, spline, motion, q[:1], q[-1:], ()), 3.0, s)[0][0]
     np.testing.assert_allclose(fit, np.stack([np.sin(2 * s), s], axis=-1), atol=0.02)
 
 

@@ -97,10 +97,11 @@ from .motion.simulate import simulate as simulate
 from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
 from .optimal import costs as costs
+from .optimal.motion_result import OptimalMotion as OptimalMotion
+from .optimal.motion_result import OptimalMotions as OptimalMotions
 from .optimal.optimal_control import OptimalControl as OptimalControl
 from .optimal.optimal_control import Stage as Stage
 from .optimal.optimal_control import optimal_control as optimal_control
-from .optimal.optimal_motion import OptimalMotion as OptimalMotion
 from .optimal.optimal_motion import optimal_motion as optimal_motion
 from .optimal.time_optimal import time_optimal as time_optimal
 from .optimal.timing import Timing as Timing
@@ -113,6 +114,7 @@ from .robot.dh import robot_from_dh as robot_from_dh
 from .robot.link import Frame as Frame
 from .robot.link import Joint as Joint
 from .robot.link import Link as Link
+from .robot.link import Loop as Loop
 from .robot.link import Mimic as Mimic
 from .robot.load import load as load
 from .robot.robot import Robot as Robot
@@ -897,9 +899,11 @@ __all__ = [
     "Link",
     "Log",
     "LogChunks",
+    "Loop",
     "Mimic",
     "OptimalControl",
     "OptimalMotion",
+    "OptimalMotions",
     "Robot",
     "Shape",
     "SimulationError",

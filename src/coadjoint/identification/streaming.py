@@ -18,7 +18,7 @@ from ..errors import CoadjointError
 from ..motion.chunks import LogChunks
 from ..motion.logs import Log
 from ..robot.robot import Robot
-from .equations import Equations, Structure, equations
+from .equations import Equations, Rows, Structure, equations
 from .instruments import resolved
 from .preparation import LEAST, Prepared, prepare
 from .result import Identification
@@ -113,7 +113,8 @@ class Spool:
         nq, n = self.robot.nq, self.robot.nv
         cuts = np.cumsum([1, nq, n, n, n, n])
         time, q, v, a, tau, used, stretch = np.split(table, cuts, axis=1)
-        return Prepared(time[:, 0], q, v, a, tau, used > 0.5, stretch[:, 0].astype(int), self.step, self.notes)
+        rest = (used > 0.5, stretch[:, 0].astype(int), self.step, np.zeros_like(v), self.notes)
+        return Prepared(time[:, 0], q, v, a, tau, *rest)
 
     @property
     def sample(self) -> Prepared:
@@ -123,7 +124,7 @@ class Spool:
         starts = np.linspace(0, self.rows - SAMPLE, STRETCHES).astype(int)
         parts = [self.read(int(k), SAMPLE) for k in starts]
         joined: dict[str, Any] = {
-            name: np.concatenate([getattr(x, name) for x in parts]) for name in ("time", "q", "v", "a", "tau", "used")
+            name: np.concatenate([getattr(x, name) for x in parts]) for name in ("time", "q", "v", "a", "tau", "used", "known")
         }
         joined["stretch"] = np.repeat(np.arange(STRETCHES), SAMPLE)
         note = f"the model was chosen on {STRETCHES * SAMPLE} of {self.rows} rows, and fitted to all"
@@ -133,16 +134,16 @@ class Spool:
         for start in range(0, self.rows, BLOCK):
             yield self.read(start, BLOCK), None
 
-    def equations(self, s: Structure, inertial: np.ndarray, folds: int) -> Equations:
+    def equations(self, s: Structure, beta: np.ndarray, folds: int) -> Equations:
         """The normal matrices of all rows, in stretches of equal length."""
-        n, P = len(s.widths[0]), s.size
+        n, P = self.robot.nv, s.size
         out = Equations(s, np.zeros((folds, n, P, P)), np.zeros((folds, n, P)), np.zeros((folds, n)), np.zeros((folds, n)))
         at = 0
         for data, _ in self.blocks():
             number = np.minimum((at + np.arange(len(data))) * folds // self.rows, folds - 1)
             at += len(data)
             first = int(number[0])
-            part = equations(s, data, inertial, number - first)
+            part = equations(Rows(s, data), beta, number - first)
             here = slice(first, first + len(part.G))
             out.G[here] += part.G
             out.c[here] += part.c
