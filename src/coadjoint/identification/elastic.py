@@ -24,7 +24,6 @@ from ..motion.logs import Log, read_log
 from ..robot.robot import Robot
 from ..words import printable, short
 from .fitting import identify
-from .friction import term
 from .preparation import CUTOFF, Prepared, is_rough, prepare
 from .result import Z95, Identification, Parameters
 from .statistics import meat
@@ -80,7 +79,7 @@ class ElasticJoints:
         """Accelerations (..., nv) of links and rotors under motors' forces."""
         force = self.joint_force(q, v, theta, omega)
         zero = np.zeros(np.shape(force))
-        friction = self.link.friction(np.asarray(v, dtype=float), zero, force)
+        friction = self.link.friction(np.asarray(q, dtype=float), np.asarray(v, dtype=float), zero, force)
         a = np.asarray(forward_dynamics(self._with_armature, q, v, force - friction))
         return a, (np.asarray(tau) - force - self._friction(np.asarray(omega))) / self.inertia
 
@@ -184,7 +183,7 @@ def _both_sides(robot: Robot, log: Log, motor: tuple[str, ...], cutoff: float | 
 
 
 def _rows(data: Prepared, keep: np.ndarray) -> Prepared:
-    own: dict[str, Any] = {name: getattr(data, name)[keep] for name in ("time", "q", "v", "a", "tau", "used", "stretch")}
+    own: dict[str, Any] = {name: getattr(data, name)[keep] for name in ("time", "q", "v", "a", "tau", "used", "stretch", "known")}
     return replace(data, **own)
 
 
@@ -193,8 +192,13 @@ def _column(name: str, link: Prepared, rotor: Prepared, j: int, width: float) ->
         return np.asarray(rotor.q[:, j] - link.q[:, j])
     if name == "damping":
         return np.asarray(rotor.v[:, j] - link.v[:, j])
-    zero = np.zeros(len(rotor))
-    return term("armature" if name == "inertia" else name, rotor.v[:, j], rotor.a[:, j], zero, width)
+    own = {
+        "inertia": rotor.a[:, j],
+        "viscous": rotor.v[:, j],
+        "coulomb": np.tanh(rotor.v[:, j] / width),
+        "offset": np.ones(len(rotor)),
+    }
+    return np.asarray(own[name])
 
 
 def _fitted(X: np.ndarray, y: np.ndarray, stretch: np.ndarray, positive: list[bool]) -> tuple[np.ndarray, np.ndarray, float]:
