@@ -101,6 +101,8 @@ from .optimal.optimal_control import Stage as Stage
 from .optimal.optimal_control import optimal_control as optimal_control
 from .optimal.optimal_motion import OptimalMotion as OptimalMotion
 from .optimal.optimal_motion import optimal_motion as optimal_motion
+from .optimal.receding import RecedingHorizon as RecedingHorizon
+from .optimal.receding import receding_horizon as receding_horizon
 from .optimal.time_optimal import time_optimal as time_optimal
 from .optimal.timing import Timing as Timing
 from .optimal.timing import Timings as Timings
@@ -898,6 +900,7 @@ __all__ = [
     "Mimic",
     "OptimalControl",
     "OptimalMotion",
+    "RecedingHorizon",
     "Robot",
     "Shape",
     "SimulationError",
@@ -988,6 +991,7 @@ __all__ = [
     "potential_energy_regressor",
     "product_of_exponentials",
     "read_log",
+    "receding_horizon",
     "redundancy",
     "regressor",
     "relative_screws",

@@ -3,6 +3,7 @@
 from . import costs
 from .optimal_control import OptimalControl, Stage, optimal_control
 from .optimal_motion import OptimalMotion, optimal_motion
+from .receding import RecedingHorizon, receding_horizon
 from .time_optimal import time_optimal
 from .timing import Switch, Timing, Timings
 from .tracking import TrackingGains, time_varying_lqr
@@ -10,6 +11,7 @@ from .tracking import TrackingGains, time_varying_lqr
 __all__ = [
     "OptimalControl",
     "OptimalMotion",
+    "RecedingHorizon",
     "Stage",
     "Switch",
     "Timing",
@@ -18,6 +20,7 @@ __all__ = [
     "costs",
     "optimal_control",
     "optimal_motion",
+    "receding_horizon",
     "time_optimal",
     "time_varying_lqr",
 ]
