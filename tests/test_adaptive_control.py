@@ -48,7 +48,7 @@ def divergence(P, true):
     return -np.log(np.linalg.det(ratio)) + np.trace(ratio) - 4
 
 
-@pytest.mark.parametrize("metric", ["natural", "euclidean"])
+@pytest.mark.parametrize("metric", ["natural", "euclidean", "base"])
 def test_the_lyapunov_function_with_the_distance_of_estimates_falls(metric):
     """d/dt (½ sᵀMs + distance) = -sᵀKs: one short step of estimates, to first order."""
     plant, rng = loaded(), np.random.default_rng(1)
@@ -59,6 +59,9 @@ def test_the_lyapunov_function_with_the_distance_of_estimates_falls(metric):
     def value(q, v, t, state):
         q_d, v_d, _ = REFERENCE(t)
         s = v_d - v + 4.0 * (q_d - q)
+        if metric == "base":
+            base = cj.base_parameters(ARM)
+            return cj.kinetic_energy(plant, q, s) + np.sum((state - base.values(plant)) ** 2) / (2 * gamma), s
         parts = state.reshape(-1, 10)
         if metric == "natural":
             distance = sum(divergence(inertia.pseudo(x), inertia.pseudo(y)) for x, y in zip(parts, true, strict=True)) / gamma
@@ -75,6 +78,20 @@ def test_the_lyapunov_function_with_the_distance_of_estimates_falls(metric):
         later, _ = value(q + h * v, v + h * a, t + h, after)
         earlier, _ = value(q - h * v, v - h * a, t - h, back)
         np.testing.assert_allclose((later - earlier) / (2 * h), -s @ (K * s), rtol=2e-4, atol=1e-3)
+
+
+def test_base_parameters_are_few_and_start_with_the_same_forces():
+    rng = np.random.default_rng(5)
+    few, all_of_them = (
+        control.adaptive(ARM, REFERENCE, rate=4.0, damping=3.0, adaptation=1.0, metric=metric) for metric in ("base", "euclidean")
+    )
+    assert few.initial.size == cj.base_parameters(ARM).rank < all_of_them.initial.size
+    q, v = rng.normal(size=2), rng.normal(size=2)
+    np.testing.assert_allclose(few.step(q, v, 0.2, few.initial)[0], all_of_them.step(q, v, 0.2, all_of_them.initial)[0], rtol=1e-10)
+    state = few.initial + 1e-3 * rng.normal(size=few.initial.size)
+    np.testing.assert_allclose(cj.base_parameters(ARM).values(control.estimates(few, state)), state, atol=1e-12)
+    with pytest.raises(cj.CoadjointError, match="leave links out"):
+        control.adaptive(ARM, REFERENCE, rate=4.0, damping=3.0, adaptation=1.0, metric="base", links=["lower"])
 
 
 def test_natural_estimates_are_inertias_whatever_the_gain():

@@ -59,6 +59,25 @@ def test_exact_data_return_exactly(arm):
     assert all(not inertia.violations(x) for x in fit.robot.inertias)
 
 
+@pytest.mark.parametrize("lag", [0.0, 0.02])
+def test_dry_friction_and_springs_return_exactly(arm, lag):
+    """Dry friction that reverses at once or late, springs, rotors: the forces of another motion to 1e-8, and the coefficients."""
+    truth = perturbed(arm)
+
+    def friction(q, v, a):
+        return 0.9 * np.sign(v - lag * a) + 0.4 * v + 0.7 * q + 0.2 * a
+
+    log = simulated(truth)
+    log["tau"] = log["tau"] + friction(log["q"], log["v"], log["a"])
+    fit = cj.identify(arm, log, gravity="fixed")
+    assert np.abs(fit.friction.shape.lags - lag).max() == 0.0
+    _, q, v, a = motion(arm, seed=5)
+    expected = np.asarray(cj.inverse_dynamics(truth, q, v, a)) + friction(q, v, a)
+    assert np.abs(fit.torque(q, v, a) - expected).max() < 1e-7 * np.abs(expected).max()
+    for name, value in (("coulomb", 0.9), ("viscous", 0.4), ("spring", 0.7)):
+        assert np.abs(fit.friction.coefficients[name] - value).max() < 1e-6
+
+
 def test_what_is_not_shown_stays_at_the_prior_and_says_so(arm):
     fit = cj.identify(arm, simulated(perturbed(arm), noise=0.01), friction=("offset", "viscous"))
     name = f"{arm.link_names[0]}.m"

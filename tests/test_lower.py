@@ -143,6 +143,14 @@ def test_exact_operations(op, dtype, target):
         assert np.array_equal(np.signbit(got)[there], np.signbit(expected)[there])
 
 
+def test_numbers_beyond_single_precision_are_infinities_of_their_sign(target):
+    make = Maker(())
+    x = make.inputs[0][0]
+    f = native(make.graph([make("min", x, make.const(1e300)), make("max", x, make.const(-1e300))]), "float32", target)
+    x = np.array([-1.5, 0.0, 3e38], np.float32)
+    np.testing.assert_array_equal(f(x), np.stack([x, x], axis=-1))
+
+
 @pytest.mark.parametrize("nodes", [40, 400, 3000])
 def test_random_graphs(nodes, target):
     graph = random_graph(nodes, nodes)

@@ -45,7 +45,7 @@ def test_fmod_is_exact(name, dtype):
 def divided(x):
     """x // y, x % y and the same with a number as divisor or dividend."""
     x, y = x[..., 0], x[..., 1]
-    return [x // y, x % y, np.floor_divide(x, 0.1), x % -0.1, 0.9 // y, -0.9 % y]
+    return [x // y, x % y, np.floor_divide(x, 0.1), x % -0.1, 0.9 // y, -0.9 % y, x // x]
 
 
 @pytest.mark.native

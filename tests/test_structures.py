@@ -13,12 +13,13 @@ import pytest
 import coadjoint as cj
 from coadjoint.errors import ModelError
 from coadjoint.kernel import structures
-from coadjoint.kernel.dispatch import core_shape
+from coadjoint.kernel.dispatch import Kernel, core_shape
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.runtime import cache, native
 from coadjoint.kernel.runtime.cache_key import of_graph
 from coadjoint.kernel.structures import BoundFunction, Pattern
 from coadjoint.memo import Recent
+from constraint_robots import bennett
 from laws import relative
 from random_robots import ALL_KINDS, ONE_SCREW, random_robot
 
@@ -26,7 +27,7 @@ FRAMES = {"frame": "tip"}
 
 
 def for_every_robot(kernel):
-    """Whether it has no argument, such as a constraint, that belongs to one robot: those with one are not shared."""
+    """Whether it has no argument, such as a constraint, that must be made for a robot."""
     return all(p.default is not inspect.Parameter.empty for p in kernel.parameters if p.name not in {*kernel.cores, *FRAMES})
 
 
@@ -380,3 +381,61 @@ def test_kernels_that_robots_share_know_singular_mass_matrices():
             with pytest.raises(cj.errors.SingularMassMatrixError):
                 cj.forward_dynamics(robot, q, rng.normal(size=3), rng.normal(size=3))
     assert "structure" in str(cj.explain(cj.forward_dynamics, robot).plain_calls)
+
+
+def without_kernels(monkeypatch, call):
+    with monkeypatch.context() as patch:
+        patch.setattr(Kernel, "native", lambda *_: None)
+        return call()
+
+
+@pytest.mark.native
+def test_tasks_and_constraints_that_are_names_and_numbers_are_shared(compilations, monkeypatch):
+    first, rng = arm(4), np.random.default_rng(11)
+    q, v, tau = rng.normal(size=(3, 20, 4))
+    held = cj.Constraint.point(first, "tip", axes="xz", at=(0.3, 0.4))
+    calls = [
+        lambda robot: cj.horizontal_lift(robot, q, "tip", (3, 4, 5)),
+        lambda robot: cj.constrained_dynamics(robot, held, q, v, tau)[0],
+        lambda robot: cj.constrained_dynamics(robot, held, q, v, tau)[1],
+    ]
+    for robot in [first, *(changed(first, rng) for _ in range(2))]:
+        for call in calls:
+            assert relative(call(robot), without_kernels(monkeypatch, lambda: call(robot))) < 1e-9  # noqa: B023
+    compilations.clear()
+    for robot in (changed(first, rng) for _ in range(5)):
+        for call in calls:
+            assert relative(call(robot), without_kernels(monkeypatch, lambda: call(robot))) < 1e-9  # noqa: B023
+    assert compilations == []
+    stretched = cj.load("planar3r")
+    for scale in (1.0, 1.1, 1.2, 1.3):
+        robot = stretched.with_parameters("lengths", scale * stretched.parameters("lengths"))
+        with pytest.raises(cj.redundancy.SingularTaskError):
+            cj.horizontal_lift(robot, (0.3, 0.0, 0.0), "tip", (3, 4))
+
+
+@pytest.mark.native
+def test_users_functions_of_a_robot_are_compiled_for_each(compilations):
+    rng = np.random.default_rng(12)
+    q, v, tau = rng.normal(size=(3, 3))
+    for mass in (1.0, 2.0, 3.0):
+        robot = arm().with_inertia("l0", mass=mass)
+        reach = cj.Constraint.holonomic(lambda q, mass=mass: mass * q[0] ** 2 + q[1:2])
+        a, _ = cj.constrained_dynamics(robot, reach, q, v, tau)
+        assert abs(2 * mass * q[0] * a[0] + a[1] + 2 * mass * v[0] ** 2) < 1e-10
+
+
+@pytest.mark.native
+def test_loops_with_dependent_rows_are_shared(compilations, monkeypatch):
+    """Bennett's linkage, whose six rows leave one freedom of three by special lengths and twists, those of each robot."""
+    rng = np.random.default_rng(13)
+    for k, (a, alpha, b) in enumerate([(1.0, 0.7, 1.5), (0.8, 0.5, 1.3), (1.1, 0.4, 1.9), (0.9, 0.6, 1.2), (1.3, 0.7, 1.7)]):
+        robot, loop = bennett(a, alpha, b)
+        q = cj.constraints.assemble(robot, loop, rng.normal(size=3))
+        v, tau = cj.constraint_projector(robot, loop, q) @ rng.normal(size=3), rng.normal(size=3)
+        acceleration, _ = cj.constrained_dynamics(robot, loop, q, v, tau)
+        expected, _ = without_kernels(monkeypatch, lambda: cj.constrained_dynamics(robot, loop, q, v, tau))  # noqa: B023
+        assert relative(acceleration, expected) < 1e-7
+        if k == 1:
+            compilations.clear()
+    assert "constrained_dynamics" not in compilations

@@ -65,7 +65,7 @@ from .kinematics import (
     space_screws,
     to_dh,
 )
-from .robot import Frame, Joint, Link, Mimic, Robot, Shape, robot_from_dh
+from .robot import Frame, Joint, Link, Loop, Mimic, Robot, Shape, robot_from_dh
 from .robot.load import load
 
 _LATER = {
@@ -94,6 +94,7 @@ _LATER = {
     "kinematics.solutions": ("inverse_kinematics_solutions",),
     "motion.compare": ("Comparison", "compare"),
     "motion.events": ("Contact", "Event"),
+    "motion.chunks": ("LogChunks",),
     "motion.logs": ("Log", "read_log"),
     "motion.equations_of_motion": ("SimulationError",),
     "motion.linearize": ("controllability", "discretize", "equilibrium_force", "linearize", "lqr"),
@@ -106,6 +107,7 @@ _LATER = {
     "optimal": (
         "OptimalControl",
         "OptimalMotion",
+        "OptimalMotions",
         "RecedingHorizon",
         "Stage",
         "Timing",
@@ -200,9 +202,12 @@ __all__ = [
     "Joint",
     "Link",
     "Log",
+    "LogChunks",
+    "Loop",
     "Mimic",
     "OptimalControl",
     "OptimalMotion",
+    "OptimalMotions",
     "RecedingHorizon",
     "Robot",
     "Shape",

@@ -80,6 +80,7 @@ from .kinematics.paths import geodesic_path as geodesic_path
 from .kinematics.paths import spline_path as spline_path
 from .kinematics.solutions import inverse_kinematics_solutions as inverse_kinematics_solutions
 from .kinematics.targets import Target as Target
+from .motion.chunks import LogChunks as LogChunks
 from .motion.compare import Comparison as Comparison
 from .motion.compare import compare as compare
 from .motion.equations_of_motion import SimulationError as SimulationError
@@ -96,10 +97,11 @@ from .motion.simulate import simulate as simulate
 from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
 from .optimal import costs as costs
+from .optimal.motion_result import OptimalMotion as OptimalMotion
+from .optimal.motion_result import OptimalMotions as OptimalMotions
 from .optimal.optimal_control import OptimalControl as OptimalControl
 from .optimal.optimal_control import Stage as Stage
 from .optimal.optimal_control import optimal_control as optimal_control
-from .optimal.optimal_motion import OptimalMotion as OptimalMotion
 from .optimal.optimal_motion import optimal_motion as optimal_motion
 from .optimal.receding import RecedingHorizon as RecedingHorizon
 from .optimal.receding import receding_horizon as receding_horizon
@@ -114,6 +116,7 @@ from .robot.dh import robot_from_dh as robot_from_dh
 from .robot.link import Frame as Frame
 from .robot.link import Joint as Joint
 from .robot.link import Link as Link
+from .robot.link import Loop as Loop
 from .robot.link import Mimic as Mimic
 from .robot.load import load as load
 from .robot.robot import Robot as Robot
@@ -897,9 +900,12 @@ __all__ = [
     "Joint",
     "Link",
     "Log",
+    "LogChunks",
+    "Loop",
     "Mimic",
     "OptimalControl",
     "OptimalMotion",
+    "OptimalMotions",
     "RecedingHorizon",
     "Robot",
     "Shape",

@@ -10,7 +10,7 @@ import numpy as np
 from ..arguments import a_moving_robot
 from ..errors import CoadjointError
 from ..optimal import OptimalMotion, optimal_motion
-from ..optimal.optimal_motion import COSTS
+from ..optimal.motion_arguments import COSTS
 from ..show.terminal import Progress, number, table
 from .control import configuration, home
 from .robots import add_robot, check_files, read_robot, tell

@@ -3,11 +3,15 @@
 from .adaptive import adaptive, estimates
 from .closed_loop import ClosedLoop, closed_loop
 from .controller import Controller
+from .hybrid import hybrid
 from .joint_space import computed_torque, passivity_based, pd, pd_plus
+from .limited import limited
+from .linear import h_infinity, time_varying_lqr
 from .observer import MomentumObserver, momentum_observer
 from .pose_references import screw_motion
 from .references import hold, point_to_point, sinusoid
 from .sampled import Running, SampledController
+from .shaping import controlled_lagrangian, controlled_metric, controlled_symmetry, partial_linearization
 from .underactuated import balance, swing_up
 from .verify import Verification, verify
 from .workspace import FrameTask, impedance, se3_tracking, workspace
@@ -24,10 +28,17 @@ __all__ = [
     "balance",
     "closed_loop",
     "computed_torque",
+    "controlled_lagrangian",
+    "controlled_metric",
+    "controlled_symmetry",
     "estimates",
+    "h_infinity",
     "hold",
+    "hybrid",
     "impedance",
+    "limited",
     "momentum_observer",
+    "partial_linearization",
     "passivity_based",
     "pd",
     "pd_plus",
@@ -36,6 +47,7 @@ __all__ = [
     "se3_tracking",
     "sinusoid",
     "swing_up",
+    "time_varying_lqr",
     "verify",
     "workspace",
 ]

@@ -33,9 +33,10 @@ class Controller:
         reference: Callable[[Any], tuple[Array, ...]],
         gains: Mapping[str, Any],
         lyapunov: Law | None = None,
+        native: bool = True,
     ) -> None:
         self.robot, self.name, self.reference, self.gains = robot, name, reference, dict(gains)
-        self._law, self._lyapunov = law, lyapunov
+        self._law, self._lyapunov, self._is_native = law, lyapunov, native
         self._native: dict[str, Any] = {}
 
     def force(self, q: Array, v: Array, t: Any) -> Array:
@@ -76,6 +77,8 @@ class Controller:
         return self._native[name](q, v, np.array([t]) if not t.ndim else t[..., None])
 
     def _compiled(self, name: str, law: Law) -> Callable[..., Array]:
+        if not self._is_native:
+            return self._as_written(law)
         try:
             return built(self.robot, self._whole(law), self._shapes, f"{self.name}_{name}")
         except (TraceError, TypeError, ValueError, AttributeError):
@@ -87,6 +90,15 @@ class Controller:
         shapes = {"q": (self.robot.nq,), "v": (self.robot.nv,)} | {f"desired{k}": x.shape for k, x in enumerate(desired)}
         run = built(self.robot, lambda q, v, *given: law(self.gains, self.robot, q, v, *given), shapes, f"{self.name}_{name}")
         return lambda q, v, t: run(q, v, *self._at(t[..., 0]))
+
+    def _as_written(self, law: Law) -> Callable[..., Array]:
+        """The law on NumPy arrays, each function of the robot in it by its own machine code."""
+
+        def run(q: Array, v: Array, t: np.ndarray) -> Array:
+            q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+            return np.asarray(law(self.gains, self.robot, q, v, *self._at(t[..., 0])))
+
+        return run
 
     def _at(self, times: np.ndarray) -> list[np.ndarray]:
         """The reference at times (...), one after the other: a function of one time may decide by an `if`."""

@@ -39,15 +39,15 @@ def balance(robot: Robot, goal: Any, *, actuated: Sequence[str], state_cost: Any
     state_cost: of (error, velocity), a number, a diagonal (2 nv,) or a matrix; force_cost: of the motors' forces likewise. The goal must
     be an equilibrium that these motors can hold. The Lyapunov function is xᵀ P x of the linear model, which holds near the goal.
     """
-    motors, reference = _motors(robot, actuated), hold(robot, goal)
+    motors, reference = motors_of(robot, actuated), hold(robot, goal)
     q = reference(0.0)[0]
-    tau = _resting_force(robot, q, motors)
+    tau = resting_force(robot, q, motors)
     A, B = linearize(robot, q, np.zeros(robot.nv), tau)
     K, P = lqr(
         A, B[:, motors], gain(state_cost, "state_cost", 2 * robot.nv, zero=True), gain(force_cost, "force_cost", len(motors))
     )
     gains = {"motors": motors, "K": K, "P": P, "tau": tau}
-    return Controller(robot, "balance", _balance, reference, gains, _cost_to_go)
+    return Controller(robot, "balance", regulate, reference, gains, value_of)
 
 
 @takes(robot=a_robot, kE=positive, kd=positive, kv=positive, capture=positive)
@@ -68,7 +68,7 @@ def swing_up(
     kE, kd, kp, kv: the gains of the module's law. catch: a controller such as `balance` that takes over where its Lyapunov function is
     below `capture`.
     """
-    motors, reference = _motors(robot, actuated), hold(robot, goal)
+    motors, reference = motors_of(robot, actuated), hold(robot, goal)
     q = reference(0.0)[0]
     if robot.nq != robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has joints with quaternions; `swing_up` takes joints with one coordinate each.")
@@ -90,14 +90,14 @@ def _check_catch(catch: Any, robot: Robot, q: np.ndarray) -> None:
         raise CoadjointError(f"catch aims at {short(aim)}; expected the goal of the swing-up, {short(q)}.")
 
 
-def _motors(robot: Robot, actuated: Sequence[str]) -> list[int]:
+def motors_of(robot: Robot, actuated: Sequence[str]) -> list[int]:
     found = [] if isinstance(actuated, str) else [k for x in actuated for k in range(robot.nv)[robot.v_slice(x)]]
     if not found:
         raise CoadjointError(f"actuated is {actuated!r}; expected a list of joints that have motors.")
     return found
 
 
-def _resting_force(robot: Robot, q: np.ndarray, motors: list[int]) -> np.ndarray:
+def resting_force(robot: Robot, q: np.ndarray, motors: list[int]) -> np.ndarray:
     tau = equilibrium_force(robot, q)
     passive = [k for k in range(robot.nv) if k not in motors]
     scale = max(1.0, float(np.abs(tau).max(initial=0.0)))
@@ -126,12 +126,12 @@ def _state(robot: Robot, q: Array, v: Array, q_d: Array) -> Array:
     return concat([e - like(free, e) * turn, v])
 
 
-def _balance(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
+def regulate(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
     x = _state(robot, q, v, desired[0])
     return like(gains["tau"], q) - _spread(gains["motors"], robot.nv, mv(like(gains["K"], q), x))
 
 
-def _cost_to_go(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
+def value_of(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
     x = _state(robot, q, v, desired[0])
     return dot(x, mv(like(gains["P"], q), x))
 

@@ -2,6 +2,7 @@
 
 from .adaptive import Estimator, natural_gradient, recursive_least_squares
 from .base_parameters import BaseParameters, base_parameters
+from .elastic import ElasticJoints, elastic_joints
 from .excitation import Excitation, excitation
 from .fitting import identify
 from .output_error import OutputError, output_error
@@ -9,11 +10,13 @@ from .result import Identification
 
 __all__ = [
     "BaseParameters",
+    "ElasticJoints",
     "Estimator",
     "Excitation",
     "Identification",
     "OutputError",
     "base_parameters",
+    "elastic_joints",
     "excitation",
     "identify",
     "natural_gradient",

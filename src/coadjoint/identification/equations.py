@@ -7,7 +7,8 @@ Memory does not grow with the length of a log.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,21 +16,17 @@ from ..dynamics import regressor
 from ..memo import per_robot
 from ..robot.robot import Robot
 from .base_parameters import BaseParameters, base_parameters
-from .friction import TERMS, WIDTHS, term
+from .friction import DRY, TERMS, Shape
 from .preparation import Prepared
 
 ROWS = 4096
 """Rows whose regressors are in memory at once."""
-SMOOTH = frozenset({"offset", "viscous", "armature"})
-"""Terms without a width."""
-
-
-def local_columns() -> tuple[tuple[str, int], ...]:
-    """Terms of friction with the number of their width, in the order of the columns."""
-    return tuple((name, k) for name in TERMS for k in range(1 if name in SMOOTH else len(WIDTHS)))
-
-
-LOCAL = local_columns()
+KEPT = 2 * 10**7
+"""Numbers of regressors that are kept for the next use."""
+LOCAL = TERMS[:-1]
+"""Terms that have columns of their own: a gain's is a combination of the base parameters'."""
+GAIN = len(LOCAL)
+"""The number of the term `gain`."""
 
 
 @dataclass
@@ -42,8 +39,8 @@ class Structure:
     """(2, 3): directions across gravity, or (0, 3)."""
     tilted: tuple[Robot, ...]
     """The robot under a gravity along each of them."""
-    widths: np.ndarray
-    """(len(WIDTHS), nv)."""
+    shape: Shape
+    """How friction depends on speed."""
 
     @property
     def blocks(self) -> int:
@@ -55,16 +52,13 @@ class Structure:
 
     @property
     def size(self) -> int:
-        """Columns of each joint."""
-        return self.blocks * self.rank + len(LOCAL)
+        """Columns of each joint: base parameters under each gravity, friction, and forces that are known."""
+        return self.blocks * self.rank + len(LOCAL) + 1
 
 
-def structure(robot: Robot, v: np.ndarray, tilt: bool) -> Structure:
-    """The structure of a robot's equations; speeds v (N, nv) set the widths of dry friction."""
-    base, horizontal, tilted = _gravities(robot, tilt)
-    speed = np.sqrt(np.mean(v * v, axis=0))
-    speed = np.where(speed > 0, speed, 1.0)
-    return Structure(robot, base, horizontal, tilted, np.outer(WIDTHS, speed))
+def structure(robot: Robot, shape: Shape, tilt: bool) -> Structure:
+    """The structure of a robot's equations."""
+    return Structure(robot, *_gravities(robot, tilt), shape)
 
 
 @per_robot
@@ -77,6 +71,46 @@ def _gravities(robot: Robot, tilt: bool) -> tuple[BaseParameters, np.ndarray, tu
     horizontal = rows[1:] * np.linalg.norm(gravity)
     turned = robot.with_gravity(gravity + 0.31 * horizontal[0] + 0.23 * horizontal[1])
     return base_parameters(turned), horizontal, tuple(robot.with_gravity(x) for x in horizontal)
+
+
+@dataclass
+class Rows:
+    """The regressors of a log's rows, a few at once; those of a log that is not long are computed once."""
+
+    structure: Structure
+    data: Prepared
+    kept: dict[int, np.ndarray] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[slice]:
+        return (slice(start, min(start + ROWS, len(self.data))) for start in range(0, len(self.data), ROWS))
+
+    def base(self, k: slice) -> np.ndarray:
+        """(n, nv, blocks rank): of the base parameters under each gravity."""
+        if k.start in self.kept:
+            return self.kept[k.start]
+        s, q, v, a = self.structure, self.data.q[k], self.data.v[k], self.data.a[k]
+        pivots, zero = list(s.base.pivots), np.zeros_like(v)
+        states = [(s.robot, v, a), *((tilted, zero, zero) for tilted in s.tilted)]
+        Y = np.concatenate([np.asarray(regressor(robot, q, v, a))[..., pivots] for robot, v, a in states], axis=-1)
+        if self.data.tau.size * Y.shape[-1] <= KEPT:
+            self.kept[k.start] = Y
+        return Y
+
+    def columns(self, k: slice, beta: np.ndarray) -> np.ndarray:
+        """All columns (n, nv, P); loads are those of the base parameters."""
+        s, data = self.structure, self.data
+        Y = self.base(k)
+        q, v, a = data.q[k], data.v[k], data.a[k]
+        load = Y[..., : s.rank] @ beta + data.known[k]
+        sign = s.shape.direction(v, a)
+        own = [s.shape.column(name, q, v, a, load, sign if name in DRY else None) for name in LOCAL]
+        return np.concatenate([Y, np.stack([*own, data.known[k]], axis=-1)], axis=-1)
+
+    def level(self, s: Structure) -> Rows:
+        """The rows of a structure without tilt, of which those with tilt know: Y = Y[pivots] @ matrix."""
+        old = self.structure
+        wide = old.base.matrix[:, list(s.base.pivots)]
+        return Rows(s, self.data, {start: Y[..., : old.rank] @ wide for start, Y in self.kept.items()})
 
 
 @dataclass
@@ -96,40 +130,29 @@ class Equations:
 
 
 def level(eq: Equations, s: Structure) -> Equations:
-    """The equations in the base parameters of a structure without tilt, of which those with tilt know: Y = Y[pivots] @ matrix."""
+    """The equations in the base parameters of a structure without tilt."""
     old = eq.structure
     wide = np.zeros((old.size, s.size))
     wide[: old.rank, : s.rank] = old.base.matrix[:, list(s.base.pivots)]
-    wide[old.blocks * old.rank :, s.rank :] = np.eye(len(LOCAL))
+    wide[old.blocks * old.rank :, s.rank :] = np.eye(len(LOCAL) + 1)
     return Equations(s, wide.T @ eq.G @ wide, eq.c @ wide, eq.yy, eq.count)
 
 
-def columns(s: Structure, q: np.ndarray, v: np.ndarray, a: np.ndarray, inertial: np.ndarray) -> np.ndarray:
-    """All columns (N, nv, P) at states; loads are those of the inertial parameters (10 n_links,)."""
-    pivots = list(s.base.pivots)
-    Y = np.asarray(regressor(s.robot, q, v, a))
-    parts, zero = [Y[..., pivots]], np.zeros_like(v)
-    parts += [np.asarray(regressor(tilted, q, zero, zero))[..., pivots] for tilted in s.tilted]
-    load = Y @ inertial
-    parts.append(np.stack([term(name, v, a, load, s.widths[k]) for name, k in LOCAL], axis=-1))
-    return np.concatenate(parts, axis=-1)
-
-
-def equations(s: Structure, data: Prepared, inertial: np.ndarray, folds: np.ndarray) -> Equations:
-    """The normal matrices of rows, `folds` (N,) being the number of each row's block."""
+def equations(rows: Rows, beta: np.ndarray, folds: np.ndarray) -> Equations:
+    """The normal matrices of rows, `folds` (N,) being the number of each row's block; known forces are taken off the measured ones."""
+    s, data = rows.structure, rows.data
     count, n, P = int(folds.max()) + 1, data.tau.shape[1], s.size
     G, c = np.zeros((count, n, P, P)), np.zeros((count, n, P))
-    yy, rows = np.zeros((count, n)), np.zeros((count, n))
-    for fold in range(count):
-        which = np.flatnonzero(folds == fold)
-        for start in range(0, len(which), ROWS):
-            k = which[start : start + ROWS]
-            X = columns(s, data.q[k], data.v[k], data.a[k], inertial)
-            for j in range(n):
-                use = data.used[k, j]
-                Xj, y = X[use, j], data.tau[k[use], j]
-                G[fold, j] += Xj.T @ Xj
-                c[fold, j] += Xj.T @ y
-                yy[fold, j] += y @ y
-                rows[fold, j] += len(y)
-    return Equations(s, G, c, yy, rows)
+    yy, number = np.zeros((count, n)), np.zeros((count, n))
+    for k in rows:
+        used = data.used[k].T
+        X = np.swapaxes(rows.columns(k, beta), 0, 1) * used[..., None]
+        y = (data.tau[k] - data.known[k]).T * used
+        for fold in np.unique(folds[k]):
+            own = folds[k] == fold
+            Z, t = np.ascontiguousarray(X[:, own]), y[:, own]
+            G[fold] += np.swapaxes(Z, 1, 2) @ Z
+            c[fold] += (t[:, None] @ Z)[:, 0]
+            yy[fold] += (t * t).sum(1)
+            number[fold] += used[:, own].sum(1)
+    return Equations(s, G, c, yy, number)

@@ -22,12 +22,12 @@ import numpy as np
 
 from ..errors import CoadjointError
 from ..robot.robot import Robot
-from .equations import ROWS, Equations, Structure, columns
+from .equations import GAIN, Equations, Rows, Structure
 from .friction import Friction
 from .instruments import Instruments
 from .model import EXACT, Choice, Fit, Fitter
 from .preparation import Prepared
-from .priors import Posterior, remade
+from .priors import Posterior
 from .statistics import spectrum
 
 METHODS = ("ordinary", "weighted", "reweighted", "maximum_likelihood", "instrumental_variables")
@@ -63,8 +63,13 @@ class Model:
     choice: Choice
     tilt: np.ndarray
     theta: np.ndarray
-    inertial: np.ndarray
-    """(10 n_links,), for friction that depends on the load."""
+    """Changes of gains and of the direction of gravity are 0 in it."""
+    gains: np.ndarray
+    """(nv,)."""
+    expected: np.ndarray
+    """Inverse variances of coefficients of friction by what is expected of gains; 0: anything."""
+    beta: np.ndarray
+    """Base parameters, for friction that depends on the load."""
 
     @property
     def size(self) -> int:
@@ -73,19 +78,17 @@ class Model:
     def blocks(self, chunks: Chunks) -> Iterator[Block]:
         """All rows, joint by joint within each block."""
         for data, instruments in chunks():
-            for start in range(0, len(data), ROWS):
-                k = slice(start, start + ROWS)
-                X = columns(self.s, data.q[k], data.v[k], data.a[k], self.inertial)
-                W = (
-                    X
-                    if instruments is None
-                    else columns(self.s, instruments.q[k], instruments.v[k], instruments.a[k], self.inertial)
-                )
+            rows = Rows(self.s, data)
+            others = None if instruments is None else Rows(self.s, replace(instruments, known=data.known))
+            for k in rows:
+                X = rows.columns(k, self.beta)
+                W = X if others is None else others.columns(k, self.beta)
                 for j in range(X.shape[1]):
                     use = data.used[k, j]
                     index, Xj = self._own(X[use, j], j)
                     Wj = Xj if instruments is None else self._own(W[use, j], j)[1]
-                    yield Block(j, index, Xj, Wj, data.tau[k][use, j], data.stretch[k][use])
+                    y = data.tau[k][use, j] - (1.0 + self.gains[j]) * data.known[k][use, j]
+                    yield Block(j, index, Xj, Wj, y, data.stretch[k][use])
 
     def _own(self, X: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
         """The columns of the linearised model of joint j, and which of θ they are."""
@@ -93,19 +96,32 @@ class Model:
         turned = [X[:, (d + 1) * r : (d + 2) * r] for d in range(len(self.tilt))]
         base = X[:, :r] + sum(t * x for t, x in zip(self.tilt, turned, strict=True))
         own = [k for k, (i, _) in enumerate(unknowns) if i == j]
-        parts = [base, X[:, [s.blocks * r + unknowns[k][1] for k in own]]]
+        force, factor = base @ self.theta[:r] + X[:, -1], 1.0 + self.gains[j]
+        local = [force if unknowns[k][1] == GAIN else X[:, s.blocks * r + unknowns[k][1]] for k in own]
+        parts = [factor * base, *(x[:, None] for x in local)]
         index = [*range(r), *(r + k for k in own)]
         if self.choice.tilt:
-            parts += [(x @ self.theta[:r])[:, None] for x in turned]
+            parts += [factor * (x @ self.theta[:r])[:, None] for x in turned]
             index += [r + len(unknowns), r + len(unknowns) + 1]
         return np.array(index), np.concatenate(parts, axis=1)
 
     def moved(self, step: np.ndarray) -> Model:
-        """θ + step; changes of the direction of gravity go into `tilt`."""
-        theta, tilt = self.theta + step, self.tilt
+        """θ + step; changes of gains and of the direction of gravity go into `gains` and `tilt`."""
+        theta, tilt, gains = self.theta + step, self.tilt, self.gains.copy()
+        for k, (j, number) in enumerate(self.choice.unknowns):
+            if number == GAIN:
+                gains[j] += theta[self.s.rank + k]
+                theta[self.s.rank + k] = 0.0
         if self.choice.tilt:
             tilt, theta = tilt + theta[-2:], np.concatenate([theta[:-2], np.zeros(2)])
-        return replace(self, theta=theta, tilt=tilt)
+        return replace(self, theta=theta, tilt=tilt, gains=gains)
+
+    @property
+    def gained(self) -> tuple[np.ndarray, np.ndarray]:
+        """Joints with a gain, and the places of these gains in θ."""
+        found = [(j, self.s.rank + k) for k, (j, number) in enumerate(self.choice.unknowns) if number == GAIN]
+        joints, places = np.array(found, dtype=int).reshape(-1, 2).T
+        return joints, places
 
 
 @dataclass
@@ -151,7 +167,7 @@ class Estimate:
 
 def estimate(model: Model, source: Chunks, method: str) -> Estimate:
     """The estimate of a method, from a model nearby."""
-    weights = Weights(np.ones(len(model.s.widths[0])))
+    weights = Weights(np.ones(len(model.gains)))
     floor = _floor(model, source)
     steps, scale = 0, np.inf
     while steps < ROUNDS:
@@ -170,7 +186,7 @@ def estimate(model: Model, source: Chunks, method: str) -> Estimate:
 
 def _floor(model: Model, chunks: Chunks) -> np.ndarray:
     """(nv,): the least variance of a residual that is taken for real."""
-    squares, rows = (np.zeros(len(model.s.widths[0])) for _ in range(2))
+    squares, rows = (np.zeros(len(model.gains)) for _ in range(2))
     for b in model.blocks(chunks):
         squares[b.joint] += b.y @ b.y
         rows[b.joint] += len(b.y)
@@ -191,6 +207,10 @@ def _sums(model: Model, chunks: Chunks, weights: Weights) -> tuple[np.ndarray, n
         S[own] += square
         A[own] += square if b.W is b.X else (b.W.T * w) @ X
         g[b.places] += (X if b.W is b.X else b.W).T @ (w * e)
+    joints, k = model.gained
+    A[k, k] += model.expected[k - model.s.rank]
+    S[k, k] += model.expected[k - model.s.rank]
+    g[k] -= model.gains[joints] * model.expected[k - model.s.rank]
     return A, g, S
 
 
@@ -240,7 +260,7 @@ def _student(model: Model, chunks: Chunks, weights: Weights, variance: np.ndarra
 
 def _lagged(model: Model, chunks: Chunks, order: int) -> tuple[np.ndarray, np.ndarray]:
     """Σ e_t e_{t+k} (nv, order + 1) of residuals within stretches, and the number of rows (nv,)."""
-    products, rows = np.zeros((len(model.s.widths[0]), order + 1)), np.zeros(len(model.s.widths[0]))
+    products, rows = np.zeros((len(model.gains), order + 1)), np.zeros(len(model.gains))
     for b in model.blocks(chunks):
         e = b.y - b.X @ model.theta[b.places]
         rows[b.joint] += len(e)
@@ -282,6 +302,8 @@ def _finished(model: Model, chunks: Chunks, weights: Weights, floor: np.ndarray,
         a, innovations = found[j]
         innovations = max(innovations / max(rows[j], 1.0), floor[j] * (1.0 - float(np.sum(a))) ** 2)
         middle[own] += spare[j] * _spectral((X if b.W is b.X else b.W) * w[:, None], b.stretch, a, innovations)
+    _, k = model.gained
+    middle[k, k] += model.expected[k - model.s.rank]
     core = np.linalg.lstsq(V.T @ A @ V, V.T @ middle @ V, rcond=None)[0]
     core = np.linalg.lstsq(V.T @ A @ V, core.T, rcond=None)[0]
     core = 0.5 * (core + core.T)
@@ -321,13 +343,12 @@ def physical(found: Estimate, fitter: Fitter, posterior: Posterior, fit: Fit, ga
     A, b = np.zeros((n, n)), np.zeros(n)
     A[np.ix_(keep, keep)] = found.information
     b[keep] = found.information @ found.model.theta
-    x = fit.x.copy()
-    if choice.tilt:
-        x[-2:] = 0.0
-        A[-2:], A[:, -2:], b[-2:] = 0.0, 0.0, 0.0  # the direction is the estimate's
-        A[[-1, -2], [-1, -2]] = 1.0
-    x = posterior.minimum(A, b, x, gamma)
-    return remade(fitter, choice, x, found.model.tilt, gamma, found.variance)
+    fixed = np.r_[fitter.gained(choice)[1], [n - 2, n - 1] if choice.tilt else []].astype(int)
+    A[fixed], A[:, fixed], b[fixed] = 0.0, 0.0, 0.0  # gains and the direction of gravity are the estimate's
+    A[fixed, fixed] = 1.0
+    x = posterior.minimum(A, b, fit.x.copy(), gamma)
+    x[fixed] = 0.0
+    return fitter.fit(choice, x, found.model.tilt, found.model.gains, gamma, found.variance)
 
 
 def refined(
@@ -339,15 +360,17 @@ def refined(
     gamma: float | None,
     moving: Instruments | None,
     robot: Callable[[Fit], tuple[Robot, Friction]],
+    blocks: Chunks | None = None,
 ) -> tuple[Fit, tuple[np.ndarray, np.ndarray]]:
-    """The possible robot nearest to a method's estimate, that estimate and its covariance. `robot` makes one of a fit, to be simulated."""
+    """The possible robot nearest to a method's estimate, that estimate and its covariance. `robot` makes one of a fit, to be simulated.
+
+    `blocks` are all rows, where `data` is only a sample of them.
+    """
     if gamma is None:
         gamma = fit.gamma if posterior.kind == "entropic" else posterior.by_held_back(eq, fit)
     fitter, choice, r = posterior.fitter, posterior.choice, posterior.fitter.s.rank
     theta = np.concatenate([fit.x[:r], fit.x[r + fitter.hidden :]])
-    if choice.tilt:
-        theta[-2:] = 0.0
-    model = Model(fitter.s, choice, fit.tilt, theta, fit.inertial)
+    model = Model(fitter.s, choice, fit.tilt, theta, fit.gains, fitter.expected(choice), fit.x[:r])
     for _ in range(1 if moving is None else SIMULATIONS):
         states = None if moving is None else moving.states(*robot(fit))
         if states is not None and len(states) != len(data):
@@ -355,11 +378,12 @@ def refined(
                 f"the reference has {len(states)} rows after preparation, the log {len(data)}: state cutoff=, so that both are "
                 "filtered alike."
             )
-        found = estimate(model, partial(_whole, data, states), method)
+        found = estimate(model, blocks or partial(_whole, data, states), method)
         fit = physical(found, fitter, posterior, fit, gamma)
         moved = np.abs(found.model.theta - model.theta).max(initial=0.0)
         model = found.model
         if moved < 1e-9 * np.abs(model.theta).max(initial=1.0) or moving is None or not moving.is_closed:
             break
-    theta = found.model.theta.copy()
+    theta, (joints, places) = found.model.theta.copy(), found.model.gained
+    theta[places] = found.model.gains[joints]
     return fit, (theta, found.covariance)

@@ -10,24 +10,30 @@ import numpy as np
 
 from ..arguments import a_robot, one_of, takes
 from ..errors import CoadjointError
+from ..motion.chunks import LogChunks
 from ..robot.robot import Robot
 from .bounds import bound_rows
+from .choosing import ENOUGH, Judge, choose
 from .consistency import consistent
-from .equations import LOCAL, ROWS, SMOOTH, Equations, Structure, columns, equations, level, structure
+from .equations import GAIN, Equations, Rows, Structure, equations, level, structure
 from .estimators import METHODS, refined
 from .friction import TERMS, Friction
 from .instruments import instruments
-from .model import GAMMAS, Choice, Fit, Fitter, choose_terms, offsets
+from .model import GAMMAS, Choice, Fit, Fitter, spreads
 from .preparation import Prepared, prepare
 from .priors import Posterior, checked_prior
 from .result import Identification
+from .reversals import reversals, usual
 from .simulated import SIMULATED, by_simulation
 from .statistics import correlation_sum, meat
+from .streaming import Spool
 
 FOLDS = 5
 """Blocks of rows that are held back one after the other."""
 
 
+RICH = ("offset", "viscous", "armature", "coulomb", "load", "spring")
+"""Terms of the first fit, whose residuals are taken as noise."""
 FREE = 0.1
 """A weight of the prior that hardly counts."""
 
@@ -50,7 +56,8 @@ def identify(
 ) -> Identification:
     """The model of a robot that its log shows: inertias of possible bodies, friction, rotors' inertias, offsets, the mounting's tilt.
 
-    `log`: what `read_log` reads (a path, a mapping with time (N,), q, tau (N, nv) and perhaps v and a, a data frame), or a list of logs.
+    `log`: what `read_log` reads (a path, a mapping with time (N,), q, tau (N, nv) and perhaps v and a, a data frame), or a list of logs, or
+    `LogChunks`, a log in parts that need not fit into memory.
     `friction`: terms of `identification.friction.TERMS` for all joints, or "auto": those that held-back stretches ask for, joint by joint.
     `prior`: "entropic", "riemannian" or "euclidean"; its weight γ is `weight`, or the one that evidence or held-back stretches choose. A
     number is the weight of the entropic one. `bounds`: masses, boxes, ellipsoids (`identification.bounds`). `method`: "auto", the maximum
@@ -63,32 +70,52 @@ def identify(
     kind, given = checked_prior(prior, weight)
     one_of("auto", *METHODS, *SIMULATED)(method, "method")
     within = bound_rows(robot, bounds)
-    log = _scaled(robot, log, gains, reading)
-    data = prepare(robot, log, cutoff, **reading)
+    stream = None
+    if isinstance(log, LogChunks):
+        one_of("auto", *METHODS[:-1])(method, "method of a log in parts")
+        stream = Spool(robot, log, cutoff, _factors(robot, gains))
+        data = stream.sample
+    else:
+        log = _scaled(robot, log, gains, reading)
+        data = prepare(robot, log, cutoff, **reading)
     notes = list(data.notes)
     start, moved = consistent(robot.inertias, robot.link_names)
     notes += moved
     start = _with_masses(start, robot, notes)
     allowed, forced = _terms(friction)
     tilted = gravity != "fixed" and bool(np.any(robot.gravity)) and _is_fixed(robot)
-    s = structure(robot, data.v, tilted)
+    rows = Rows(structure(robot, usual(data.v), tilted), data)
     folds = _folds(data)
-    eq = equations(s, data, start.reshape(-1), folds)
-    choice, fit, fitter, eq, table = _model(
-        s, eq, data, start, folds, allowed, forced, gravity, given if kind == "entropic" else None
+    _reverse(rows, start, folds)
+    choice, fit, fitter, eq, rows, table = _model(
+        rows, start, folds, allowed, forced, gravity, given if kind == "entropic" else None
     )
     s = eq.structure
-    notes += _doubts(robot, data, fitter, choice, fit)
+    notes += _doubts(robot, data)
     posterior = Posterior(fitter, choice, kind, *within)
-    if method == "auto" and (kind != "entropic" or len(within[1])):
+    if stream is not None:
+        eq = stream.equations(s, fit.x[: s.rank], FOLDS)
+    if method == "auto" and (kind != "entropic" or len(within[1]) or stream is not None):
         fit = posterior.solve(eq, fit, fit.gamma if given is None and kind == "entropic" else given)
     own = None
     if method in METHODS:
         moving = instruments(robot, log, cutoff, simulation, **reading) if method == "instrumental_variables" else None
-        fit, own = refined(posterior, eq, data, fit, method, given, moving, lambda f: _robot(s, fitter, choice, f))
-    found = _result(robot, data, s, eq, fitter, choice, fit, table, notes, start, own)
+        blocks = None if stream is None else stream.blocks
+        fit, own = refined(posterior, eq, data, fit, method, given, moving, lambda f: _robot(s, f), blocks)
+    elif stream is not None:
+        own = refined(posterior, eq, data, fit, "weighted", given, None, lambda f: _robot(s, f), stream.blocks)[1]
+    found = _result(robot, rows, eq, fitter, choice, fit, table, notes, start, own)
     found = replace(found, prior_kind=kind, method=method)
+    if stream is not None:
+        return stream.told(found)
     return found if method not in SIMULATED else by_simulation(found, log, method, simulation, **reading)
+
+
+def _reverse(rows: Rows, start: np.ndarray, folds: np.ndarray) -> None:
+    """How dry friction reverses, by the data."""
+    s, r = rows.structure, rows.structure.rank
+    Y = np.concatenate([rows.base(k)[..., :r] for k in rows])
+    s.shape = reversals(rows.data, Y, Y @ (s.base.matrix @ start.reshape(-1)), folds)
 
 
 def _scaled(robot: Robot, log: Any, gains: Any, reading: dict[str, Any]) -> Any:
@@ -97,13 +124,21 @@ def _scaled(robot: Robot, log: Any, gains: Any, reading: dict[str, Any]) -> Any:
         return log
     from ..motion.logs import read_log
 
-    factor = np.asarray(gains, dtype=float)
-    if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(factor):
-        raise CoadjointError(f"gains is {gains!r}; expected {robot.nv} numbers, the force of each joint for a current of one.")
+    factor = _factors(robot, gains)
     logs = log if isinstance(log, list | tuple) else [log]
     read = [read_log(x, robot, **reading) for x in logs]
     reading.clear()
     return [replace(x, tau=None if x.tau is None else x.tau * factor) for x in read]
+
+
+def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
+    """(nv,), checked."""
+    if gains is None:
+        return None
+    factor = np.asarray(gains, dtype=float)
+    if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(factor):
+        raise CoadjointError(f"gains is {gains!r}; expected {robot.nv} numbers, the force of each joint for a current of one.")
+    return factor
 
 
 def _terms(friction: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
@@ -142,62 +177,44 @@ def _folds(data: Prepared) -> np.ndarray:
 
 
 def _model(
-    s: Structure,
-    eq: Equations,
-    data: Prepared,
-    start: np.ndarray,
-    folds: np.ndarray,
-    allowed: tuple[str, ...],
-    forced: bool,
-    gravity: str,
-    gamma: float | None,
-) -> tuple[Choice, Fit, Fitter, Equations, list[dict[str, object]]]:
+    rows: Rows, start: np.ndarray, folds: np.ndarray, allowed: tuple[str, ...], forced: bool, gravity: str, gamma: float | None
+) -> tuple[Choice, Fit, Fitter, Equations, Rows, list[dict[str, object]]]:
     """The chosen model and its fit."""
-    n = len(s.widths[0])
+    s, n = rows.structure, rows.data.tau.shape[1]
     table: list[dict[str, object]] = []
-    basic = tuple(x for x in ("offset", "viscous", "coulomb") if x in allowed)
-    rich = Choice((tuple(LOCAL.index((name, int(name not in SMOOTH))) for name in (allowed if forced else basic)),) * n)
-    fitter = Fitter(s, start, np.full(n, 1.0))
-    fit = fitter.solve(
-        eq.total(), rich, FREE, None, rounds=5
-    )  # residuals of a model that is stiffer than the data are correlated by that
-    fitter = Fitter(s, start, _correlations(s, data, fitter, rich, fit, start))
-    choice = rich
-    if not forced:
-        choice = choose_terms(fitter, eq, offsets(n), fit, allowed, table)
-    fit = fitter.solve(eq.total(), choice, 3.0, fit, rounds=4)
+    eq = equations(rows, s.base.matrix @ start.reshape(-1), folds)
+    sums = eq.total()
+    spread = spreads(np.sqrt(sums[2] / sums[3].clip(1)))
+    names = allowed if forced else tuple(x for x in RICH if x in allowed)
+    choice = Choice((tuple(TERMS.index(name) for name in names),) * n)
+    fitter = Fitter(s, start, np.ones(n), spread)
+    # residuals of a model that is stiffer than the data would be correlated by that
+    fit = fitter.solve(sums, choice, FREE, None, rounds=5)
+    fits = [(choice, fit)]
     if len(s.horizontal):
         turned = replace(choice, tilt=True)
-        other = fitter.solve(eq.total(), turned, 3.0, fit, rounds=8)
-        gain = (
-            _likelihood(fitter, eq, other)
-            - _likelihood(fitter, eq, fit)
-            - 0.5 * float(other.tilt @ other.tilt) / np.radians(1.0) ** 2
-        )
-        if gravity == "tilted" or gain > 10.0:
-            if gravity != "tilted" and not forced:  # what the tilt explains, friction need not
-                table.clear()
-                choice = replace(choose_terms(fitter, eq, offsets(n), other, allowed, table), tilt=True)
-                other = fitter.solve(eq.total(), choice, 3.0, other, rounds=8)
-            choice, fit = replace(choice, tilt=True), other
-            table.append({"joint": "base", "term": "tilt", "width": float("nan"), "gain": float(gain)})
+        fits.append((turned, fitter.solve(sums, turned, FREE, fit, rounds=5)))
+    fitter = Fitter(s, start, _correlations(rows, fitter, *fits[-1]), spread)
+    judges = [(Judge(fitter, eq, fit), choice.tilt) for choice, fit in fits]
+    judges = judges[-1:] if gravity == "tilted" else judges
+    if forced:
+        values = [float(judge(replace(choice, tilt=tilt))[0].sum()) for judge, tilt in judges]
+        choice = replace(choice, tilt=judges[-1 if values[-1] > values[0] + ENOUGH or gravity == "tilted" else 0][1])
+    else:
+        choice, table = choose(judges, allowed)
+    fit = fits[-1 if choice.tilt else 0][1]
     if len(s.horizontal) and not choice.tilt:
-        s = structure(s.robot, data.v, False)
-        eq, fitter = level(eq, s), Fitter(s, start, fitter.correlation)
-        fit = fitter.solve(eq.total(), choice, 3.0, replace(fit, tilt=np.zeros(0)))
-    if any(LOCAL[k][0] == "load" for own in choice.local for k in own):
-        inertial = fitter.K(choice) @ fit.x
-        eq = equations(s, data, inertial, folds)
+        s = structure(s.robot, s.shape, False)
+        eq, rows, fitter = level(eq, s), rows.level(s), Fitter(s, start, fitter.correlation, spread)
+        fit = replace(fit, tilt=np.zeros(0))
+    if any(TERMS[k] == "load" for own in choice.local for k in own):
         fit = fitter.solve(eq.total(), choice, 3.0, fit)
-    free = Fitter(s, start, np.full(n, 1.0))
+        eq = equations(rows, fit.x[: s.rank], folds)
+    free = Fitter(s, start, np.ones(n), spread)
     loose = free.solve(eq.total(), choice, FREE, fit)
-    fitter = Fitter(s, start, _correlations(s, data, free, choice, loose, start))
+    fitter = Fitter(s, start, _correlations(rows, free, choice, loose), spread)
     best = _by_evidence(fitter, eq, choice, loose) if gamma is None else fitter.solve(eq.total(), choice, gamma, loose)
-    return choice, best, fitter, eq, table
-
-
-def _likelihood(fitter: Fitter, eq: Equations, fit: Fit) -> float:
-    return float(-0.5 * (eq.count.sum(0) / fitter.correlation * np.log(fit.variance)).sum())
+    return choice, best, fitter, eq, rows, table
 
 
 def _by_evidence(fitter: Fitter, eq: Equations, choice: Choice, fit: Fit) -> Fit:
@@ -205,60 +222,42 @@ def _by_evidence(fitter: Fitter, eq: Equations, choice: Choice, fit: Fit) -> Fit
     sums, found = eq.total(), []
     for gamma in GAMMAS:
         fit = fitter.solve(sums, choice, gamma, fit, rounds=3)
-        found.append((fitter.evidence(sums, choice, fit, fit.variance) + _normalisation(fitter, eq, fit), fit))
+        found.append((fitter.evidence(sums, choice, fit), fit))
     best = max(found, key=lambda x: x[0])[1]
     return fitter.solve(sums, choice, best.gamma, best)
 
 
-def _normalisation(fitter: Fitter, eq: Equations, fit: Fit) -> float:
-    """What the log-likelihood has beside its quadratic: -½ Σ (N log σ² + Σ τ²/σ²) / c."""
-    return float(-0.5 * ((eq.count.sum(0) * np.log(fit.variance) + eq.yy.sum(0) / fit.variance) / fitter.correlation).sum())
-
-
-def _correlations(s: Structure, data: Prepared, fitter: Fitter, choice: Choice, fit: Fit, start: np.ndarray) -> np.ndarray:
+def _correlations(rows: Rows, fitter: Fitter, choice: Choice, fit: Fit) -> np.ndarray:
     """The sum of the autocorrelations of residuals, its geometric mean over the joints for all (nv,): joints are weighed by variance alone.
 
     A joint whose residual changes slowly, as that of a light wrist does, would else count for little, and take up what others leave.
     """
-    e = _residuals(s, data, fitter, choice, fit)
+    e, data = _residuals(rows, fitter, choice, fit), rows.data
     each = [correlation_sum(e[data.used[:, j], j], data.stretch[data.used[:, j]]) for j in range(e.shape[1])]
     return np.full(len(each), np.exp(np.mean(np.log(each))))
 
 
-def _residuals(s: Structure, data: Prepared, fitter: Fitter, choice: Choice, fit: Fit) -> np.ndarray:
+def _residuals(rows: Rows, fitter: Fitter, choice: Choice, fit: Fit) -> np.ndarray:
     """(N, nv), a few rows at once."""
-    inertial = fitter.K(choice) @ fit.x
-    full = np.zeros((len(data.tau[0]), s.size))
-    full[:, : s.rank] = fit.x[: s.rank]
-    for d, t in enumerate(fit.tilt):
-        full[:, (d + 1) * s.rank : (d + 2) * s.rank] = t * fit.x[: s.rank]
-    for value, (j, number) in zip(fit.x[len(fitter.start) :], choice.unknowns, strict=False):
-        full[j, s.blocks * s.rank + number] = value
-    out = np.empty_like(data.tau)
-    for start in range(0, len(data), ROWS):
-        k = slice(start, start + ROWS)
-        out[k] = data.tau[k] - np.einsum("njp,jp->nj", columns(s, data.q[k], data.v[k], data.a[k], inertial), full)
+    data, out = rows.data, np.empty_like(rows.data.tau)
+    full = fitter.vectors(choice, fit.x, fit.tilt, fit.gains)
+    for k in rows:
+        X = rows.columns(k, fit.x[: rows.structure.rank])
+        out[k] = data.tau[k] - data.known[k] - np.einsum("njp,jp->nj", X, full)
     return out
 
 
-def _robot(s: Structure, fitter: Fitter, choice: Choice, fit: Fit) -> tuple[Robot, Friction]:
+def _robot(s: Structure, fit: Fit) -> tuple[Robot, Friction]:
     """The robot of a fit, without its friction, and the friction."""
-    phi = (fitter.K(choice) @ fit.x).reshape(-1, 10)
     gravity = np.asarray(s.robot.gravity, dtype=float) + fit.tilt @ s.horizontal
-    n = len(s.widths[0])
-    found = {name: np.zeros(n) for name in TERMS}
-    widths = s.widths[1].copy()
-    p = len(fitter.start)
-    for value, (j, number) in zip(fit.x[p:], choice.unknowns, strict=False):
-        name, k = LOCAL[number]
-        found[name][j] = value
-        if name not in SMOOTH:
-            widths[j] = s.widths[k, j]
-    friction = Friction(tuple(s.robot.v_names), widths, {name: x for name, x in found.items() if x.any()})
-    return s.robot.with_numbers(inertias=phi, gravity=gravity), friction
+    found = {name: np.zeros(len(fit.gains)) for name in TERMS}
+    for (j, number), value in fit.coefficients.items():
+        found[TERMS[number]][j] = value
+    friction = Friction(tuple(s.robot.v_names), s.shape, {name: x for name, x in found.items() if x.any()})
+    return s.robot.with_numbers(inertias=fit.inertial.reshape(-1, 10), gravity=gravity), friction
 
 
-def _doubts(robot: Robot, data: Prepared, fitter: Fitter, choice: Choice, fit: Fit) -> list[str]:
+def _doubts(robot: Robot, data: Prepared) -> list[str]:
     """Joints whose forces look like those of another joint, or of the opposite sign."""
     from ..dynamics import inverse_dynamics
 
@@ -284,8 +283,7 @@ def _doubts(robot: Robot, data: Prepared, fitter: Fitter, choice: Choice, fit: F
 
 def _result(
     robot: Robot,
-    data: Prepared,
-    s: Structure,
+    rows: Rows,
     eq: Equations,
     fitter: Fitter,
     choice: Choice,
@@ -296,8 +294,9 @@ def _result(
     own: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Identification:
     """The identification of a fit; `own`: estimate and covariance by the data alone, if they are not those of weighted least squares."""
-    rigid, friction = _robot(s, fitter, choice, fit)
-    estimate, covariance = _data_alone(s, data, eq, fitter, choice, fit) if own is None else own
+    s, data = rows.structure, rows.data
+    rigid, friction = _robot(s, fit)
+    estimate, covariance = _data_alone(rows, eq, fitter, choice, fit) if own is None else own
     return Identification(
         prior=robot,
         start=start,
@@ -309,31 +308,30 @@ def _result(
         tilt=fit.tilt @ s.horizontal,
         estimate=estimate,
         covariance=covariance,
-        unknowns=tuple((robot.v_names[j], LOCAL[k][0]) for j, k in choice.unknowns),
+        unknowns=tuple((robot.v_names[j], TERMS[k]) for j, k in choice.unknowns),
         correlation=fitter.correlation,
-        predicted=data.tau - _residuals(s, data, fitter, choice, fit),
+        predicted=data.tau - _residuals(rows, fitter, choice, fit),
         choices=tuple(table),
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _data_alone(
-    s: Structure, data: Prepared, eq: Equations, fitter: Fitter, choice: Choice, fit: Fit
-) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate and covariance of base parameters and friction (and of the tilt, last) by the data without any prior.
+def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: Fit) -> tuple[np.ndarray, np.ndarray]:
+    """Estimate and covariance of base parameters and friction (and of the tilt, last) by the data without any prior but the gains'.
 
     Weighted least squares; the covariance knows the autocorrelation of the residuals. What the motion does not show has infinite variance.
     """
-    r, hidden = s.rank, fitter.hidden
-    x = fit.x.copy()
-    if choice.tilt:
-        x[-2:] = 0.0
-    made = fitter.assemble(eq.total(), choice, fit.tilt, x[:r])
+    r, hidden = fitter.s.rank, fitter.hidden
+    made = fitter.assemble(fitter.collapse(eq.total(), fit.tilt, fit.x[:r]), choice, fit.gains)
     n = fitter.size(choice)
     A, b = np.zeros((n, n)), np.zeros(n)
-    for j, (index, G, c) in enumerate(made):
+    for j, (index, G, c, _) in enumerate(made):
         A[np.ix_(index, index)] += G / fit.variance[j]
         b[index] += c / fit.variance[j]
+    joints, places = fitter.gained(choice)
+    weights = fitter.expected(choice)[places - len(fitter.start)]
+    A[places, places] += weights
+    b[places] -= fit.gains[joints] * weights
     keep = np.r_[0:r, r + hidden : n]
     A, b = A[np.ix_(keep, keep)], b[keep]
     scale = 1.0 / np.sqrt(np.diag(A).clip(1e-300))
@@ -341,38 +339,39 @@ def _data_alone(
     values, vectors = np.linalg.eigh(A * scale[:, None] * scale)
     seen = values > 1e-10 * max(values[-1], 1e-300)
     V = scale[:, None] * vectors[:, seen] / np.sqrt(values[seen])
-    start = x[keep]
+    start = fit.x[keep]
     estimate = start + V @ (V.T @ (b - A @ start))
-    middle = _meat(s, data, fitter, choice, fit, estimate, keep)
+    middle = _meat(rows, fitter, choice, fit, estimate)
+    middle[places - hidden, places - hidden] += weights
     covariance = V @ (V.T @ middle @ V) @ V.T
     unseen = vectors[:, ~seen]
     lost = (unseen**2).sum(1) > 1e-8
     covariance[lost, lost] = np.inf
     covariance[scale == 0, scale == 0] = np.inf
+    estimate[places - hidden] += fit.gains[joints]
+    if choice.tilt:
+        estimate[-2:] += fit.tilt
     return estimate, covariance
 
 
-def _meat(
-    s: Structure, data: Prepared, fitter: Fitter, choice: Choice, fit: Fit, estimate: np.ndarray, keep: np.ndarray
-) -> np.ndarray:
-    """The covariance of Xᵀ W e."""
-    r, unknowns = s.rank, choice.unknowns
-    inertial = fitter.K(choice) @ fit.x
-    X = columns(s, data.q, data.v, data.a, inertial)
-    out = np.zeros((len(keep), len(keep)))
-    for j in range(X.shape[1]):
+def _meat(rows: Rows, fitter: Fitter, choice: Choice, fit: Fit, estimate: np.ndarray) -> np.ndarray:
+    """The covariance of Xᵀ W e, X being the columns of the model that is linear at the fit."""
+    s, r, data, unknowns = rows.structure, rows.structure.rank, rows.data, len(choice.unknowns)
+    beta = fit.x[:r]
+    X = np.concatenate([rows.columns(k, beta) for k in rows])
+    base = X[..., :r] + sum(t * X[..., (d + 1) * r : (d + 2) * r] for d, t in enumerate(fit.tilt))
+    out = np.zeros((len(estimate), len(estimate)))
+    count = 0
+    for j, own in enumerate(choice.local):
         use = data.used[:, j]
-        Xj = X[use, j]
-        base = Xj[:, :r] + sum(t * Xj[:, (d + 1) * r : (d + 2) * r] for d, t in enumerate(fit.tilt))
-        own = [k for k, (i, _) in enumerate(unknowns) if i == j]
-        parts = [base, Xj[:, [s.blocks * r + unknowns[k][1] for k in own]]]
-        index = [*range(r), *(r + k for k in own)]
-        if choice.tilt:
-            parts += [(Xj[:, (d + 1) * r : (d + 2) * r] @ fit.x[:r])[:, None] for d in range(2)]
-            index += [r + len(unknowns), r + len(unknowns) + 1]
-        Z = np.concatenate(parts, axis=1)
-        residual = data.tau[use, j] - Z @ estimate[index]
+        factor, known, b = 1.0 + fit.gains[j], X[use, j, -1], base[use, j]
+        local = [b @ beta + known if k == GAIN else X[use, j, s.blocks * r + k] for k in own]
+        turned = [factor * (X[use, j, (d + 1) * r : (d + 2) * r] @ beta) for d in range(2)] if choice.tilt else []
+        index = [*range(r), *(r + count + k for k in range(len(own))), *(r + unknowns + d for d in range(len(turned)))]
+        Z = np.concatenate([factor * b, np.stack([*local, *turned], axis=1)], axis=1) if local or turned else factor * b
+        residual = data.tau[use, j] - factor * known - Z @ estimate[index]
         order = int(np.clip(len(residual) // 50, 1, 24))
-        correction = len(residual) / max(len(residual) - len(estimate) / X.shape[1], 1.0)
+        correction = len(residual) / max(len(residual) - len(estimate) / data.tau.shape[1], 1.0)
         out[np.ix_(index, index)] += correction * meat(Z, residual, data.stretch[use], order) / fit.variance[j] ** 2
+        count += len(own)
     return out

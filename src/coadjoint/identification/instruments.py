@@ -63,7 +63,8 @@ class Instruments:
             parts.append(prepare(self.robot, made, r.cutoff))
         first = parts[0]
         joined: dict[str, Any] = {
-            name: np.concatenate([getattr(x, name) for x in parts]) for name in ("time", "q", "v", "a", "tau", "used", "stretch")
+            name: np.concatenate([getattr(x, name) for x in parts])
+            for name in ("time", "q", "v", "a", "tau", "used", "stretch", "known")
         }
         return replace(first, **joined)
 
@@ -72,10 +73,11 @@ class Instruments:
         robot, coefficients = _with_armature(rigid, friction)
         friction = replace(friction, coefficients=coefficients)
         zero, loaded = np.zeros(self.robot.nv), bool(np.any(coefficients.get("load", 0.0)))
+        factor = 1.0 + coefficients.pop("gain", zero)
 
         def rate(q: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
             load = np.asarray(bias_force(robot, q, v)) if loaded else zero
-            return np.asarray(forward_dynamics(robot, q, v, u - friction(v, zero, load)))
+            return np.asarray(forward_dynamics(robot, q, v, (u - friction(q, v, zero, load)) / factor))
 
         q, v, a = (np.empty_like(r.q) for _ in range(3))
         cuts = [0, *(int(k) + 1 for k in r.log.gaps), len(r.log)]

@@ -47,6 +47,8 @@ class Prepared:
     """(N,): the number of the uninterrupted stretch that a row belongs to."""
     step: float
     """Seconds between rows."""
+    known: np.ndarray
+    """(N, nv): forces that are known beforehand, as of a payload."""
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -152,7 +154,7 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
     usable = usable[np.searchsorted(log.time, even.time).clip(0, len(log) - 1)]
     end, thin = 2, 1
     if frequency is not None:
-        end, thin = int(ENDS * rate / frequency), max(1, int(rate / (5.0 * frequency)))
+        end, thin = int(ENDS * rate / frequency + 1e-6), max(1, int(rate / (5.0 * frequency) + 1e-6))
         end = end if len(even) > 8 * end else len(even) // 16
         notes.append(f"{end / rate:.2g} s at each end left out" + (f", one row in {thin} kept" if thin > 1 else ""))
     rows = slice(end, len(even) - end, thin)
@@ -177,7 +179,7 @@ def slopes(x: np.ndarray, rate: float) -> np.ndarray:
 def _part(*arrays: Any) -> Prepared:
     time, q, v, a, tau, usable, step, dwell = arrays
     used = usable & ~_standing(v, max(1, round(dwell / step)))
-    return Prepared(time, q, v, a, tau, used, np.zeros(len(time), dtype=int), step)
+    return Prepared(time, q, v, a, tau, used, np.zeros(len(time), dtype=int), step, np.zeros_like(v))
 
 
 def _standing(v: np.ndarray, least: int) -> np.ndarray:
@@ -203,5 +205,5 @@ def _joined(robot: Robot, parts: Sequence[Prepared]) -> Prepared:
     if left.max() >= 1.0:
         worst = ", ".join(f"{name} {x:.0f} %" for name, x in zip(robot.v_names, left, strict=True) if x >= 1.0)
         notes.append(f"rows left out where a joint stands or its force is saturated: {worst}")
-    own = {name: stack(name) for name in ("time", "q", "v", "a", "tau")}
+    own = {name: stack(name) for name in ("time", "q", "v", "a", "tau", "known")}
     return Prepared(**own, used=used, stretch=stretch, step=float(np.median([x.step for x in parts])), notes=tuple(notes))

@@ -22,7 +22,7 @@ from ..words import short
 from .consistency import ConsistentFit, log_determinants
 from .equations import Equations
 from .interior import BASIS, Program
-from .model import BARRIER, GAMMAS, Choice, Fit, Fitter
+from .model import BARRIER, GAMMAS, Choice, Collapsed, Fit, Fitter
 
 PRIORS = ("entropic", "riemannian", "euclidean")
 
@@ -146,40 +146,34 @@ class Posterior:
         if gamma is None:
             gamma = self.by_held_back(eq, fit)
         fitter, choice, sums = self.fitter, self.choice, eq.total()
-        x, tilt, variance = fit.x.copy(), fit.tilt.copy(), fit.variance
+        x, tilt, gains, variance = fit.x, fit.tilt, fit.gains, fit.variance
         for _ in range(12):
-            if choice.tilt:
-                x[-2:] = 0.0
-            A, b = fitter.weighted(sums, choice, tilt, x[: fitter.s.rank], variance)
-            x = self.minimum(A, b, x, gamma)
-            tilt = tilt + x[-2:] if choice.tilt else tilt
-            new = fitter.mean_squares(sums, choice, tilt, x)
+            made = fitter.collapse(sums, tilt, x[: fitter.s.rank])
+            A, b = fitter.weighted(made, choice, tilt, gains, variance)
+            x, tilt, gains = fitter.absorbed(choice, self.minimum(A, b, x, gamma), tilt, gains)
+            new = fitter.mean_squares(sums, choice, x, tilt, gains)
             done = np.abs(np.log(new / variance)).max() < 1e-4
             variance = new
             if done:
                 break
-        return remade(fitter, choice, x, tilt, gamma, variance)
+        return fitter.fit(choice, x, tilt, gains, gamma, variance)
 
     def by_held_back(self, eq: Equations, fit: Fit) -> float:
         """The weight with which blocks are most likely by fits to the others, weights of joints being those of a fit."""
         fitter, choice = self.fitter, self.choice
-        start = fit.x.copy()
-        if choice.tilt:
-            start[-2:] = 0.0
+        own = fitter.collapse((eq.G, eq.c, eq.yy), fit.tilt, fit.x[: fitter.s.rank])
+        rest = Collapsed(*(x.sum(0) - x for x in own))
+        A, b = fitter.weighted(rest, choice, fit.tilt, fit.gains, fit.variance)
+        blocks = fitter.assemble(own, choice, fit.gains)
         found = []
-        points = [start] * len(eq.G)
+        points = np.array([fit.x] * len(eq.G))
         for gamma in GAMMAS:
-            total = 0.0
             for fold in range(len(eq.G)):
-                A, b = fitter.weighted(eq.total(without=fold), choice, fit.tilt, fit.x[: fitter.s.rank], fit.variance)
-                points[fold] = self.minimum(A, b, points[fold], gamma)
-                own = (eq.G[fold], eq.c[fold], eq.yy[fold], eq.count[fold])
-                total += float((fitter.residual_squares(own, choice, fit.tilt, points[fold]) / fit.variance).sum())
+                points[fold] = self.minimum(A[fold], b[fold], points[fold], gamma)
+            total = 0.0
+            for j, (index, G, c, yy) in enumerate(blocks):
+                z = points[:, index]
+                squares = yy - 2.0 * (c * z).sum(-1) + ((G @ z[..., None])[..., 0] * z).sum(-1)
+                total += float(squares.sum() / fit.variance[j])
             found.append((total, gamma))
         return min(found)[1]
-
-
-def remade(fitter: Fitter, choice: Choice, x: np.ndarray, tilt: np.ndarray, gamma: float, variance: np.ndarray) -> Fit:
-    """A `Fit` of numbers."""
-    own = x[len(fitter.start) : len(fitter.start) + len(choice.unknowns)]
-    return Fit(x, tilt, gamma, variance, fitter.K(choice) @ x, dict(zip(choice.unknowns, own.tolist(), strict=True)))

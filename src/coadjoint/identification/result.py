@@ -131,7 +131,9 @@ class Identification:
     def torque(self, q: Array, v: Array, a: Array) -> np.ndarray:
         """The joint forces (..., nv) that are expected at states and accelerations: rigid bodies, rotors, friction and offsets."""
         rigid = np.asarray(inverse_dynamics(self.rigid, q, v, a))
-        return np.asarray(rigid + self.friction(np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid))
+        return np.asarray(
+            rigid + self.friction(np.asarray(q, dtype=float), np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid)
+        )
 
     # --- how well it fits
 

@@ -14,7 +14,7 @@ from ..robot.robot import Robot
 from ..words import short
 from .base_parameters import BaseParameters, base_parameters
 from .excitation_limits import SLOW
-from .friction import Friction
+from .friction import Friction, Shape
 from .output_error import OutputError, output_error
 from .result import Identification
 
@@ -117,5 +117,5 @@ def _result(
     zero = np.zeros(robot.nv)
     plain = robot.with_numbers(armature=zero, damping=zero, friction=zero).consolidated()
     values = np.concatenate([base.values(plain), *(coefficients[name] for name in drives)])
-    widths = np.full(robot.nv, SLOW)
-    return Simulated(plain, Friction(names, widths, coefficients), base, values, covariance, unknowns, notes)
+    shape = Shape(np.full(robot.nv, SLOW), zero, np.full(robot.nv, 10.0 * SLOW))
+    return Simulated(plain, Friction(names, shape, coefficients), base, values, covariance, unknowns, notes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -152,8 +152,11 @@ class _NotShared(Exception):
 
 
 def _plain(x: Any) -> bool:
-    """Whether a static argument says the same of every robot: names and numbers do, constraints and tasks may not."""
-    return all(map(_plain, x)) if type(x) is tuple else x is None or isinstance(x, str | bool | int | float)
+    """Whether a static argument says the same of every robot: names and numbers do, and tasks and constraints that are made of such."""
+    if is_dataclass(x):
+        return all(_plain(getattr(x, field.name)) for field in fields(x))
+    parts = x if type(x) is tuple else getattr(x, "parts", None)  # of a constraint
+    return x is None or isinstance(x, str | bool | int | float) if parts is None else all(map(_plain, parts))
 
 
 def _traced(

@@ -110,6 +110,9 @@ def _run(graph: Graph, rows: list[Array], noise: Array | None) -> list[Array]:
                 x = np.asarray(value, dtype=kind)
             elif op == "atan2" and noise is not None:  # the sign of a zero is not kept: the cut is a tie
                 x = NUMPY[op](values[args[0]] + 1e-300 * (noise[k % ROWS] - 1.0), values[args[1]])
+            elif op == "eq" and noise is not None:
+                a, b = (np.broadcast_to(values[j], (columns,)) for j in args)
+                x = _equal(a, b, noise[k % ROWS])
             else:
                 x = NUMPY[op](*[values[j] for j in args])
             if noise is not None and op != "block" and x.dtype.kind == "f":
@@ -122,6 +125,15 @@ def _run(graph: Graph, rows: list[Array], noise: Array | None) -> list[Array]:
         np.stack([np.broadcast_to(values[k], (columns,)) for k in nodes]) if nodes else np.zeros((0, columns))
         for nodes in graph.outputs
     ]
+
+
+def _equal(x: Array, y: Array, noise: Array) -> Array:
+    """x == y, where they are equal but for rounding without noise in some copies only: noise alone would never let them be equal."""
+    count = int((noise == 1.0).sum())
+    a, b = x[:count], y[:count]
+    near = np.abs(a - b) <= NOISE["float64"] * (np.abs(a) + np.abs(b))
+    equal: Array = np.where(noise == 1.0, x == y, (x == y) | (np.resize(near, x.shape) & (noise > 1.0)))
+    return equal
 
 
 def _solved(value: tuple[Any, ...], args: list[Any], columns: int) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import ReadError
 from ..words import cut, short
-from .table_readers import LARGEST, Columns, Report, open_table
+from .table_readers import ENDLESS, LARGEST, Columns, Report, open_table
 
 LONGEST_LINE = 16 * 2**20
 """The most characters of a line of text."""
@@ -40,7 +40,7 @@ class Csv(Columns):
     """Numbers below a line of names. `names`: the names of the columns, where the file has no line of them."""
 
     def __init__(self, path: Path, names: list[str] | None = None) -> None:
-        self.path = path
+        self.path, self.largest = path, LARGEST
         start = list(islice(self._lines(), 64))
         if not start:
             raise ReadError(f"{path}: the file is empty; expected a first line of column names, such as time,q1,v1,a1.")
@@ -80,7 +80,7 @@ class Csv(Columns):
 
     def _lines(self, report: Report | None = None) -> Iterator[tuple[int, str]]:
         """The lines that are not blank, with their numbers."""
-        with open_table(self.path) as binary:
+        with open_table(self.path, ENDLESS) as binary:
             size, number, total = os.fstat(binary.fileno()).st_size or 1, 0, 0
             packed: Any = gzip.GzipFile(fileobj=binary) if self.path.suffix.lower() == ".gz" else binary
             try:
@@ -90,9 +90,10 @@ class Csv(Columns):
                         total += len(line)
                         if len(line) > LONGEST_LINE:
                             raise ReadError(f"{self.path}: line {number} has more than {LONGEST_LINE} characters; not a table.")
-                        if total > LARGEST:
+                        if total > self.largest:
                             raise ReadError(
-                                f"{self.path}: more than {LARGEST / 2**30:.3g} GiB of text, which is the most that is read."
+                                f"{self.path}: more than {LARGEST / 2**30:.3g} GiB of text, which is the most that is read at once; "
+                                "coadjoint.LogChunks(path) reads it in parts."
                             )
                         if report and number % 4096 == 0:
                             report(min(1.0, binary.tell() / size))
@@ -123,6 +124,23 @@ class Csv(Columns):
                 raise ReadError(f"{self.path}: line {number} has {len(found)} cells; the header has {count}.")
             yield number, line
 
+    def blocks(self, rows: int) -> Iterator[dict[str, np.ndarray]]:
+        """The columns of numbers, so many rows at a time; a cell without one is NaN."""
+        order = self.numeric()
+        names = [self.header[k] for k in order]
+        whole, self.largest = self.largest, ENDLESS
+        try:
+            lines = self._rows(None)
+            while part := list(islice(lines, rows)):
+                try:
+                    table = self._loaded((self._plain_line(line) for _, line in part), order, self.dialect.delimiter)
+                except ValueError:
+                    cleaned = (self._cleaned(number, line, order, frozenset()) for number, line in part)
+                    table = self._loaded(cleaned, list(range(len(order))), ";")
+                yield dict(zip(names, table.T, strict=True))
+        finally:
+            self.largest = whole
+
     # --- numbers
 
     def numeric(self) -> list[int]:
@@ -145,6 +163,7 @@ class Csv(Columns):
         return line.replace(",", ".") if self.dialect.decimal == "," else line
 
     def _table(self, order: list[int], report: Report | None, optional: frozenset[int] = frozenset()) -> np.ndarray:
+        open_table(self.path).close()  # not too large to be read at once
         if next(self._rows(None), None) is None:
             raise ReadError(f"{self.path}: the table has a header but no rows.")
         try:

@@ -6,7 +6,7 @@ A reader finds the columns of a quantity (`find`), reads them as arrays (N, n) (
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,9 +27,13 @@ LARGEST = 8 * 2**30
 """The most bytes of a table's file, and of the numbers in it, which are kept in memory."""
 
 
-def open_table(path: Path) -> BinaryIO:
+ENDLESS = 2**60
+"""The most bytes of a file that is read in parts."""
+
+
+def open_table(path: Path, largest: int = LARGEST) -> BinaryIO:
     """The file of a table, opened for reading: an ordinary one, not too large."""
-    return open_regular(path, LARGEST)
+    return open_regular(path, largest)
 
 
 def _check_size(path: Path, size: int) -> None:
@@ -103,7 +107,7 @@ class Parquet(Columns):
     def __init__(self, path: Path) -> None:
         import pyarrow.parquet
 
-        with open_table(path) as opened:
+        with open_table(path, ENDLESS) as opened:
             try:
                 self.schema = pyarrow.parquet.read_schema(opened)
                 names = list(self.schema.names)
@@ -116,6 +120,19 @@ class Parquet(Columns):
 
         kinds = [self.schema.field(k).type for k in range(len(self.header))]
         return [k for k, kind in enumerate(kinds) if types.is_floating(kind) or types.is_integer(kind)]
+
+    def blocks(self, rows: int) -> Iterator[dict[str, np.ndarray]]:
+        """The columns of numbers, so many rows at a time."""
+        import pyarrow.parquet
+
+        names = [self.header[k] for k in self.numeric()]
+        with open_table(self.path, ENDLESS) as opened:
+            try:
+                with pyarrow.parquet.ParquetFile(opened) as file:
+                    for batch in file.iter_batches(rows, columns=names):
+                        yield {name: batch[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in names}
+            except (pyarrow.ArrowException, OSError) as error:
+                raise _unreadable(f"{self.path}: the file is damaged", error) from None
 
     def _table(self, order: list[int], report: Report | None, optional: frozenset[int] = frozenset()) -> np.ndarray:
         import pyarrow

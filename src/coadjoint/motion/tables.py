@@ -24,7 +24,7 @@ from .bags import BAGS, read_bag
 from .delimited import Csv
 from .logs import QUANTITIES, read_table
 from .states import States, column_names
-from .table_readers import Columns, Npz, Parquet, Report, open_table
+from .table_readers import ENDLESS, Columns, Npz, Parquet, Report, open_table
 
 READERS: dict[str, Any] = {".csv": Csv, ".tsv": Csv, ".txt": Csv, ".npz": Npz, ".parquet": Parquet}
 WRITTEN = (".csv", ".npz", ".parquet")
@@ -61,7 +61,7 @@ def check_input(path: str | Path) -> str:
         ends = ", ".join([*READERS, ".csv.gz", *BAGS])
         raise CoadjointError(f"{cut(str(path), 300)}: tables end in {ends}, not in {extension or 'nothing'!r}.")
     _check_parquet(path, extension)
-    open_table(found).close()
+    open_table(found, ENDLESS).close()
     return extension
 
 

@@ -1,8 +1,9 @@
 """Optimal motion: timing along paths, motions of least cost between states, optimal control with feedback."""
 
 from . import costs
+from .motion_result import OptimalMotion, OptimalMotions
 from .optimal_control import OptimalControl, Stage, optimal_control
-from .optimal_motion import OptimalMotion, optimal_motion
+from .optimal_motion import optimal_motion
 from .receding import RecedingHorizon, receding_horizon
 from .time_optimal import time_optimal
 from .timing import Switch, Timing, Timings
@@ -11,6 +12,7 @@ from .tracking import TrackingGains, time_varying_lqr
 __all__ = [
     "OptimalControl",
     "OptimalMotion",
+    "OptimalMotions",
     "RecedingHorizon",
     "Stage",
     "Switch",

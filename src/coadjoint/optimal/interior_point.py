@@ -1,4 +1,4 @@
-"""A primal-dual interior-point method for small problems with exact second derivatives.
+"""A primal-dual interior-point method with exact second derivatives, for many small problems of one kind at once.
 
     minimise f(x)  subject to  c(x) ≥ 0,  e(x) = 0.
 
@@ -8,7 +8,7 @@ With slacks s > 0, c(x) - s = 0, and multipliers z > 0, the perturbed conditions
 
 with W the Hessian of the Lagrangian, or a positive semidefinite matrix near it where it is indefinite along the equalities. Steps are
 cut so that s and z stay positive and an ℓ₁ merit function falls; μ falls as the conditions are met. Nocedal & Wright (2006), chapter 19;
-Wächter & Biegler (2006).
+Wächter & Biegler (2006). Every array has the problems as its first axis; each problem has its own steps, μ and end.
 """
 
 from __future__ import annotations
@@ -18,120 +18,254 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh, svd
+
+from .newton import negative, newton_step
 
 PATIENCE = 12
 """Steps with a convex model where the Hessian is indefinite: they lead to the nearest valley, but slowly out of a saddle. After so many of
 them the Hessian itself is taken, its negative eigenvalues made positive."""
-
-DEPENDENT = 1e-9
-"""Singular values of the equalities' Jacobian, beside the largest, that count as zero."""
-SADDLE = -1e-6
-"""An eigenvalue of the Hessian with unit diagonal that counts as negative."""
+HALVINGS = 30
+"""How often a step is halved."""
+BETTER = 0.5
+"""Where rounding hides whether the merit function falls, a step must reduce the error to this part of it."""
 
 
 class Local(Protocol):
-    """A problem near one point."""
+    """Problems near one point each."""
 
     @property
-    def f(self) -> float: ...
+    def f(self) -> np.ndarray:
+        """(b,)"""
 
     @property
     def c(self) -> np.ndarray:
-        """(m,), c ≥ 0 where the constraints hold."""
+        """(b, m), c ≥ 0 where the constraints hold."""
 
     @property
     def e(self) -> np.ndarray:
-        """(k,), 0 where they hold."""
+        """(b, k), 0 where they hold."""
 
-    def gradient(self) -> np.ndarray: ...
+    @property
+    def gradient(self) -> np.ndarray:
+        """(b, n)"""
+
+    @property
+    def equality_jacobian(self) -> np.ndarray:
+        """E (b, k, n)"""
+
+    def some(self, rows: np.ndarray) -> Local:
+        """Some of the problems."""
 
     def pull(self, z: np.ndarray) -> np.ndarray:
-        """Cᵀ z (n,)."""
+        """Cᵀ z (b, n)."""
 
     def push(self, dx: np.ndarray) -> np.ndarray:
-        """C dx (m,)."""
-
-    def equality_jacobian(self) -> np.ndarray:
-        """E (k, n)."""
+        """C dx (b, m)."""
 
     def hessian(self, z: np.ndarray, y: np.ndarray, sigma: np.ndarray, convex: bool = False) -> np.ndarray:
-        """W + Cᵀ diag(sigma) C (n, n); if `convex`, a positive semidefinite matrix in the place of W."""
+        """W + Cᵀ diag(sigma) C (b, n, n), its upper triangle; if `convex`, a positive semidefinite matrix in the place of W."""
+
+
+class Problems(Protocol):
+    """Problems of one kind, by number."""
+
+    def at(self, x: np.ndarray, which: np.ndarray) -> Local:
+        """Problems `which` (b,) near x (b, n)."""
+
+    def values(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """f, c and e alone."""
 
 
 @dataclass
 class Solution:
-    """Where the method stopped."""
+    """Where the method stopped, for B problems."""
 
     x: np.ndarray
-    f: float
+    s: np.ndarray
+    """Slacks (B, m)."""
     z: np.ndarray
-    """Multipliers (m,) of the inequalities, ≥ 0."""
+    """Multipliers (B, m) of the inequalities, ≥ 0."""
     y: np.ndarray
-    """Multipliers (k,) of the equalities."""
-    error: float
-    """The largest violation of the conditions of first order, scaled by the multipliers."""
-    converged: bool
-    message: str
-    table: list[dict[str, float]] = field(default_factory=list)
+    """Multipliers (B, k) of the equalities."""
+    mu: np.ndarray
+    error: np.ndarray
+    """(B,): the largest violation of the conditions of first order, scaled by the multipliers."""
+    converged: np.ndarray
+    """(B,): these conditions hold to the tolerance, and the Hessian has no negative eigenvalue along the constraints that hold."""
+    message: list[str]
+    table: list[list[dict[str, float]]] = field(default_factory=list)
     """A row for every iteration: cost, violation, error, barrier, length of the step, whether the Hessian was indefinite."""
+    interrupted: bool = False
+
+    def put(self, rows: np.ndarray, other: Solution) -> None:
+        """Replace the solutions of some problems, and append to their tables."""
+        for name in ("x", "s", "z", "y", "mu", "error", "converged"):
+            getattr(self, name)[rows] = getattr(other, name)
+        for k, row in enumerate(rows):
+            self.message[row] = other.message[k]
+            self.table[row] = self.table[row] + other.table[k]
+        self.interrupted = self.interrupted or other.interrupted
+
+
+def start(problems: Problems, which: np.ndarray, x: np.ndarray) -> Solution:
+    """Slacks and multipliers to begin with at x (b, n)."""
+    local, b = problems.at(x, which), len(x)
+    s = np.maximum(local.c, 1e-2 * np.maximum(1.0, np.abs(local.c)))
+    mu = 0.3 * np.maximum(np.abs(local.f), 1e-3) / max(1, s.shape[1]) if s.shape[1] else np.zeros(b)
+    nothing = np.zeros(local.e.shape)
+    return Solution(
+        x, s, mu[:, None] / s, nothing, mu, np.full(b, np.inf), np.zeros(b, dtype=bool), [""] * b, [[] for _ in range(b)]
+    )
+
+
+def again(problems: Problems, which: np.ndarray, found: Solution, rows: np.ndarray, moved: np.ndarray) -> Solution:
+    """Where to go on from solutions `rows`, after inequalities fell by `moved` (b, m) ≥ 0."""
+    x, z = found.x[rows], found.z[rows]
+    c = problems.values(x, which)[1]
+    mu = np.maximum(found.mu[rows], 1e-3 * (z * moved).max(1, initial=0.0))
+    s = np.maximum(np.maximum(c, np.minimum(mu[:, None] / np.maximum(z, 1e-300), moved)), 1e-12)
+    b = len(x)
+    nothing = np.full(b, np.inf), np.zeros(b, dtype=bool)
+    return Solution(x, s, np.maximum(z, mu[:, None] / s), found.y[rows], mu, *nothing, [""] * b, [[] for _ in range(b)])
 
 
 def solve(
-    at: Callable[[np.ndarray], Local],
-    values: Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]],
-    x: np.ndarray,
+    problems: Problems,
+    which: np.ndarray,
+    begin: Solution,
     *,
     tolerance: float = 1e-9,
     iterations: int = 200,
-    scale: float = 1.0,
+    scale: np.ndarray,
     report: Callable[[int, float], None] | None = None,
 ) -> Solution:
-    """The minimiser near x (n,). `at` gives a problem's derivatives at a point, `values` f, c and e alone.
+    """The minimisers near begin.x of problems `which` (B,).
 
-    scale: the size of gradients that counts as one, for the test of stationarity. Ctrl-C returns what is there.
+    scale: (B,), the size of gradients that counts as one, for the test of stationarity. Ctrl-C returns what is there.
     """
-    local = at(x)
-    s = np.maximum(local.c, 1e-2 * np.maximum(1.0, np.abs(local.c)))
-    mu = 0.1 * max(abs(local.f), 1e-3) / max(1, s.size) if s.size else 0.0
-    largest = mu
-    z, y = mu / s, np.zeros(local.e.size)
-    penalty, rows, message = 1.0, [], f"stopped after {iterations} iterations"
-    converged, error, saddles = False, np.inf, 0
+    found = begin
+    found.message = [f"stopped after {iterations} iterations"] * len(which)
+    largest, penalty = found.mu.copy(), np.ones(len(which))
+    saddles, active = np.zeros(len(which), dtype=int), np.arange(len(which))
     try:
         for k in range(iterations):
-            error = _error(local, s, z, y, 0.0, scale)
-            rows.append({"cost": local.f, "violation": _violation(local, s), "error": error, "barrier": mu})
+            going = _iterate(problems, which, found, active, saddles, penalty, largest, tolerance, scale)
+            error, active = float(found.error[active].max(initial=0.0)), active[going]
             if report is not None:
                 report(k, error)
-            if error < tolerance:
-                converged = not _saddle(local, s, z, y)
-                what = "optimal: " if converged else "a saddle, from where the cost falls; begin with another guess: "
-                message = f"{what}the conditions of first order hold to {error:.1e}"
-                break
-            while s.size and _error(local, s, z, y, mu, scale) < 10 * mu / scale and mu > 0.1 * tolerance * scale / max(1, s.size):
-                mu = max(0.09 * tolerance * scale / max(1, s.size), min(0.2 * mu, largest * (mu / largest) ** 1.5))
-            dx, dy, ds, dz, indefinite = _direction(local, s, z, y, mu, convex=saddles < PATIENCE)
-            saddles += indefinite
-            longest, longest_dual = _within(s, ds), _within(z, dz)
-            penalty = max(penalty, 2.0 * float(np.abs(np.concatenate([y + dy, z + dz, [0.0]])).max()))
-            alpha = _search(values, local, x, s, dx, ds, mu, penalty, longest)
-            rows[-1] |= {"step": alpha, "indefinite": indefinite}
-            if alpha is None or alpha * np.abs(dx).max() < 1e-15 * (1.0 + np.abs(x).max()):
-                message = f"no further progress: the conditions of first order hold to {error:.1e}"
-                converged = error < 100 * tolerance
-                if alpha is None:
-                    break
-            x = x + alpha * dx
-            local = at(x)
-            s = _slacks(local.c, s + alpha * ds)
-            y, z = y + alpha * dy, z + longest_dual * dz
-            z = np.clip(z, mu / (1e10 * s), 1e10 * mu / s) if s.size else z
-            if message.startswith("no further"):
+            if not active.size:
                 break
     except KeyboardInterrupt:
-        message = "interrupted: this is the best so far"
-    return Solution(x, local.f, z, y, error, converged, message, rows)
+        found.interrupted = True
+        for row in active:
+            found.message[row] = "interrupted: this is the best so far"
+    return found
+
+
+def _iterate(
+    problems: Problems,
+    which: np.ndarray,
+    found: Solution,
+    active: np.ndarray,
+    saddles: np.ndarray,
+    penalty: np.ndarray,
+    largest: np.ndarray,
+    tolerance: float,
+    scale: np.ndarray,
+) -> np.ndarray:
+    """One step of the active problems, in place; which of them (a,) go on."""
+    x, s, z, y, mu = (getattr(found, name)[active] for name in ("x", "s", "z", "y", "mu"))
+    size, local = scale[active], problems.at(x, which[active])
+    error = _error(local, s, z, y, np.zeros(len(x)), size)
+    found.error[active] = error
+    mu = _lowered(local, s, z, y, mu, largest[active], size, tolerance)
+    step = newton_step(local, s, z, y, mu, saddles[active] < PATIENCE)
+    done = error < tolerance
+    _judge(found, active, local, step.definite, done, s, z, y, error)
+    for row, *values in zip(active, local.f, _violation(local, s), error, mu, ~step.definite, strict=True):
+        found.table[row].append(dict(zip(("cost", "violation", "error", "barrier", "indefinite"), values, strict=True)))
+    saddles[active] += ~step.definite
+    longest, longest_dual = _within(s, step.ds), _within(z, step.dz)
+    multipliers = np.concatenate([y + step.dy, z + step.dz, np.zeros((len(x), 1))], axis=1)
+    penalty[active] = np.maximum(penalty[active], 2.0 * np.abs(multipliers).max(1))
+    alpha, better, c = _search(problems, which[active], local, x, s, step.dx, step.ds, mu, penalty[active], longest, ~done)
+    new_x = x + alpha[:, None] * step.dx
+    new_s = np.where(better[:, None], _slacks(c, s + alpha[:, None] * step.ds), s)
+    new_y, new_z = y + alpha[:, None] * step.dy, z + longest_dual[:, None] * step.dz
+    if s.shape[1]:
+        new_z = np.clip(new_z, mu[:, None] / (1e10 * new_s), 1e10 * mu[:, None] / new_s)
+    stuck = np.flatnonzero(~better & ~done)
+    if stuck.size:  # rounding hides the fall of the merit function: the conditions themselves decide
+        near = problems.at((x + longest[:, None] * step.dx)[stuck], which[active[stuck]])
+        slack = _slacks(near.c, (s + longest[:, None] * step.ds)[stuck])
+        dual = (z + longest_dual[:, None] * step.dz)[stuck], (y + longest[:, None] * step.dy)[stuck]
+        after = _error(near, slack, *dual, np.zeros(len(stuck)), size[stuck])
+        accepted = stuck[after < BETTER * error[stuck]]
+        chosen = after < BETTER * error[stuck]
+        new_x[accepted], new_s[accepted] = (x + longest[:, None] * step.dx)[accepted], slack[chosen]
+        new_z[accepted], new_y[accepted] = dual[0][chosen], dual[1][chosen]
+        better[accepted], alpha[accepted] = True, longest[accepted]
+    for k in np.flatnonzero(~better & ~done):
+        found.message[active[k]] = f"no further progress: the conditions of first order hold to {error[k]:.1e}"
+    going = better & ~done
+    moved = active[going]
+    for name, value in (("x", new_x), ("s", new_s), ("z", new_z), ("y", new_y), ("mu", mu)):
+        getattr(found, name)[moved] = value[going]
+    for row, length in zip(active, alpha, strict=True):
+        found.table[row][-1]["step"] = length
+    return going
+
+
+def _judge(
+    found: Solution,
+    active: np.ndarray,
+    local: Local,
+    definite: np.ndarray,
+    done: np.ndarray,
+    s: np.ndarray,
+    z: np.ndarray,
+    y: np.ndarray,
+    error: np.ndarray,
+) -> None:
+    """Say of the problems that are `done` whether they are at a minimum."""
+    minimum = definite.copy()
+    if (done & ~definite).any():
+        H, E = local.hessian(z, y, _ratio(z, s)), local.equality_jacobian
+        for k in np.flatnonzero(done & ~definite):
+            minimum[k] = not negative(H[k], E[k])
+    for k in np.flatnonzero(done):
+        what = "optimal: " if minimum[k] else "a saddle, from where the cost falls; begin with another guess: "
+        found.message[active[k]] = f"{what}the conditions of first order hold to {error[k]:.1e}"
+        found.converged[active[k]] = minimum[k]
+
+
+def _lowered(
+    local: Local,
+    s: np.ndarray,
+    z: np.ndarray,
+    y: np.ndarray,
+    mu: np.ndarray,
+    largest: np.ndarray,
+    scale: np.ndarray,
+    tolerance: float,
+) -> np.ndarray:
+    """The barrier's μ, lower where its conditions hold."""
+    m = s.shape[1]
+    if not m:
+        return mu
+    mu, least = mu.copy(), tolerance * scale / m
+    stationary = _stationary(local, z, y)
+    for _ in range(20):
+        ready = (_error(local, s, z, y, mu, scale, stationary) < 10 * mu / scale) & (mu > 0.1 * least)
+        if not ready.any():
+            break
+        lower = np.maximum(0.09 * least, np.minimum(0.2 * mu, largest * (mu / np.maximum(largest, 1e-300)) ** 1.5))
+        mu = np.where(ready, lower, mu)
+    return mu
+
+
+def _ratio(z: np.ndarray, s: np.ndarray) -> np.ndarray:
+    return np.asarray(z / s)
 
 
 def _slacks(c: np.ndarray, s: np.ndarray) -> np.ndarray:
@@ -139,115 +273,74 @@ def _slacks(c: np.ndarray, s: np.ndarray) -> np.ndarray:
     return np.where(c > 0, c, s)
 
 
-def _violation(local: Local, s: np.ndarray) -> float:
-    return float(np.abs(np.concatenate([local.c - s, local.e, [0.0]])).max())
+def _violation(local: Local, s: np.ndarray) -> np.ndarray:
+    return np.asarray(np.maximum(np.abs(local.c - s).max(1, initial=0.0), np.abs(local.e).max(1, initial=0.0)))
 
 
-def _error(local: Local, s: np.ndarray, z: np.ndarray, y: np.ndarray, mu: float, scale: float) -> float:
-    stationary = local.gradient() - local.pull(z) - local.equality_jacobian().T @ y
-    size = scale * max(1.0, float(np.abs(np.concatenate([z, y, [0.0]])).mean()) / max(scale, 1e-300))
-    slack = float(np.abs(s * z - mu).max(initial=0.0)) / size
-    return max(float(np.abs(stationary).max(initial=0.0)) / size, slack, _violation(local, s))
+def _stationary(local: Local, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """∇f - Cᵀz - Eᵀy (b, n)."""
+    return np.asarray(local.gradient - local.pull(z) - (y[:, None] @ local.equality_jacobian)[:, 0])
 
 
-def _direction(
-    local: Local, s: np.ndarray, z: np.ndarray, y: np.ndarray, mu: float, convex: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
-    sigma = z / s
-    gap = local.c - s
-    E = local.equality_jacobian()
-    right = -(local.gradient() - local.pull(z) - E.T @ y) + local.pull(mu / s - z - sigma * gap)
-    along, inverse_of_E = _bases(E) if len(E) else (np.zeros((right.size, 0)), np.zeros((right.size, 0)))
-    onto = -inverse_of_E @ local.e
-    H = local.hessian(z, y, sigma)
-    inverse, indefinite = _inverse(along.T @ H @ along if len(E) else H), False
-    if inverse is None:
-        H = local.hessian(z, y, sigma, convex=True) if convex else H
-        inverse, indefinite = _absolute_inverse(along.T @ H @ along if len(E) else H), True
-    dx = onto + along @ inverse(along.T @ (right - H @ onto)) if len(E) else inverse(right)
-    dy = inverse_of_E.T @ (H @ dx - right)
-    ds = local.push(dx) + gap
-    return dx, dy, ds, mu / s - z - sigma * ds, indefinite
+def _error(
+    local: Local,
+    s: np.ndarray,
+    z: np.ndarray,
+    y: np.ndarray,
+    mu: np.ndarray,
+    scale: np.ndarray,
+    stationary: np.ndarray | None = None,
+) -> np.ndarray:
+    stationary = _stationary(local, z, y) if stationary is None else stationary
+    mean = (np.abs(z).sum(1) + np.abs(y).sum(1)) / (z.shape[1] + y.shape[1] + 1)
+    size = scale * np.maximum(1.0, mean / np.maximum(scale, 1e-300))
+    slack = np.abs(s * z - mu[:, None]).max(1, initial=0.0)
+    return np.asarray(np.maximum(np.maximum(np.abs(stationary).max(1, initial=0.0), slack) / size, _violation(local, s)))
 
 
-def _bases(E: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An orthonormal basis of the null space (n, n - r) of E (k, n) of rank r, and its pseudo-inverse (n, k).
-
-    The rank may be less than k, as for the pose of an arm that has fewer joints: then equations are met in the sense of least squares.
-    """
-    left, sizes, right = svd(E)
-    r = int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())
-    return right[r:].T, (right[:r].T / sizes[:r]) @ left[:, :r].T
-
-
-def _saddle(local: Local, s: np.ndarray, z: np.ndarray, y: np.ndarray) -> bool:
-    """Whether the Hessian of the Lagrangian has a negative eigenvalue along the constraints that hold."""
-    H, E = local.hessian(z, y, z / s), local.equality_jacobian()
-    if len(E):
-        along = _bases(E)[0]
-        H = along.T @ H @ along
-    return _inverse(H) is None and bool(eigh(_scaled(H)[0], eigvals_only=True).min(initial=0.0) < SADDLE)
-
-
-def _scaled(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """H with a unit diagonal, and the factors (n,) by which rows and columns were multiplied."""
-    size = np.abs(np.diag(H))
-    root = 1.0 / np.sqrt(np.maximum(size, 1e-12 * size.max(initial=1e-300)))
-    return H * np.outer(root, root), root
-
-
-def _inverse(H: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
-    """b ↦ H⁻¹ b, or None where H is not positive definite."""
-    scaled, root = _scaled(H)
-    try:
-        factor = cho_factor(scaled, lower=True)
-    except np.linalg.LinAlgError:
-        return None
-    return lambda b: root * cho_solve(factor, root * b)
-
-
-def _absolute_inverse(H: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """b ↦ |H|⁻¹ b, with negative eigenvalues made positive and small ones bounded, so that every step goes downhill."""
-    scaled, root = _scaled(H)
-    values, vectors = eigh(scaled)
-    strength = np.maximum(np.abs(values), 1e-9 * np.abs(values).max())
-    return lambda b: root * (vectors @ ((vectors.T @ (root * b)) / strength))
-
-
-def _within(x: np.ndarray, dx: np.ndarray) -> float:
-    """The longest step, at most 1, that leaves x positive."""
-    falling = dx < 0
-    return float(min(1.0, (-0.995 * x[falling] / dx[falling]).min(initial=1.0)))
+def _within(x: np.ndarray, dx: np.ndarray) -> np.ndarray:
+    """The longest steps (b,), at most 1, that leave x positive."""
+    steps = np.where(dx < 0, -0.995 * x / np.where(dx < 0, dx, -1.0), np.inf)
+    return np.asarray(np.minimum(1.0, steps.min(1, initial=1.0)))
 
 
 def _search(
-    values: Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]],
+    problems: Problems,
+    which: np.ndarray,
     local: Local,
     x: np.ndarray,
     s: np.ndarray,
     dx: np.ndarray,
     ds: np.ndarray,
-    mu: float,
-    penalty: float,
-    longest: float,
-) -> float | None:
-    """The first step among longest, longest/2, … at which the merit function falls enough; None if there is none."""
+    mu: np.ndarray,
+    penalty: np.ndarray,
+    longest: np.ndarray,
+    wanted: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of longest, longest/2, … the first step (b,) at which the merit function falls enough, whether there is one, and c there."""
 
-    def merit(f: float, c: np.ndarray, e: np.ndarray, s: np.ndarray) -> float:
-        barrier = -mu * float(np.log(s).sum()) if s.size else 0.0
-        return f + barrier + penalty * float(np.abs(c - s).sum() + np.abs(e).sum())
+    def merit(f: np.ndarray, c: np.ndarray, e: np.ndarray, s: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(f - mu[rows] * np.log(s).sum(1) + penalty[rows] * (np.abs(c - s).sum(1) + np.abs(e).sum(1)))
 
-    now = merit(local.f, local.c, local.e, s)
-    violation = float(np.abs(local.c - s).sum() + np.abs(local.e).sum())
-    slope = float(local.gradient() @ dx) - (mu * float((ds / s).sum()) if s.size else 0.0) - penalty * violation
-    alpha = longest
-    noise = 1e-13 * (abs(now) + 1.0)
-    for _ in range(40):
-        f, c, e = values(x + alpha * dx)
-        if np.isfinite(f):
-            held = (c > 0) | (local.c <= 0)  # what holds goes on to hold
-            after = merit(f, c, e, _slacks(c, s + alpha * ds))
-            if held.all() and after <= now + 1e-4 * alpha * min(slope, 0.0) + noise:
-                return alpha
-        alpha *= 0.5
-    return None
+    pending = np.arange(len(x))
+    now = merit(local.f, local.c, local.e, s, pending)
+    violation = np.abs(local.c - s).sum(1) + np.abs(local.e).sum(1)
+    slope = (local.gradient * dx).sum(1) - mu * (ds / s).sum(1) - penalty * violation
+    noise = 1e-13 * (np.abs(now) + 1.0)
+    alpha, better, reached = longest.copy(), np.zeros(len(x), dtype=bool), local.c.copy()
+    pending = pending[wanted]
+    for _ in range(HALVINGS):
+        if not pending.size:
+            break
+        f, c, e = problems.values(x[pending] + alpha[pending, None] * dx[pending], which[pending])
+        slack = _slacks(c, s[pending] + alpha[pending, None] * ds[pending])
+        held = ((c > 0) | (local.c[pending] <= 0)).all(1)  # what holds goes on to hold
+        with np.errstate(invalid="ignore"):
+            after = merit(f, c, e, slack, pending)
+            falls = after <= now[pending] + 1e-4 * alpha[pending] * np.minimum(slope[pending], 0.0) + noise[pending]
+        good = held & np.isfinite(f) & falls
+        reached[pending[good]], better[pending[good]] = c[good], True
+        pending = pending[~good]
+        alpha[pending] *= 0.5
+    alpha[~better] = 0.0
+    return alpha, better, reached

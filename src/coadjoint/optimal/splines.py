@@ -6,6 +6,8 @@ dense blocks. Bobrow, Martin, Sohl, Wang, Park & Kim (2001), Optimal robot motio
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy.interpolate import BSpline
 
@@ -15,6 +17,8 @@ NODES = 8
 """In a span, at least: one more than the degree, so that no oscillation of the spline is invisible."""
 LEAST = 48
 """Nodes in all, at least: with fewer of them a motion of few spans can be cheap at the nodes and dear between them."""
+DENSE = 40
+"""Points between two knots at which the limits are checked."""
 
 
 class Spline:
@@ -22,41 +26,76 @@ class Spline:
 
     def __init__(self, spans: int, degree: int = 7, nodes: int | None = None) -> None:
         self.spans, self.degree = spans, degree
-        nodes = nodes or max(NODES, -(-LEAST // spans))
+        self.per_span = nodes or max(NODES, -(-LEAST // spans))
         self.size = spans + degree
         """How many control points."""
         self.knots = np.concatenate([np.zeros(degree), np.linspace(0.0, 1.0, spans + 1), np.ones(degree)])
-        x, w = np.polynomial.legendre.leggauss(nodes)
-        span = np.arange(spans)[:, None]
-        self.nodes = ((span + 0.5 * (x + 1.0)) / spans).reshape(-1)
-        self.weights = np.tile(0.5 * w / spans, spans)
-        self.first = np.repeat(np.arange(spans), nodes)
-        """(K,): the first control point that matters at each node."""
-        self.basis = self.local(self.nodes)
+        self.nodes, self.weights = self.quadrature(self.per_span)
+        self.basis = self.at(self.nodes)
+        """(K, orders, size)"""
+        self.first, self.second = np.triu_indices(degree + 1)
+        """Pairs i ≤ j of the control points that matter in a span."""
+        self.products = self._products(3, 3)
+        self.jerk_products = np.ascontiguousarray(self._products(1, 1, ORDERS - 1))
 
-    def local(self, s: np.ndarray) -> np.ndarray:
-        """(orders, K, degree + 1): the basis functions that are not zero at s (K,), with derivatives by s up to the third."""
-        first = self.first_at(s)
+    def quadrature(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Gauss nodes and weights (K,), `count` in every span."""
+        x, w = np.polynomial.legendre.leggauss(count)
+        nodes = ((np.arange(self.spans)[:, None] + 0.5 * (x + 1.0)) / self.spans).reshape(-1)
+        return nodes, np.tile(0.5 * w / self.spans, self.spans)
+
+    def at(self, s: np.ndarray) -> np.ndarray:
+        """(K, orders, size): the basis functions at s (K,), with derivatives by s up to the third."""
         whole = BSpline(self.knots, np.eye(self.size), self.degree)
-        found = np.stack([whole.derivative(k)(s) if k else whole(s) for k in range(ORDERS)])
-        columns = first[:, None] + np.arange(self.degree + 1)
-        return np.take_along_axis(found, np.broadcast_to(columns, (ORDERS, *columns.shape)), axis=-1)
+        found = np.stack([whole.derivative(k)(s) if k else whole(s) for k in range(ORDERS)], axis=1)
+        return np.ascontiguousarray(found)
 
-    def first_at(self, s: np.ndarray) -> np.ndarray:
-        """The first control point that matters at s (K,)."""
-        return np.asarray(np.minimum((np.asarray(s) * self.spans).astype(int), self.spans - 1))
+    @cached_property
+    def greville(self) -> np.ndarray:
+        """(size,): where the control points stand, the means of their knots."""
+        return np.array([self.knots[k + 1 : k + 1 + self.degree].mean() for k in range(self.size)])
 
-    def curve(self, c: np.ndarray, T: float, s: np.ndarray) -> list[np.ndarray]:
-        """q, v, a and jerk (K, n) at s (K,) of the motion with control points c (size, n) and duration T."""
-        return self.combine(self.local(s), self.first_at(s), c, T)
+    @cached_property
+    def dense(self) -> tuple[np.ndarray, np.ndarray]:
+        """Places s (S,) at equal distances, many in every span, and the basis there."""
+        s = np.linspace(0.0, 1.0, DENSE * self.spans + 1)
+        return s, self.at(s)
 
-    def combine(self, basis: np.ndarray, first: np.ndarray, c: np.ndarray, T: float) -> list[np.ndarray]:
-        near = c[first[:, None] + np.arange(self.degree + 1)]
-        return [np.einsum("kj,kjn->kn", basis[order], near) / T**order for order in range(ORDERS)]
+    @cached_property
+    def fine(self) -> tuple[np.ndarray, np.ndarray]:
+        """The basis at four times as many Gauss nodes, and their weights."""
+        s, w = self.quadrature(4 * self.per_span)
+        return self.at(s), w
+
+    def _products(self, rows: int, columns: int, least: int = 0) -> np.ndarray:
+        """(spans, pairs, nodes · rows · columns): B_o,i B_p,j for orders o and p at the nodes of a span, (o, p) fastest."""
+        width = self.degree + 1
+        local = np.stack([self.basis[k * self.per_span : (k + 1) * self.per_span, :, k : k + width] for k in range(self.spans)])
+        left = local[:, :, least : least + rows, self.first]
+        right = local[:, :, least : least + columns, self.second]
+        found = np.einsum("skoP,skpP->sPkop", left, right)
+        return np.ascontiguousarray(found.reshape(self.spans, len(self.first), -1))
+
+    def curve(self, c: np.ndarray, T: np.ndarray | float, s: np.ndarray) -> list[np.ndarray]:
+        """q, v, a and jerk (..., K, n) at s (K,) of the motions with control points c (..., size, n) and durations T (...)."""
+        stage = self.stage(self.at(s), c, np.asarray(T, dtype=float))
+        return [np.ascontiguousarray(stage[..., order, :]) for order in range(ORDERS)]
+
+    def stage(self, basis: np.ndarray, c: np.ndarray, T: np.ndarray) -> np.ndarray:
+        """(..., K, orders, n) of control points (..., size, n) and durations (...), for a basis (K, orders, size)."""
+        K = len(basis)
+        found = basis.reshape(K * ORDERS, self.size) @ c
+        return np.asarray(found.reshape(*c.shape[:-2], K, ORDERS, c.shape[-1]) * powers(T)[..., None, :, None])
 
     def fit(self, s: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Control points (size, n) of the spline nearest to points q (K, n) at s (K,), the first and last of them met."""
+        """Control points (..., size, n) of the splines nearest to points q (..., K, n) at s (K,), the first and last of them met."""
         whole = BSpline(self.knots, np.eye(self.size), self.degree)(s)
         ends = whole[[0, -1]]
         system = np.block([[whole.T @ whole + 1e-12 * np.eye(self.size), ends.T], [ends, np.zeros((2, 2))]])
-        return np.linalg.solve(system, np.concatenate([whole.T @ q, q[[0, -1]]]))[: self.size]
+        right = np.concatenate([whole.T @ q, q[..., [0, -1], :]], axis=-2)
+        return np.asarray(np.linalg.solve(system, right)[..., : self.size, :])
+
+
+def powers(T: np.ndarray) -> np.ndarray:
+    """T^-order (..., orders)."""
+    return np.asarray(np.asarray(T)[..., None] ** -np.arange(float(ORDERS)))

@@ -1,6 +1,7 @@
 """What a motion costs and must keep at every instant: functions of the stage (q, v, a, jerk) with first and second derivatives.
 
-A stage is an array (K, 4, n): K nodes, the position and its three derivatives. Costs are (K,), rows of limits (K, m).
+A stage is an array (N, 4, n): N nodes, of one or of many motions, the position and its three derivatives. Costs are (N,), rows of
+limits (N, m). Second derivatives are summed in a `Curvature`: what comes from joint forces is there three weights for every joint.
 """
 
 from __future__ import annotations
@@ -11,71 +12,90 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..differentiating import derivative
-from ..dynamics import (
-    inverse_dynamics,
-    inverse_dynamics_derivatives,
-    inverse_dynamics_second_derivatives,
-    kinetic_energy,
-)
+from ..compiling import compile as compiled
+from ..differentiating import derivative, differential
+from ..dynamics import kinetic_energy
 from ..errors import ShapeError
-from ..motion.friction import friction_coefficients
 from ..robot.robot import Robot
+from .drives import Drives
+
+DYNAMIC = 3
+"""Position, velocity and acceleration: what joint forces depend on."""
 
 
 class Forces:
     """Joint forces at the nodes with their derivatives, computed when they are asked for."""
 
-    def __init__(self, robot: Robot, stage: np.ndarray) -> None:
-        self.robot, self.stage = robot, stage
-        self.q, self.v, self.a = (np.ascontiguousarray(stage[:, k]) for k in range(3))
-        self.damping = np.asarray(friction_coefficients(robot)[0], dtype=float)
+    def __init__(self, drives: Drives, stage: np.ndarray) -> None:
+        self.drives, self.stage = drives, stage
+        self.q, self.v, self.a = (np.ascontiguousarray(stage[:, k]) for k in range(DYNAMIC))
 
     @cached_property
     def tau(self) -> np.ndarray:
-        """(K, n), with the joints' viscous friction."""
-        return np.asarray(inverse_dynamics(self.robot, self.q, self.v, self.a) + self.damping * self.v)
+        """(N, n), with the joints' viscous friction."""
+        return self.drives.tau(self.q, self.v, self.a)
 
     @cached_property
     def jacobian(self) -> np.ndarray:
-        """∂τ/∂(q, v, a, jerk) (K, n, 4, n)."""
-        by_q, by_v, by_a = inverse_dynamics_derivatives(self.robot, self.q, self.v, self.a)
-        by_v = by_v + np.diag(self.damping)
-        return np.stack([by_q, by_v, by_a, np.zeros_like(by_q)], axis=2)
+        """∂τ/∂(q, v, a) (N, n, 3 n)."""
+        return self.drives.jacobian(self.q, self.v, self.a)
 
-    @cached_property
-    def second(self) -> tuple[np.ndarray, ...]:
-        return inverse_dynamics_second_derivatives(self.robot, self.q, self.v, self.a)
+    def pull(self, weights: np.ndarray) -> np.ndarray:
+        """Σ_r weights_r ∂τ_r/∂(q, v, a) (N, 3, n) for weights (N, n)."""
+        return np.asarray((weights[:, None] @ self.jacobian).reshape(len(weights), DYNAMIC, -1))
 
-    def curvature(self, weights: np.ndarray) -> np.ndarray:
-        """Σ_r weights_r ∂²τ_r/∂stage² (K, 4, n, 4, n) for weights (K, n)."""
-        K, n = weights.shape
-        found = np.zeros((K, 4, n, 4, n))
-        qq, qv, vv, qa = ((weights[:, None] @ x.reshape(K, n, n * n)).reshape(K, n, n) for x in self.second)
-        found[:, 0, :, 0], found[:, 1, :, 1] = qq, vv
-        found[:, 0, :, 1], found[:, 0, :, 2] = qv, qa
-        found[:, 1, :, 0], found[:, 2, :, 0] = qv.swapaxes(-1, -2), qa.swapaxes(-1, -2)
+    def push(self, moved: np.ndarray) -> np.ndarray:
+        """The change (N, n) of τ with that of the stage (N, 4, n)."""
+        return np.asarray((self.jacobian @ moved[:, :DYNAMIC].reshape(len(moved), -1, 1))[..., 0])
+
+
+class Curvature:
+    """A sum of second derivatives by the stage, (N, 4, n, 4, n), kept in parts."""
+
+    def __init__(self, N: int, n: int) -> None:
+        self.w, self.d, self.c = (np.zeros((N, n)) for _ in range(3))
+        """Weights of ∂²τ, of J Jᵀ and of J eᵀ + e Jᵀ, see `force_curvature`."""
+        self.forces = False
+        """Whether any of these is in use."""
+        self.diagonal = np.zeros((N, 4, n))
+        self.dense: np.ndarray | None = None
+        """(N, 9, n, n), or None"""
+
+    def of_forces(self, w: np.ndarray | float, d: np.ndarray | float, c: np.ndarray | float = 0.0) -> None:
+        self.forces = True
+        self.w += w
+        self.d += d
+        self.c += c
+
+    def add(self, blocks: np.ndarray) -> None:
+        self.dense = blocks if self.dense is None else self.dense + blocks
+
+    def blocks(self, forces: Forces) -> np.ndarray:
+        """By (q, v, a) (N, 9, n, n): blocks qq, qv, qa, vq, …, aa."""
+        N, _, n = self.diagonal.shape
+        if self.forces:
+            found = forces.drives.curvature(forces.q, forces.v, forces.a, self.w, self.d, self.c)
+        else:
+            found = np.zeros((N, DYNAMIC**2, n, n))
+        if self.dense is not None:
+            found += self.dense
+        entries = np.arange(n)
+        for order in range(DYNAMIC):
+            found[:, order * (DYNAMIC + 1), entries, entries] += self.diagonal[:, order]
         return found
-
-
-def gram(weights: np.ndarray, J: np.ndarray) -> np.ndarray:
-    """Σ_r weights_r J_r J_rᵀ (K, 4, n, 4, n) for weights (K, m) and J (K, m, 4, n)."""
-    K, m, orders, n = J.shape
-    flat = J.reshape(K, m, orders * n)
-    return np.asarray(((weights[..., None] * flat).swapaxes(-1, -2) @ flat).reshape(K, orders, n, orders, n))
 
 
 class Cost(Protocol):
     """A running cost ℓ."""
 
     def value(self, forces: Forces) -> np.ndarray:
-        """ℓ (K,)."""
+        """ℓ (N,)."""
 
     def gradient(self, forces: Forces) -> np.ndarray:
-        """∂ℓ/∂stage (K, 4, n)."""
+        """∂ℓ/∂stage (N, 4, n)."""
 
-    def hessian(self, forces: Forces) -> np.ndarray:
-        """∂²ℓ/∂stage² (K, 4, n, 4, n)."""
+    def curve(self, forces: Forces, scale: np.ndarray, into: Curvature, convex: bool) -> None:
+        """Add scale (N,) times ∂²ℓ/∂stage², or if `convex` a positive semidefinite matrix in its place."""
 
 
 class Effort:
@@ -85,11 +105,11 @@ class Effort:
         return np.asarray(np.einsum("kn,kn->k", forces.tau, forces.tau))
 
     def gradient(self, forces: Forces) -> np.ndarray:
-        return np.asarray(2.0 * np.einsum("kr,krij->kij", forces.tau, forces.jacobian))
+        return _with_jerk(forces.pull(2.0 * forces.tau))
 
-    def hessian(self, forces: Forces) -> np.ndarray:
-        J = forces.jacobian
-        return np.asarray(gram(2.0 * np.ones_like(forces.tau), J) + forces.curvature(2.0 * forces.tau))
+    def curve(self, forces: Forces, scale: np.ndarray, into: Curvature, convex: bool) -> None:
+        twice = 2.0 * scale[:, None]
+        into.of_forces(0.0 if convex else twice * forces.tau, twice)
 
 
 class Energy:
@@ -102,17 +122,16 @@ class Energy:
         return np.asarray(np.einsum("kn,kn->k", forces.tau, forces.v + self.losses * forces.tau))
 
     def gradient(self, forces: Forces) -> np.ndarray:
-        found = np.einsum("kr,krij->kij", forces.v + 2.0 * self.losses * forces.tau, forces.jacobian)
+        found = _with_jerk(forces.pull(forces.v + 2.0 * self.losses * forces.tau))
         found[:, 1] += forces.tau
-        return np.asarray(found)
-
-    def hessian(self, forces: Forces) -> np.ndarray:
-        J = forces.jacobian
-        found = gram(np.broadcast_to(2.0 * self.losses, forces.tau.shape), J)
-        found += forces.curvature(forces.v + 2.0 * self.losses * forces.tau)
-        found[:, 1] += J  # ∂/∂v_r of τ_r v_r, then by the stage
-        found[:, :, :, 1] += np.moveaxis(J, 1, -1)
         return found
+
+    def curve(self, forces: Forces, scale: np.ndarray, into: Curvature, convex: bool) -> None:
+        some = scale[:, None]
+        if convex:
+            into.of_forces(0.0, 2.0 * self.losses * some)
+        else:  # ∂/∂v_r of τ_r v_r, then by the stage: the third weight
+            into.of_forces(some * (forces.v + 2.0 * self.losses * forces.tau), 2.0 * self.losses * some, some)
 
 
 class Power:
@@ -130,153 +149,74 @@ class Power:
         found[:, self.order] = 2.0 * forces.stage[:, self.order]
         return found
 
-    def hessian(self, forces: Forces) -> np.ndarray:
-        K, orders, n = forces.stage.shape
-        found = np.zeros((K, orders, n, orders, n))
-        found[:, self.order, :, self.order] = 2.0 * np.eye(n)
-        return found
+    def curve(self, forces: Forces, scale: np.ndarray, into: Curvature, convex: bool) -> None:
+        into.diagonal[:, self.order] += 2.0 * scale[:, None]
 
 
 class Of:
     """A cost given by a function fn(robot, q, v, a) -> number, differentiated by tracing."""
 
-    def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: tuple[str, ...] = ("q", "v", "a")) -> None:
-        self.arguments, n = arguments, robot.nv
+    def __init__(self, robot: Robot, fn: Callable[..., Any], arguments: str = "qva") -> None:
+        self.robot, self.fn, self.arguments = robot, fn, arguments
+        self.places = ["qva".index(x) for x in arguments]
+        shapes = {"x": (len(arguments), robot.nv)}
+        self._value = compiled(self.stacked, robot, shapes=shapes)
+        self._gradient = derivative(self.stacked, robot, "x", shapes=shapes)
+        self._hessian = derivative(differential(self.stacked, "x"), robot, "x", shapes=shapes)
 
-        def stacked(robot: Robot, x: Any) -> Any:
-            return fn(robot, *(x[..., k, :] for k in range(len(arguments))))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Of, (self.robot, self.fn, self.arguments)
 
-        shapes = {"x": (len(arguments), n)}
-        from ..compiling import compile as compiled
+    def stacked(self, robot: Robot, x: Any) -> Any:
+        """fn of its arguments in one array (k, n)."""
+        return self.fn(robot, *(x[..., k, :] for k in range(len(self.arguments))))
 
-        self._value = compiled(stacked, robot, shapes=shapes)
-        self._gradient = derivative(stacked, robot, "x", shapes=shapes)
-        first = _differential(stacked)
-        self._hessian = derivative(first, robot, "x", shapes=shapes)
-
-    def _stage(self, forces: Forces) -> np.ndarray:
-        return np.ascontiguousarray(forces.stage[:, ["qva".index(x) for x in self.arguments]])
+    def stage(self, forces: Forces) -> np.ndarray:
+        return np.ascontiguousarray(forces.stage[:, self.places])
 
     def value(self, forces: Forces) -> np.ndarray:
-        found = np.asarray(self._value(self._stage(forces)))
+        found = np.asarray(self._value(self.stage(forces)))
         if found.shape != (len(forces.stage),):
             raise ShapeError(f"the cost gave an array of shape {found.shape[1:]} for one state; expected a number.")
         return found
 
     def gradient(self, forces: Forces) -> np.ndarray:
         found = np.zeros_like(forces.stage)
-        found[:, ["qva".index(x) for x in self.arguments]] = self._gradient(self._stage(forces))
+        found[:, self.places] = self._gradient(self.stage(forces))
         return found
 
-    def hessian(self, forces: Forces) -> np.ndarray:
-        K, orders, n = forces.stage.shape
-        found = np.zeros((K, orders, n, orders, n))
-        places = ["qva".index(x) for x in self.arguments]
-        inner = self._hessian(self._stage(forces))
-        for i, a in enumerate(places):
-            for j, b in enumerate(places):
-                found[:, a, :, b] = inner[:, i, :, j]
-        return found
+    def curve(self, forces: Forces, scale: np.ndarray, into: Curvature, convex: bool) -> None:
+        H = scale[:, None, None, None, None] * self._hessian(self.stage(forces))
+        into.add(_blocks(_semidefinite(H) if convex else H, self.places))
 
 
-def _differential(fn: Callable[..., Any]) -> Callable[..., Any]:
-    from ..differentiating import differential
+def _with_jerk(covector: np.ndarray) -> np.ndarray:
+    """(N, 4, n) from (N, 3, n)."""
+    return np.concatenate([covector, np.zeros_like(covector[:, :1])], axis=1)
 
-    return differential(fn, "x")
+
+def _blocks(H: np.ndarray, places: list[int]) -> np.ndarray:
+    """(N, 9, n, n) of H (N, k, n, k, n), whose k parts are those of (q, v, a) at these places."""
+    N, _, n = H.shape[:3]
+    found = np.zeros((N, DYNAMIC, DYNAMIC, n, n))
+    for i, a in enumerate(places):
+        for j, b in enumerate(places):
+            found[:, a, b] = H[:, i, :, j]
+    return found.reshape(N, DYNAMIC**2, n, n)
+
+
+def _semidefinite(H: np.ndarray) -> np.ndarray:
+    """Symmetric matrices (N, k, n, k, n) with their negative eigenvalues made zero, node by node."""
+    N, k, n = H.shape[:3]
+    values, vectors = np.linalg.eigh(H.reshape(N, k * n, k * n))
+    positive = (vectors * np.maximum(values, 0.0)[:, None]) @ vectors.swapaxes(-1, -2)
+    return np.asarray(positive.reshape(H.shape))
+
+
+def _kinetic_energy(robot: Robot, q: Any, v: Any) -> Any:
+    return kinetic_energy(robot, q, v)
 
 
 def action(robot: Robot) -> Of:
     """ℓ = ½ vᵀ M v."""
-    return Of(robot, lambda robot, q, v: kinetic_energy(robot, q, v), ("q", "v"))
-
-
-class Rows(Protocol):
-    """Functions of the stage that are kept between limits."""
-
-    lower: np.ndarray
-    upper: np.ndarray
-    """(m,), or (K, m) where they are drawn in by different amounts at different nodes; infinite at all nodes or at none."""
-    names: tuple[str, ...]
-
-    def value(self, forces: Forces) -> np.ndarray:
-        """(K, m)"""
-
-    def jacobian(self, forces: Forces) -> np.ndarray:
-        """(K, m, 4, n)"""
-
-    def curvature(self, forces: Forces, weights: np.ndarray) -> np.ndarray | None:
-        """Σ_r weights_r ∂²row_r/∂stage² (K, 4, n, 4, n) for weights (K, m), or None where it is zero."""
-
-    def gram(self, weights: np.ndarray, J: np.ndarray) -> np.ndarray:
-        """Σ_r weights_r J_r J_rᵀ (K, 4, n, 4, n) for weights (K, m) and the Jacobian J."""
-
-
-class Coordinates:
-    """The position (order 0), velocity, acceleration or jerk of every joint."""
-
-    def __init__(self, order: int, lower: np.ndarray, upper: np.ndarray, names: tuple[str, ...]) -> None:
-        self.order, self.lower, self.upper, self.names = order, lower, upper, names
-
-    def value(self, forces: Forces) -> np.ndarray:
-        return forces.stage[:, self.order]
-
-    def jacobian(self, forces: Forces) -> np.ndarray:
-        K, orders, n = forces.stage.shape
-        found = np.zeros((K, n, orders, n))
-        found[:, :, self.order] = np.eye(n)
-        return found
-
-    def curvature(self, forces: Forces, weights: np.ndarray) -> None:
-        return None
-
-    def gram(self, weights: np.ndarray, J: np.ndarray) -> np.ndarray:
-        K, n = weights.shape
-        found = np.zeros((K, 4, n, 4, n))
-        found[:, self.order, range(n), self.order, range(n)] = weights
-        return found
-
-
-class _Curved:
-    """Rows whose Jacobian is dense."""
-
-    def gram(self, weights: np.ndarray, J: np.ndarray) -> np.ndarray:
-        return gram(weights, J)
-
-
-class Torques(_Curved):
-    """The joint forces."""
-
-    def __init__(self, limit: np.ndarray, names: tuple[str, ...]) -> None:
-        self.lower, self.upper, self.names = -limit, limit, names
-
-    def value(self, forces: Forces) -> np.ndarray:
-        return forces.tau
-
-    def jacobian(self, forces: Forces) -> np.ndarray:
-        return forces.jacobian
-
-    def curvature(self, forces: Forces, weights: np.ndarray) -> np.ndarray:
-        return forces.curvature(weights)
-
-
-class MotorPower(_Curved):
-    """The power τ v of every joint."""
-
-    def __init__(self, limit: np.ndarray, names: tuple[str, ...]) -> None:
-        self.lower, self.upper, self.names = -limit, limit, names
-
-    def value(self, forces: Forces) -> np.ndarray:
-        return np.asarray(forces.tau * forces.v)
-
-    def jacobian(self, forces: Forces) -> np.ndarray:
-        found = forces.jacobian * forces.v[:, :, None, None]
-        n = forces.v.shape[-1]
-        found[:, range(n), 1, range(n)] += forces.tau
-        return np.asarray(found)
-
-    def curvature(self, forces: Forces, weights: np.ndarray) -> np.ndarray:
-        found = forces.curvature(weights * forces.v)
-        cross = forces.jacobian * weights[:, :, None, None]
-        found[:, 1] += cross
-        found[:, :, :, 1] += np.moveaxis(cross, 1, -1)
-        return found
+    return Of(robot, _kinetic_energy, "qv")

@@ -1,41 +1,32 @@
-"""A motion between states as a problem of finitely many variables: the control points of a spline and, if it is free, the duration.
+"""Motions between states as problems of finitely many variables: the control points of a spline and, if it is free, the duration.
 
 With the stage z = (q, v, a, jerk) = (B₀, B₁/T, B₂/T², B₃/T³) c at every node, the cost is T Σ w ℓ(z) plus a multiple of T. Every derivative
-is a sum over nodes of small blocks Φᵀ G Φ, Φ = ∂z/∂(c, T), with the terms of second order in (c, T) added.
+is a sum over nodes of small blocks Φᵀ G Φ, Φ = ∂z/∂(c, T), with the terms of second order in (c, T) added. Many motions of one robot
+are treated at once: all arrays have the motions as their first axis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..robot.robot import Robot
-from .splines import ORDERS, Spline
-from .stages import Cost, Forces, Rows
+from .drives import Drives
+from .equalities import Equality
+from .rows import Rows
+from .splines import ORDERS, Spline, powers
+from .stages import DYNAMIC, Cost, Curvature, Forces
 
-_POWERS = np.arange(ORDERS)
-
-
-@dataclass(frozen=True)
-class Equality:
-    """Equations on the motion: rows @ c (flattened over control points, for every joint) = right, and goal(q(T)) = 0."""
-
-    rows: np.ndarray
-    """(k, size): the same combination of control points for every joint."""
-    right: np.ndarray
-    """(k, n)"""
-    goal: Callable[[np.ndarray], np.ndarray] | None = None
-    """(g,) of the last configuration (n,)."""
-    goal_jacobian: Callable[[np.ndarray], np.ndarray] | None = None
-    goal_second: Callable[[np.ndarray], np.ndarray] | None = None
+_ORDER = np.arange(ORDERS)[:, None]
 
 
 @dataclass(frozen=True)
 class Transcription:
-    """The problem: variables x are the free control points, joint by joint for each, and then T if it is free."""
+    """B problems of one kind: variables x are the free control points, joint by joint for each, and then T if it is free."""
 
     robot: Robot
     spline: Spline
@@ -43,226 +34,264 @@ class Transcription:
     time_weight: float
     limits: Sequence[Rows]
     fixed: np.ndarray
-    """(size, n): control points; those that are free are only where the search begins."""
-    free: np.ndarray
-    """(size,): whether a control point is a variable."""
-    duration: float | None
-    """None if it is free."""
+    """(B, size, n): control points; those that are free are only where the search begins."""
+    free: slice
+    """The control points that are variables."""
+    durations: np.ndarray
+    """(B,); where the search begins if they are free."""
+    free_time: bool
     equality: Equality
+    drives: Drives
+    drawn: Sequence[np.ndarray]
+    """By how much every limit is drawn in, (B, K, m) of every kind."""
 
-    def split(self, x: np.ndarray) -> tuple[np.ndarray, float]:
-        """The control points (size, n) and the duration."""
-        c = self.fixed.copy()
-        n = self.robot.nv
-        count = int(self.free.sum()) * n
-        c[self.free] = x[:count].reshape(-1, n)
-        return c, float(self.duration if self.duration is not None else x[count])
+    @cached_property
+    def variables(self) -> int:
+        """How many there are in a problem."""
+        count = len(range(*self.free.indices(self.spline.size))) * self.robot.nv
+        return count + self.free_time
 
-    def join(self, c: np.ndarray, T: float) -> np.ndarray:
-        """The variables of control points and a duration."""
-        return np.concatenate([c[self.free].reshape(-1), [] if self.duration is not None else [T]])
+    @cached_property
+    def sides(self) -> list[tuple[Any, Any]]:
+        """Which rows have a lower and which an upper limit, as indices or a slice, of every kind."""
+        finite = [(np.isfinite(rows.lower), np.isfinite(rows.upper)) for rows in self.limits]
+        return [tuple(slice(0, len(x)) if x.all() else np.flatnonzero(x) for x in pair) for pair in finite]  # type: ignore[misc]
 
-    def at(self, x: np.ndarray) -> Here:
-        """The problem near x."""
-        return Here(self, *self.split(x))
+    def split(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The control points (b, size, n) and the durations (b,) of variables (b, variables) of these problems (b,)."""
+        c = self.fixed[which]
+        count = self.variables - self.free_time
+        c[:, self.free] = x[:, :count].reshape(len(x), -1, self.robot.nv)
+        return c, (x[:, count] if self.free_time else self.durations[which])
 
-    def values(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """The cost, the inequalities and the equalities at x."""
-        c, T = self.split(x)
-        if T <= 0:
-            return np.inf, np.zeros(0), np.zeros(0)
-        here = Here(self, c, T)
-        return here.f, here.c, here.e
+    def join(self, c: np.ndarray, T: np.ndarray) -> np.ndarray:
+        """The variables (b, variables) of control points (b, size, n) and durations (b,)."""
+        parts = [c[:, self.free].reshape(len(c), -1), *([T[:, None]] if self.free_time else [])]
+        return np.concatenate(parts, axis=1)
+
+    def part(self, chosen: slice) -> Transcription:
+        """Some of the problems."""
+        return replace(
+            self,
+            fixed=self.fixed[chosen],
+            durations=self.durations[chosen],
+            equality=self.equality.part(chosen),
+            drawn=[x[chosen] for x in self.drawn],
+        )
+
+    def is_like(self, other: Transcription) -> bool:
+        """Whether other motions have the same splines, ends, limits and, if given, durations, though perhaps not the same robot."""
+        if (self.spline.spans, self.free, self.free_time) != (other.spline.spans, other.free, other.free_time):
+            return False
+        ends = np.r_[: self.free.start, self.free.stop : self.spline.size]
+        pairs = [(self.fixed[:, ends], other.fixed[:, ends])]
+        pairs += [] if self.free_time else [(self.durations, other.durations)]
+        kinds = [x.kind for x in self.limits] == [x.kind for x in other.limits]
+        pairs += [
+            (getattr(a, x), getattr(b, x)) for a, b in zip(self.limits, other.limits, strict=False) for x in ("lower", "upper")
+        ]
+        return kinds and all(np.array_equal(a, b) for a, b in pairs)
+
+    def at(self, x: np.ndarray, which: np.ndarray) -> Here:
+        """The problems near x (b, variables)."""
+        return Here(self, which, *self.split(x, which))
+
+    def values(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The costs, the inequalities and the equalities at x; the cost is infinite where a duration is not positive."""
+        c, T = self.split(x, which)
+        here = Here(self, which, c, np.where(T > 0, T, 1.0))
+        return np.where(T > 0, here.f, np.inf), here.c, here.e
 
 
 class Here:
-    """The problem at control points and a duration, with all derivatives."""
+    """Problems at control points (b, size, n) and durations (b,), with all derivatives."""
 
-    def __init__(self, problem: Transcription, control: np.ndarray, T: float) -> None:
-        self.problem, self.control, self.T = problem, control, T
-        spline = problem.spline
-        self.stage = np.stack(spline.combine(spline.basis, spline.first, control, T), axis=1)
-        self.forces = Forces(problem.robot, self.stage)
+    def __init__(self, problem: Transcription, which: np.ndarray, control: np.ndarray, T: np.ndarray) -> None:
+        self.problem, self.which, self.control, self.T = problem, which, control, T
+        self.stage = problem.spline.stage(problem.spline.basis, control, T)
+        b, K, _, n = self.stage.shape
+        self.forces = Forces(problem.drives, self.stage.reshape(b * K, ORDERS, n))
+
+    def some(self, rows: np.ndarray) -> Here:
+        """Some of the problems."""
+        return Here(self.problem, self.which[rows], self.control[rows], self.T[rows])
 
     # --- values
 
     @cached_property
     def running(self) -> np.ndarray:
-        """ℓ (K,)."""
-        parts = [weight * cost.value(self.forces) for weight, cost in self.problem.costs]
-        return np.sum(parts, axis=0) if parts else np.zeros(len(self.stage))
+        """ℓ (b, K)."""
+        found = np.zeros(self.stage.shape[:2])
+        for weight, cost in self.problem.costs:
+            found += weight * cost.value(self.forces).reshape(found.shape)
+        return found
 
     @cached_property
-    def f(self) -> float:
-        return float(self.T * (self.problem.spline.weights @ self.running) + self.problem.time_weight * self.T)
+    def f(self) -> np.ndarray:
+        return np.asarray(self.T * (self.running @ self.problem.spline.weights + self.problem.time_weight))
 
     @cached_property
     def c(self) -> np.ndarray:
+        b, K = self.stage.shape[:2]
         parts = []
-        for rows in self.problem.limits:
-            value = rows.value(self.forces)
-            below, above = _finite(rows)
-            parts += [(value - rows.lower)[:, below].reshape(-1), (rows.upper - value)[:, above].reshape(-1)]
-        return np.concatenate([np.zeros(0), *parts])
+        for rows, drawn, (below, above) in zip(self.problem.limits, self.problem.drawn, self.problem.sides, strict=True):
+            value, inside = rows.value(self.forces).reshape(b, K, -1), drawn[self.which]
+            parts.append(value[..., below] - (rows.lower[below] + inside[..., below]))
+            parts.append((rows.upper[above] - inside[..., above]) - value[..., above])
+        return np.concatenate([np.zeros((b, K, 0)), *parts], axis=-1).reshape(b, -1)
 
     @cached_property
     def e(self) -> np.ndarray:
-        equality = self.problem.equality
-        linear = (equality.rows @ self.control - equality.right).reshape(-1)
-        return linear if equality.goal is None else np.concatenate([linear, equality.goal(self.control[-1])])
+        return self.problem.equality.value(self.control, self.which)
 
     # --- first derivatives
 
     @cached_property
     def stage_gradient(self) -> np.ndarray:
-        """∂ℓ/∂stage (K, 4, n)."""
-        parts = [weight * cost.gradient(self.forces) for weight, cost in self.problem.costs]
-        return np.sum(parts, axis=0) if parts else np.zeros_like(self.stage)
-
-    def gradient(self) -> np.ndarray:
-        return self._gradient
-
-    @cached_property
-    def _gradient(self) -> np.ndarray:
-        w = self.problem.spline.weights
-        found = self._pulled(self.T * w[:, None, None] * self.stage_gradient)
-        if self.problem.duration is None:
-            found[-1] += w @ self.running + self.problem.time_weight
+        """∂ℓ/∂stage (b, K, 4, n)."""
+        found = np.zeros_like(self.stage)
+        for weight, cost in self.problem.costs:
+            found += weight * cost.gradient(self.forces).reshape(found.shape)
         return found
 
-    def _by_time(self) -> np.ndarray:
-        """∂stage/∂T (K, 4, n)."""
-        return np.asarray(-(_POWERS[:, None] / self.T) * self.stage)
-
-    def _pulled(self, g: np.ndarray) -> np.ndarray:
-        """Φᵀ g (variables,) for covectors g (K, 4, n)."""
-        problem, spline = self.problem, self.problem.spline
-        near = np.einsum("okj,kon->kjn", spline.basis / self.T ** _POWERS[:, None, None], g)
-        whole = np.zeros_like(self.control)
-        np.add.at(whole, spline.first[:, None] + np.arange(spline.degree + 1), near)
-        parts = [whole[problem.free].reshape(-1)]
-        if problem.duration is None:
-            parts.append(np.array([np.vdot(g, self._by_time())]))
-        return np.concatenate(parts)
-
-    def _pushed(self, dx: np.ndarray) -> np.ndarray:
-        """Φ dx (K, 4, n)."""
-        problem, spline = self.problem, self.problem.spline
-        n, count = self.control.shape[1], int(problem.free.sum())
-        whole = np.zeros_like(self.control)
-        whole[problem.free] = dx[: count * n].reshape(-1, n)
-        found = np.stack(spline.combine(spline.basis, spline.first, whole, self.T), axis=1)
-        return found + dx[-1] * self._by_time() if problem.duration is None else found
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        w = self.problem.spline.weights
+        found = self.pulled((self.T[:, None] * w)[:, :, None, None] * self.stage_gradient)
+        if self.problem.free_time:
+            found[:, -1] += self.running @ w + self.problem.time_weight
+        return found
 
     @cached_property
-    def jacobians(self) -> list[np.ndarray]:
-        """∂rows/∂stage (K, m, 4, n) of every kind of limit."""
-        return [rows.jacobian(self.forces) for rows in self.problem.limits]
+    def _by_time(self) -> np.ndarray:
+        """∂stage/∂T (b, K, 4, n)."""
+        return np.asarray(-(_ORDER / self.T[:, None, None, None]) * self.stage)
 
-    def _by_row(self, z: np.ndarray, sign: float) -> list[np.ndarray]:
-        """z (inequalities,) of lower limits plus `sign` times those of upper limits, (K, m) of every kind."""
-        found, at, K = [], 0, len(self.stage)
-        for rows in self.problem.limits:
-            whole = np.zeros((K, len(rows.names)))
-            for finite, factor in zip(_finite(rows), (1.0, sign), strict=True):
-                count = K * int(finite.sum())
-                whole[:, finite] += factor * z[at : at + count].reshape(K, -1)
+    def pulled(self, g: np.ndarray) -> np.ndarray:
+        """Φᵀ g (b, variables) for covectors g (b, K, 4, n)."""
+        problem, spline = self.problem, self.problem.spline
+        b, K, _, n = g.shape
+        scaled = (g * powers(self.T)[:, None, :, None]).reshape(b, K * ORDERS, n)
+        whole = spline.basis.reshape(K * ORDERS, -1).T @ scaled
+        parts = [whole[:, problem.free].reshape(b, -1)]
+        if problem.free_time:
+            parts.append((g * self._by_time).reshape(b, -1).sum(1, keepdims=True))
+        return np.concatenate(parts, axis=1)
+
+    def pushed(self, dx: np.ndarray) -> np.ndarray:
+        """Φ dx (b, K, 4, n)."""
+        problem = self.problem
+        whole = np.zeros_like(self.control)
+        count = problem.variables - problem.free_time
+        whole[:, problem.free] = dx[:, :count].reshape(len(dx), -1, problem.robot.nv)
+        found = problem.spline.stage(problem.spline.basis, whole, self.T)
+        return found + dx[:, -1, None, None, None] * self._by_time if problem.free_time else found
+
+    def by_row(self, z: np.ndarray, sign: float) -> list[np.ndarray]:
+        """z (b, inequalities) of lower limits plus `sign` times those of upper limits, (b K, m) of every kind."""
+        b, K = self.stage.shape[:2]
+        z, found, at = z.reshape(b * K, -1), [], 0
+        for rows, sides in zip(self.problem.limits, self.problem.sides, strict=True):
+            whole = np.zeros((b * K, len(rows.names)))
+            for entries, factor in zip(sides, (1.0, sign), strict=True):
+                count = entries.stop if isinstance(entries, slice) else len(entries)
+                whole[:, entries] += factor * z[:, at : at + count]
                 at += count
             found.append(whole)
         return found
 
     def pull(self, z: np.ndarray) -> np.ndarray:
-        covector = np.zeros_like(self.stage)
-        for weights, jacobian in zip(self._by_row(z, -1.0), self.jacobians, strict=True):
-            covector += np.einsum("km,kmon->kon", weights, jacobian)
-        return self._pulled(covector)
+        return self.pulled(self.covector(z)) if z.size else np.zeros((len(z), self.problem.variables))
+
+    def covector(self, z: np.ndarray) -> np.ndarray:
+        """Σ z ∂c/∂stage (b, K, 4, n)."""
+        found = np.zeros_like(self.forces.stage)
+        for rows, weights in zip(self.problem.limits, self.by_row(z, -1.0), strict=True):
+            rows.pull(self.forces, weights, found)
+        return found.reshape(self.stage.shape)
 
     def push(self, dx: np.ndarray) -> np.ndarray:
-        moved = self._pushed(dx)
+        b, K = self.stage.shape[:2]
+        moved = self.pushed(dx).reshape(self.forces.stage.shape)
         parts = []
-        for rows, jacobian in zip(self.problem.limits, self.jacobians, strict=True):
-            change = np.einsum("kmon,kon->km", jacobian, moved)
-            below, above = _finite(rows)
-            parts += [change[:, below].reshape(-1), -change[:, above].reshape(-1)]
-        return np.concatenate([np.zeros(0), *parts])
-
-    def equality_jacobian(self) -> np.ndarray:
-        return self._equality_jacobian
+        for rows, (below, above) in zip(self.problem.limits, self.problem.sides, strict=True):
+            change = rows.push(self.forces, moved)
+            parts += [change[:, below], -change[:, above]]
+        return np.concatenate([np.zeros((b * K, 0)), *parts], axis=1).reshape(b, -1)
 
     @cached_property
-    def _equality_jacobian(self) -> np.ndarray:
-        problem, equality = self.problem, self.problem.equality
-        n = self.control.shape[1]
-        rows = np.kron(equality.rows[:, problem.free], np.eye(n))
-        if equality.goal_jacobian is not None:
-            J = equality.goal_jacobian(self.control[-1])
-            last = np.zeros((len(J), int(problem.free.sum()) * n))
-            last[:, -n:] = J
-            rows = np.concatenate([rows, last])
-        return np.concatenate([rows, np.zeros((len(rows), 1))], axis=1) if problem.duration is None else rows
+    def equality_jacobian(self) -> np.ndarray:
+        rows = self.problem.equality.jacobian(self.control, self.which)[:, :, self.problem.free]
+        rows = rows.reshape(len(rows), rows.shape[1], self.problem.variables - self.problem.free_time)
+        return np.concatenate([rows, np.zeros((*rows.shape[:2], 1))], axis=2) if self.problem.free_time else rows
 
     # --- second derivatives
 
+    def curvature(self, z: np.ndarray, sigma: np.ndarray, convex: bool = False) -> Curvature:
+        """The second derivative of the Lagrangian by the stages, without equalities, with Cᵀ diag(sigma) C."""
+        b, K, _, n = self.stage.shape
+        found = Curvature(b * K, n)
+        scale = (self.T[:, None] * self.problem.spline.weights).reshape(-1)
+        for weight, cost in self.problem.costs:
+            cost.curve(self.forces, weight * scale, found, convex)
+        both = zip(self.problem.limits, self.by_row(z, -1.0), self.by_row(sigma, 1.0), strict=True)
+        for rows, weights, barred in both:
+            rows.curve(self.forces, -weights, barred, found, convex)
+        return found
+
     def hessian(self, z: np.ndarray, y: np.ndarray, sigma: np.ndarray, convex: bool = False) -> np.ndarray:
-        problem, w, T = self.problem, self.problem.spline.weights, self.T
-        G = np.zeros((*self.stage.shape, *self.stage.shape[1:]))
-        for weight, cost in problem.costs:
-            G += (weight * T * w)[:, None, None, None, None] * cost.hessian(self.forces)
-        covector = T * w[:, None, None] * self.stage_gradient
-        barrier, barriers = self._by_row(sigma, 1.0), np.zeros_like(G)
-        for rows, weights, barred, J in zip(problem.limits, self._by_row(z, -1.0), barrier, self.jacobians, strict=True):
-            curved = rows.curvature(self.forces, -weights)
-            if curved is not None:
-                G += curved
-            barriers += rows.gram(barred, J)
-            covector -= np.einsum("km,kmon->kon", weights, J)
-        H = self._assembled((_semidefinite(G) if convex else G) + barriers, covector)
-        if problem.equality.goal_second is not None and not convex:
-            n, count = self.control.shape[1], len(problem.equality.rows) * self.control.shape[1]
-            at = int(problem.free.sum()) * n
-            second = problem.equality.goal_second(self.control[-1])
-            H[at - n : at, at - n : at] -= np.einsum("g,gij->ij", y[count:], second)
+        """W + Cᵀ diag(sigma) C (b, variables, variables), the upper triangle; if `convex`, a semidefinite matrix in the place of W."""
+        curvature = self.curvature(z, sigma, convex)
+        b, K, _, n = self.stage.shape
+        G = curvature.blocks(self.forces).reshape(b, K, DYNAMIC**2, n, n)
+        jerk = curvature.diagonal[:, ORDERS - 1].reshape(b, K, n)
+        H = self._assembled(G, jerk)
+        if self.problem.free_time:
+            H = self._bordered(H, G, jerk, self.T[:, None, None, None] * self._weighted - self.covector(z))
+        if not convex:
+            self.problem.equality.curve(self.control, self.which, y, H, self.problem.free)
         return H
 
-    def _assembled(self, G: np.ndarray, covector: np.ndarray) -> np.ndarray:
-        """Σ Φᵀ G Φ + Σ covector · ∂²stage, with the terms of the factor T."""
-        problem, spline, T = self.problem, self.problem.spline, self.T
-        K, _, n = self.stage.shape
-        basis = np.moveaxis(spline.basis / T ** _POWERS[:, None, None], 0, 1)  # (K, 4, p + 1)
-        size, width = spline.size, spline.degree + 1
-        half = basis.swapaxes(-1, -2) @ G.reshape(K, ORDERS, -1)  # (K, p + 1, n · 4 · n)
-        half = half.reshape(K, width * n, ORDERS, n).swapaxes(-1, -2)
-        local = (half @ basis[:, None]).reshape(K, width, n, n, width).swapaxes(-1, -2)
-        whole = np.zeros((size, n, size, n))
+    @cached_property
+    def _weighted(self) -> np.ndarray:
+        """w ∂ℓ/∂stage (b, K, 4, n)."""
+        return np.asarray(self.problem.spline.weights[:, None, None] * self.stage_gradient)
+
+    def _assembled(self, G: np.ndarray, jerk: np.ndarray) -> np.ndarray:
+        """Σ Φᵀ G Φ (b, variables, variables) by control points, the upper triangle; G (b, K, 9, n, n), jerk (b, K, n)."""
+        problem, spline = self.problem, self.problem.spline
+        b, _, _, n = self.stage.shape
+        first, last, _ = problem.free.indices(spline.size)
+        scale = powers(self.T)
+        both = (scale[:, :DYNAMIC, None] * scale[:, None, :DYNAMIC]).reshape(b, 1, 1, DYNAMIC**2, 1)
+        blocks = (G.reshape(b, spline.spans, spline.per_span, DYNAMIC**2, n * n) * both).reshape(b, spline.spans, -1, n * n)
+        local = (spline.products @ blocks).reshape(b, spline.spans, -1, n, n)
+        if jerk.any():
+            third = jerk.reshape(b, spline.spans, spline.per_span, n) * (scale[:, -1] ** 2)[:, None, None, None]
+            local[..., range(n), range(n)] += spline.jerk_products @ third
+        count, width = last - first, spline.degree + 1
+        whole = np.zeros((b, count, count, n, n))
         for span in range(spline.spans):
-            rows = spline.first == span
-            whole[span : span + width, :, span : span + width] += local[rows].sum(0)
-        free = problem.free
-        found = whole[free][:, :, free].reshape(int(free.sum()) * n, -1)
-        if problem.duration is not None:
-            return np.asarray(found)
-        by_time = self._by_time()
-        cross = np.einsum("konpl,kpl->kon", G, by_time)  # of the stage with T
-        cross -= (_POWERS[:, None] / T) * covector  # ∂²stage/∂c∂T = -order/T Φ
-        cross += spline.weights[:, None, None] * self.stage_gradient  # from the factor T
-        column = self._pulled(cross)
-        second = np.einsum("kon,konpl,kpl->", by_time, G, by_time, optimize=True)
-        second += np.vdot(covector, (_POWERS * (_POWERS + 1))[:, None] / T**2 * self.stage)
-        second += 2.0 * np.vdot(spline.weights[:, None, None] * self.stage_gradient, by_time)
-        bordered = np.zeros((len(found) + 1,) * 2)
-        bordered[:-1, :-1], bordered[:-1, -1], bordered[-1, :-1], bordered[-1, -1] = found, column[:-1], column[:-1], second
-        return bordered
+            at, stop = 0, min(span + width, last) - first
+            for i in range(width):
+                row = span + i - first
+                if 0 <= row < stop:
+                    whole[:, row, row:stop] += local[:, span, at : at + stop - row]
+                at += width - i
+        H = np.zeros((b, count * n + problem.free_time, count * n + problem.free_time))
+        H[:, : count * n, : count * n] = whole.swapaxes(2, 3).reshape(b, count * n, count * n)
+        return H
 
-
-def _finite(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows (m,) have a lower and an upper limit."""
-    below, above = (np.isfinite(np.atleast_2d(x)).all(0) for x in (rows.lower, rows.upper))
-    return below, above
-
-
-def _semidefinite(G: np.ndarray) -> np.ndarray:
-    """Symmetric matrices (K, 4, n, 4, n) with their negative eigenvalues made zero, node by node."""
-    K, orders, n = G.shape[:3]
-    values, vectors = np.linalg.eigh(G.reshape(K, orders * n, orders * n))
-    positive = (vectors * np.maximum(values, 0.0)[:, None]) @ vectors.swapaxes(-1, -2)
-    return np.asarray(positive.reshape(G.shape))
+    def _bordered(self, H: np.ndarray, G: np.ndarray, jerk: np.ndarray, covector: np.ndarray) -> np.ndarray:
+        """H with its last column, by a free duration: Φᵀ G ∂z/∂T, the terms of second order and those of the factor T."""
+        b, K, _, n = self.stage.shape
+        by_time, T = self._by_time, self.T[:, None, None, None]
+        along = np.zeros_like(by_time)
+        blocks = G.reshape(b, K, DYNAMIC, DYNAMIC, n, n)
+        along[:, :, :DYNAMIC] = np.einsum("bkopij,bkpj->bkoi", blocks, by_time[:, :, :DYNAMIC])
+        along[:, :, -1] = jerk * by_time[:, :, -1]
+        cross = along - (_ORDER / T) * covector + self._weighted  # ∂²stage/∂c∂T = -order/T Φ; the factor T
+        H[:, :, -1] = self.pulled(cross)
+        total = by_time * (along + 2.0 * self._weighted) + covector * (_ORDER * (_ORDER + 1)) / T**2 * self.stage
+        H[:, -1, -1] = total.reshape(b, -1).sum(1)
+        return H

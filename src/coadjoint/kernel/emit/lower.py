@@ -31,7 +31,7 @@ AHEAD = 512
 
 def widths(lanes: Lanes) -> list[int]:
     """The numbers of columns of an input or output that can be loaded or stored together, the largest first."""
-    return [w for w in (8, 4, 2, 1) if w <= lanes.count and w * lanes.bits <= 128]
+    return [w for w in (4, 2, 1) if w <= lanes.count and w * lanes.bits <= 128]
 
 
 def lower(graph: Graph, scheme: Plan, lanes: Lanes, target: Target) -> Module:

@@ -88,7 +88,8 @@ def floor_divide(x: Scalar, y: Scalar) -> Scalar:
     nearest = below + where(less(0.5, n - below), 1.0, 0.0)
     if type(y) is float and y != 0.0:
         return nearest
-    return where(equal(y, 0.0), divide(x, y), nearest)
+    same = type(x) is Expr and type(y) is Expr and x.index == y.index  # 0 // 0, which x / x = 1 would hide
+    return where(equal(y, 0.0), math.nan if same else divide(x, y), nearest)
 
 
 def remainder(x: Scalar, y: Scalar) -> Scalar:

@@ -1,0 +1,193 @@
+"""Controllers that keep limits: the admissible acceleration nearest to the one that a law asks for.
+
+A law asks for forces τ₀, that is for the acceleration a₀ = M⁻¹ (τ₀ - h). The nearest acceleration that keeps the limits is
+
+    least ½ (a - a₀)ᵀ H (a - a₀)    such that    |M a + h| ≤ τ_max  and  bounds of a by velocities and positions,
+
+and τ = M a + h. The metric H says what gives way. With the diagonal of M, a joint at its limit leaves the others' accelerations as they
+were asked for. With M itself it is Gauss' principle of least constraint: the joint stops as at a stop of its own, and the others are
+dragged along. With a frame to keep, JᵀΛJ is added with a large weight: motions that leave the frame where it is give way first. Velocities
+and positions are kept by barrier functions b ≥ 0 (Ames and others 2019) of rate γ,
+
+    b = v_max - v:  db/dt ≥ -γ b                    b = q_max - q:  d²b/dt² + 2γ db/dt + γ² b ≥ 0        and likewise below,
+
+which are bounds of a. A motion that starts with b ≥ 0 and db/dt + γ b ≥ 0 stays there as long as the motors are strong enough; where
+they are not, the limits of force hold and the others give way by as little as can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..arguments import a_name, one_of, positive, takes
+from ..arrays import Array, concat, like, mv, namespace, solve_spd, transpose
+from ..dynamics import bias_force, mass_matrix
+from ..errors import CoadjointError, ShapeError
+from ..kinematics import jacobian
+from ..redundancy.lift import effective_inertia
+from ..robot.robot import Robot
+from ..words import short
+from .controller import Controller
+from .projection import project
+
+Gains = Mapping[str, Any]
+METRICS = ("joints", "kinetic")
+SOFT = 1e-7
+"""By how much of their multiplier, in scaled units, limits of velocity and position give way where forces do not suffice."""
+KEPT = 1e4
+"""How much more leaving the kept frame's motion counts than any other motion."""
+LARGEST = 10
+"""With more freedoms, machine code of the program would take longer to make than it saves: the law runs as written."""
+
+
+@takes(rate=positive, metric=one_of(*METRICS))
+def limited(
+    controller: Controller,
+    *,
+    effort: Any = None,
+    velocity: Any = None,
+    position: Any = None,
+    rate: float = 20.0,
+    metric: str = "joints",
+    keep: str | None = None,
+) -> Controller:
+    """A controller whose forces keep limits and give the acceleration nearest to what `controller` asks for.
+
+    effort and velocity: numbers or (nv,), by default the robot's own; position: (lower, upper), each (nq,), by default the robot's own;
+    False for none. rate: γ [1/s], how fast velocities and positions may approach their limits. metric: "joints", in which other joints are
+    not disturbed by one at its limit, or "kinetic", Gauss' principle. keep: the frame whose motion gives way last.
+    Forces never exceed the effort; positions and velocities never exceed theirs if the forces suffice. While no limit is touched the
+    forces are those of `controller`.
+    """
+    if not isinstance(controller, Controller):
+        raise CoadjointError(f"controller is {short(controller)}; expected one of `coadjoint.control`, as computed_torque(…).")
+    robot = controller.robot
+    if keep is not None:
+        robot.frame(a_name(keep, "keep"))
+    forces = _symmetric(effort, "effort", robot, robot.effort_limit)
+    speeds = _symmetric(velocity, "velocity", robot, robot.velocity_limit)
+    lower, upper = _positions(position, robot)
+    if not any(np.isfinite(x).any() for x in (forces, speeds, lower, upper)):
+        raise CoadjointError(f"robot {robot.name!r} has no limits; give effort, velocity or position.")
+    gains = {
+        "of": controller,
+        "effort": forces,
+        "velocity": speeds,
+        "position": (lower, upper),
+        "rate": float(rate),
+        "kinetic": metric == "kinetic",
+        "keep": keep,
+    }
+    return Controller(robot, f"limited_{controller.name}", _limited, controller.reference, gains, native=robot.nv <= LARGEST)
+
+
+def _symmetric(given: Any, name: str, robot: Robot, own: np.ndarray) -> np.ndarray:
+    """Limits ± (nv,), infinite where there is none."""
+    if given is False:
+        return np.full(robot.nv, np.inf)
+    limits = np.asarray(own if given is None else given, dtype=float)
+    if limits.shape not in ((), (robot.nv,)):
+        raise ShapeError(f"{name} has shape {limits.shape}; expected a number or ({robot.nv},).")
+    limits = np.broadcast_to(limits, (robot.nv,))
+    if not (limits > 0).all():
+        k = int(np.flatnonzero(~(limits > 0))[0])
+        raise CoadjointError(f"{name} of {robot.v_names[k]} is {limits[k]:g}; expected a positive limit, or False for none.")
+    return limits
+
+
+def _positions(given: Any, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper limits (nv,) of the coordinates of joints that have one, infinite elsewhere."""
+    lower, upper = np.full(robot.nv, -np.inf), np.full(robot.nv, np.inf)
+    if given is False:
+        return lower, upper
+    try:
+        low, high = (
+            np.broadcast_to(np.asarray(x, dtype=float), (robot.nq,))
+            for x in ((robot.lower, robot.upper) if given is None else given)
+        )
+    except (TypeError, ValueError):
+        raise CoadjointError(
+            f"position is {short(given)}; expected (lower, upper), each a number or ({robot.nq},), or False."
+        ) from None
+    for i in range(robot.n_links):
+        at, to = robot._q_slices[i], robot._v_slices[i]
+        if i in robot.mimics or to.stop - to.start != 1 or at.stop - at.start != 1:
+            continue
+        if not low[at] < high[at]:
+            raise CoadjointError(
+                f"position of {robot.q_names[at.start]} is {low[at][0]:g} … {high[at][0]:g}; expected lower < upper."
+            )
+        lower[to], upper[to] = low[at], high[at]
+    return lower, upper
+
+
+def _limited(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
+    of, effort = gains["of"], gains["effort"]
+    tau = of._law(of.gains, robot, q, v, *desired)
+    M, h = mass_matrix(robot, q), bias_force(robot, q, v)
+    wanted = solve_spd(M, (tau - h)[..., None])[..., 0]
+    strong = np.flatnonzero(np.isfinite(effort)).tolist()
+    low, high, bounded = _acceleration_bounds(gains, robot, q, v)
+    most = like(effort[strong], q)
+    rows = _rows([M[..., strong, :], like(np.eye(robot.nv)[bounded], q)])
+    lower, upper = concat([-most - h[..., strong], low]), concat([most - h[..., strong], high])
+    softness = np.array([0.0] * len(strong) + [SOFT] * len(bounded))
+    a = project(_metric(gains, robot, q, M), wanted, rows, lower, upper, softness)
+    found = mv(M, a) + h
+    if not strong:
+        return found
+    finite = like(np.where(np.isfinite(effort), effort, 1e300), q)
+    return namespace(found).minimum(namespace(found).maximum(found, -finite), finite)  # rounding
+
+
+def _rows(parts: list[Array]) -> Array:
+    return transpose(concat([transpose(x) for x in parts if x.shape[-2]]))
+
+
+def _metric(gains: Gains, robot: Robot, q: Array, M: Array) -> Array:
+    H = M if gains["kinetic"] else M * like(np.eye(robot.nv), M)
+    if gains["keep"] is None:
+        return H
+    J = jacobian(robot, q, gains["keep"])
+    return H + KEPT * (transpose(J) @ effective_inertia(robot, q, gains["keep"]) @ J)
+
+
+def _acceleration_bounds(gains: Gains, robot: Robot, q: Array, v: Array) -> tuple[Array, Array, list[int]]:
+    """Bounds (..., k) of the accelerations of the k velocities that have a limit, or whose coordinate has one, and which these are."""
+    rate, speed, (lower, upper) = gains["rate"], gains["velocity"], gains["position"]
+    bounded = np.flatnonzero(np.isfinite(speed) | np.isfinite(lower) | np.isfinite(upper)).tolist()
+    xp, low, high = namespace(q, v), [], []
+    for k in bounded:
+        above, below = [], []
+        if np.isfinite(speed[k]):
+            above.append(rate * (speed[k] - v[..., k]))
+            below.append(-rate * (speed[k] + v[..., k]))
+        position = q[..., _coordinate(robot, k)]
+        if np.isfinite(upper[k]):
+            above.append(rate * rate * (upper[k] - position) - 2.0 * rate * v[..., k])
+        if np.isfinite(lower[k]):
+            below.append(rate * rate * (lower[k] - position) - 2.0 * rate * v[..., k])
+        high.append(_least(xp.minimum, above, v[..., k], FAR))
+        low.append(_least(xp.maximum, below, v[..., k], -FAR))
+    empty = v[..., :0]
+    return concat([x[..., None] for x in low] or [empty]), concat([x[..., None] for x in high] or [empty]), bounded
+
+
+FAR = 1e9
+"""A bound of accelerations that is none."""
+
+
+def _least(choose: Any, bounds: list[Array], like_this: Array, none: float) -> Array:
+    found = bounds[0] if bounds else 0.0 * like_this + none
+    return choose(found, bounds[1]) if len(bounds) > 1 else found
+
+
+def _coordinate(robot: Robot, k: int) -> int:
+    """The coordinate of the joint whose only velocity is k."""
+    for i in range(robot.n_links):
+        if i not in robot.mimics and robot._v_slices[i] == slice(k, k + 1):
+            return int(robot._q_slices[i].start)
+    return 0

@@ -1,0 +1,141 @@
+"""Solutions whose limits hold between the nodes too: where they do not, they are drawn in at the nodes nearby, and the search goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import interior_point
+from .splines import ORDERS
+from .stages import Forces
+from .transcription import Transcription
+
+DRAWN = 12
+"""How often limits are drawn in at most."""
+MARGIN = 1.2
+"""Limits are drawn in by this times what they are exceeded by, each time by a quarter more: then it ends also where the motion yields."""
+EXCEEDED = 1e-6
+"""The part by which a limit may be exceeded between the nodes."""
+INEXACT = 1e-4
+"""The part by which the cost may differ from that of a finer quadrature."""
+ROUGH = 1e-4
+"""The error at which limits are drawn in for the first time."""
+CLOSING = (1.05, 0.8, 0.5, 0.25, 0.1, 0.0)
+"""Parts of what a first motion exceeds its limits by, by which they are widened one after the other where they cannot be met at once."""
+
+
+@dataclass
+class Search:
+    """How problems `which` are solved, and to what."""
+
+    problem: Transcription
+    which: np.ndarray
+    scale: np.ndarray
+    """(b,): the size of gradients that counts as one."""
+    tolerance: float
+    iterations: int
+    report: Callable[[int, float], None] | None
+
+    def run(self, x: np.ndarray) -> interior_point.Solution:
+        """Solutions from x (b, variables) on."""
+        everyone = np.arange(len(x))
+        begin = interior_point.start(self.problem, self.which, x.copy())
+        found = self._solve(everyone, begin, max(ROUGH, self.tolerance), min(60, self.iterations))
+        failed = everyone[~found.converged]
+        if failed.size and not found.interrupted:
+            self._close_in(failed, x[failed], found)
+        moved = self._draw_in(everyone, found)
+        for turn in range(0 if found.interrupted else DRAWN):
+            begin = interior_point.again(self.problem, self.which[everyone], found, everyone, moved)
+            found.put(everyone, self._solve(everyone, begin, self.tolerance, self.iterations))
+            everyone = everyone[found.converged[everyone]]
+            moved = self._draw_in(everyone, found, MARGIN + 0.25 * turn)
+            chosen = moved.any(1)
+            everyone, moved = everyone[chosen], moved[chosen]
+            if not everyone.size or found.interrupted:
+                break
+        return found
+
+    def untried(self, x: np.ndarray) -> interior_point.Solution:
+        """x as it is, after an interrupt."""
+        found = interior_point.start(self.problem, self.which, x)
+        found.message, found.interrupted = ["interrupted before the search began"] * len(x), True
+        return found
+
+    def _solve(
+        self, rows: np.ndarray, begin: interior_point.Solution, tolerance: float, iterations: int
+    ) -> interior_point.Solution:
+        return interior_point.solve(
+            self.problem,
+            self.which[rows],
+            begin,
+            tolerance=tolerance,
+            iterations=iterations,
+            scale=self.scale[rows],
+            report=self.report,
+        )
+
+    def _close_in(self, rows: np.ndarray, x: np.ndarray, found: interior_point.Solution) -> None:
+        """Limits close in on motions that exceed them, so that all of a motion leaves them on the same side."""
+        over = [part.max(1, keepdims=True) for part in beyond(self.problem, x, self.which[rows])]
+        for part in CLOSING if any(one.any() for one in over) else ():
+            for drawn, one, limit in zip(self.problem.drawn, over, self.problem.limits, strict=True):
+                drawn[self.which[rows]] = -part * one * size(limit.lower, limit.upper)
+            begin = interior_point.start(self.problem, self.which[rows], x)
+            found.put(rows, self._solve(rows, begin, 1e-3, 30))
+            x = found.x[rows]
+            if found.interrupted:
+                return
+
+    def _draw_in(self, rows: np.ndarray, found: interior_point.Solution, margin: float = MARGIN) -> np.ndarray:
+        """Draw limits in by what these solutions exceed them by, and a little more; by how much (b, inequalities) they fall."""
+        if not rows.size:
+            return np.zeros((0, found.s.shape[1]))
+        parts = beyond(self.problem, found.x[rows], self.which[rows])
+        moves = []
+        for drawn, one, limit in zip(self.problem.drawn, parts, self.problem.limits, strict=True):
+            over = (one > EXCEEDED).any((1, 2), keepdims=True)
+            move = np.where(over, margin * one * size(limit.lower, limit.upper), 0.0)
+            drawn[self.which[rows]] += move
+            moves.append(move)
+        sides = zip(moves, self.problem.sides, strict=True)
+        flat = [part for move, (below, above) in sides for part in (move[..., below], move[..., above])]
+        K = len(self.problem.spline.nodes)
+        return np.concatenate([np.zeros((len(rows), K, 0)), *flat], axis=-1).reshape(len(rows), -1)
+
+
+def size(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """What a part of a limit is a part of: the larger of the two, or 1 where there is only one."""
+    both = np.isfinite(upper) & np.isfinite(lower)
+    largest = np.maximum(np.abs(np.where(both, upper, 1.0)), np.abs(np.where(both, lower, 1.0)))
+    return np.maximum(largest, 1e-300)
+
+
+def beyond(problem: Transcription, x: np.ndarray, which: np.ndarray) -> list[np.ndarray]:
+    """How far every row exceeds its limits between each node (b, K, m) and its neighbours, as a part of them."""
+    spline, (c, T) = problem.spline, problem.split(x, which)
+    s, basis = spline.dense
+    groups = np.minimum(np.searchsorted(s, np.concatenate([[0.0], spline.nodes])), len(s) - 1)
+    stage = spline.stage(basis, c, T)
+    forces = Forces(problem.drives, stage.reshape(-1, ORDERS, problem.robot.nv))
+    found = []
+    for rows in problem.limits:
+        value = rows.value(forces).reshape(len(x), len(s), -1)
+        over = np.maximum(np.maximum(rows.lower - value, value - rows.upper), 0.0) / size(rows.lower, rows.upper)
+        between = np.maximum.reduceat(over, groups, axis=1)
+        found.append(np.maximum(between[:, :-1], between[:, 1:]))
+    return found
+
+
+def exact_costs(problem: Transcription, c: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """The costs (b,) of motions on four times as many nodes."""
+    spline = problem.spline
+    basis, w = spline.fine
+    stage = spline.stage(basis, c, T)
+    forces = Forces(problem.drives, stage.reshape(-1, ORDERS, problem.robot.nv))
+    running = np.zeros((len(c), len(w)))
+    for weight, cost in problem.costs:
+        running += weight * cost.value(forces).reshape(running.shape)
+    return np.asarray(T * (running @ w + problem.time_weight))
