@@ -512,7 +512,12 @@ def crossing(
     for k in range(2 * R + V):
         if z[k] < z[worst]:
             worst = k
-    return take_over(w, c, constants, R, V, curved, int(ahead[1]), False, x0, worst, z, cut)
+    cut = take_over(w, c, constants, R, V, curved, int(ahead[1]), False, x0, worst, z, cut)
+    if x0 >= w[c + CAP] * (1.0 - TIE):
+        cut = take_over(w, c, constants, R, V, curved, int(ahead[1]), False, x0, 2 * R, z, cut)
+    if x1 >= w[c + CAP + 9] * (1.0 - TIE) and (x0 < w[c + CAP] * (1.0 - TIE)):
+        cut = take_over(w, c, constants, R, V, curved, int(behind[1]), True, x1, 2 * R, z, cut)
+    return cut
 
 
 def change(curves: Floats, found: Floats) -> int:
@@ -564,8 +569,9 @@ def take_over(
     """
     columns = 2 * R + V
     first = 9 if back else 0
-    capped = x >= w[c + CAP + first] * (1.0 - EXACT)
-    if row < 0 or not (z[first * columns + worst] < -TOLERANCE):
+    capped = x >= w[c + CAP + first] * (1.0 - TIE)
+    leaves = capped and worst >= 2 * R  # the limit of speed is followed until the row is too weak for it
+    if row < 0 or not (leaves or z[first * columns + worst] < -TOLERANCE):
         return cut
     if not capped and (worst >= 2 * R or worst == row or worst == row + R):
         return cut
@@ -589,4 +595,6 @@ def take_over(
     if not (values[0] > 0.0 and low < 0.0):
         return cut
     root = first_root(values)
+    if leaves and (root < 1e-6 or root > 1.0 - 1e-6):
+        return cut
     return 1.0 - root if back else root

@@ -45,7 +45,7 @@ from .cell_programs import (
 )
 from .collocation import LARGE, MONOMIALS, POINTS, WEIGHTS
 
-ROUNDS = 60
+ROUNDS = 45
 PATIENCE = 15
 """Rounds after which an arc that touches the limit of speed may miss it by ten times more."""
 SAME = 1e-9
