@@ -46,8 +46,6 @@ from .cell_programs import (
 from .collocation import LARGE, MONOMIALS, POINTS, WEIGHTS
 
 ROUNDS = 45
-PATIENCE = 15
-"""Rounds after which an arc that touches the limit of speed may miss it by ten times more."""
 SAME = 1e-9
 """Relative difference of x from the limit of speed that is none."""
 ZERO = 1e-9
@@ -158,16 +156,13 @@ def time_path(
             status = bent_passes(w, v, ends, path, constants, R, V, told, most, status)
         if status != TIMED:
             return status
-        near = SAME
-        for _ in range(turn // PATIENCE):
-            near = 10.0 * near
         before = count
         i = 0
         while i >= 0:
             c = i * size
             after = int(w[c + NEXT])
             if w[c + FRESH] > 0.5:
-                cut = settle(w, c, constants, R, V, curved, w[c + X0], w[c + X1], near, z)
+                cut = settle(w, c, constants, R, V, curved, w[c + X0], w[c + X1], SAME, z)
                 w[c + FRESH] = 0.0
                 if cut >= 0.0:
                     told[4 * path + 1] = w[c + S0]
