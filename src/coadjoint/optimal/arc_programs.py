@@ -156,17 +156,13 @@ def slacks(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int, x:
             at = rows + p * W + k
             square = x + arc[p]
             value = load(w, at) * arc[16 + p] + load(w, at + R) * square + load(w, at + 2 * R)
-            bound = splat(1.0)
             if curved == 1:
                 root = sqrt(max(square, 1e-24))
                 dry = load(constants, R + k)
                 d = load(w, at + 3 * R)
                 value = value + where(way > 0.0, dry, where(way < 0.0, -dry, 0.0)) + load(constants, k) * d * root
-                power = load(constants, 2 * R + k)
-                used = value * abs(d) * root / where(power > 0.0, power, 1.0)
-                value = where(power > 0.0, used, value)
-            store(z, to, bound - value)
-            store(z, to + R, bound + value)
+            store(z, to, 1.0 - value)
+            store(z, to + R, 1.0 + value)
     for p in range(10):
         for k in range(0, V, 8):
             store(z, p * (2 * R + V) + 2 * R + k, 1.0 - (x + arc[p]) * load(w, rows + p * W + 4 * R + k))

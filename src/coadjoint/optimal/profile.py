@@ -189,13 +189,10 @@ def bounds_at(
     c, d = paths.polynomials(which, s, s[:, None])
     found = np.asarray(limits.kernel(c.shape[-2])(c, d, limits.scale))[:, 0]
     a, b, g, way = (found[:, k * R : k * R + n] for k in range(4))
-    damping, dry, power = limits.constants[:, :n]
+    damping, dry = limits.constants[:, :n]
     root = np.sqrt(np.zeros(len(s)) if x is None else x)[:, None]
     rest = g + dry * np.sign(way) + damping * way * root
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bound = np.where(power > 0, np.minimum(power / (np.abs(way) * root), LARGE), 1.0)
-    bound = np.where(np.isnan(bound), LARGE, bound)
-    return a, b, -bound - rest, bound - rest, 1.0 / np.maximum(found[:, 4 * R :].max(axis=-1), 1.0 / LARGE)
+    return a, b, -1.0 - rest, 1.0 - rest, 1.0 / np.maximum(found[:, 4 * R :].max(axis=-1), 1.0 / LARGE)
 
 
 def largest_square(a: np.ndarray, b: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

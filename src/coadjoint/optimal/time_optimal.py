@@ -103,7 +103,6 @@ def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reactio
         _limit(velocity, "velocity", robot.nv, names, robot.velocity_limit),
         _limit(acceleration, "acceleration", robot.nv, names, none),
         _limit(effort, "effort", robot.nv, names, robot.effort_limit),
-        none,
         tuple(reactions),
     )
     if not limits.names:
