@@ -13,7 +13,7 @@ from ..errors import CoadjointError
 from ..motion.chunks import LogChunks
 from ..robot.robot import Robot
 from .bounds import bound_rows
-from .choosing import ENOUGH, Judge, choose
+from .choosing import ENOUGH, Judge, choose_terms
 from .consistency import consistent
 from .equations import GAIN, Equations, Rows, Structure, equations, level, structure
 from .estimators import METHODS, refined
@@ -32,6 +32,8 @@ FOLDS = 5
 """Blocks of rows that are held back one after the other."""
 
 
+DECIDED = 10.0
+"""The loss of log evidence after which larger weights are not tried."""
 RICH = ("offset", "viscous", "armature", "coulomb", "load", "spring")
 """Terms of the first fit, whose residuals are taken as noise."""
 FREE = 0.1
@@ -197,12 +199,15 @@ def _model(
     fitter = Fitter(s, start, _correlations(rows, fitter, *fits[-1]), spread)
     judges = [(Judge(fitter, eq, fit), choice.tilt) for choice, fit in fits]
     judges = judges[-1:] if gravity == "tilted" else judges
-    if forced:
-        values = [float(judge(replace(choice, tilt=tilt))[0].sum()) for judge, tilt in judges]
-        choice = replace(choice, tilt=judges[-1 if values[-1] > values[0] + ENOUGH or gravity == "tilted" else 0][1])
-    else:
-        choice, table = choose(judges, allowed)
-    fit = fits[-1 if choice.tilt else 0][1]
+    values = [float(judge(replace(choice, tilt=tilt))[0].sum()) for judge, tilt in judges]
+    asked = -1 if values[-1] > values[0] + ENOUGH else 0
+    judge, tilt = judges[asked]
+    choice = replace(choice, tilt=tilt)
+    if not forced:
+        choice, table = choose_terms(judge, allowed, tilt)
+    if tilt:
+        table.append({"joint": "base", "term": "tilt", "gain": values[-1] - values[0]})
+    fit = judge.fit
     if len(s.horizontal) and not choice.tilt:
         s = structure(s.robot, s.shape, False)
         eq, rows, fitter = level(eq, s), rows.level(s), Fitter(s, start, fitter.correlation, spread)
@@ -211,7 +216,7 @@ def _model(
         fit = fitter.solve(eq.total(), choice, 3.0, fit)
         eq = equations(rows, fit.x[: s.rank], folds)
     free = Fitter(s, start, np.ones(n), spread)
-    loose = free.solve(eq.total(), choice, FREE, fit)
+    loose = free.solve(eq.total(), choice, FREE, fit, tolerance=1e-4)
     fitter = Fitter(s, start, _correlations(rows, free, choice, loose), spread)
     best = _by_evidence(fitter, eq, choice, loose) if gamma is None else fitter.solve(eq.total(), choice, gamma, loose)
     return choice, best, fitter, eq, rows, table
@@ -221,8 +226,10 @@ def _by_evidence(fitter: Fitter, eq: Equations, choice: Choice, fit: Fit) -> Fit
     """The fit with the weight of the prior that has most evidence."""
     sums, found = eq.total(), []
     for gamma in GAMMAS:
-        fit = fitter.solve(sums, choice, gamma, fit, rounds=3)
+        fit = fitter.solve(sums, choice, gamma, fit, rounds=2, tolerance=1e-4)
         found.append((fitter.evidence(sums, choice, fit), fit))
+        if found[-1][0] < max(found, key=lambda x: x[0])[0] - DECIDED:
+            break
     best = max(found, key=lambda x: x[0])[1]
     return fitter.solve(sums, choice, best.gamma, best)
 
@@ -313,6 +320,7 @@ def _result(
         predicted=data.tau - _residuals(rows, fitter, choice, fit),
         choices=tuple(table),
         notes=tuple(dict.fromkeys(notes)),
+        freedoms=min(max(int(x), 1) / _order(int(x)) for x in data.used.sum(0)),
     )
 
 
@@ -322,7 +330,7 @@ def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: 
     Weighted least squares; the covariance knows the autocorrelation of the residuals. What the motion does not show has infinite variance.
     """
     r, hidden = fitter.s.rank, fitter.hidden
-    made = fitter.assemble(fitter.collapse(eq.total(), fit.tilt, fit.x[:r]), choice, fit.gains)
+    made = fitter.assemble(fitter.collapse(eq.total(), fit.tilt, fit.x[:r], choice.tilt), choice, fit.gains)
     n = fitter.size(choice)
     A, b = np.zeros((n, n)), np.zeros(n)
     for j, (index, G, c, _) in enumerate(made):
@@ -341,7 +349,7 @@ def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: 
     V = scale[:, None] * vectors[:, seen] / np.sqrt(values[seen])
     start = fit.x[keep]
     estimate = start + V @ (V.T @ (b - A @ start))
-    middle = _meat(rows, fitter, choice, fit, estimate)
+    middle = _meat(rows, choice, fit, estimate, V)
     middle[places - hidden, places - hidden] += weights
     covariance = V @ (V.T @ middle @ V) @ V.T
     unseen = vectors[:, ~seen]
@@ -354,8 +362,13 @@ def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: 
     return estimate, covariance
 
 
-def _meat(rows: Rows, fitter: Fitter, choice: Choice, fit: Fit, estimate: np.ndarray) -> np.ndarray:
-    """The covariance of Xᵀ W e, X being the columns of the model that is linear at the fit."""
+def _order(rows: int) -> int:
+    """Of the autoregression of so many residuals."""
+    return int(np.clip(rows // 50, 1, 24))
+
+
+def _meat(rows: Rows, choice: Choice, fit: Fit, estimate: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """The covariance of Xᵀ W e, X being the columns of the model that is linear at the fit, and V Vᵀ = (Xᵀ W X)⁻¹."""
     s, r, data, unknowns = rows.structure, rows.structure.rank, rows.data, len(choice.unknowns)
     beta = fit.x[:r]
     X = np.concatenate([rows.columns(k, beta) for k in rows])
@@ -370,8 +383,8 @@ def _meat(rows: Rows, fitter: Fitter, choice: Choice, fit: Fit, estimate: np.nda
         index = [*range(r), *(r + count + k for k in range(len(own))), *(r + unknowns + d for d in range(len(turned)))]
         Z = np.concatenate([factor * b, np.stack([*local, *turned], axis=1)], axis=1) if local or turned else factor * b
         residual = data.tau[use, j] - factor * known - Z @ estimate[index]
-        order = int(np.clip(len(residual) // 50, 1, 24))
-        correction = len(residual) / max(len(residual) - len(estimate) / data.tau.shape[1], 1.0)
-        out[np.ix_(index, index)] += correction * meat(Z, residual, data.stretch[use], order) / fit.variance[j] ** 2
+        order = _order(len(residual))
+        fitted = Z @ V[index] / np.sqrt(fit.variance[j])
+        out[np.ix_(index, index)] += meat(Z, residual, data.stretch[use], order, fitted) / fit.variance[j] ** 2
         count += len(own)
     return out

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from ..arrays import Array
 from ..dynamics import inverse_dynamics
@@ -20,8 +21,6 @@ from ..words import printable
 from .base_parameters import BaseParameters
 from .friction import Friction
 from .preparation import Prepared
-
-Z95 = 1.959963984540054
 
 
 class Parameter(NamedTuple):
@@ -108,6 +107,8 @@ class Identification:
     prior_kind: str = "entropic"
     method: str = "auto"
     """The estimator; "auto" is the maximum posterior."""
+    freedoms: float = 1e6
+    """By how many freedoms the spectrum of the residuals is known: intervals are those of Student's t."""
 
     # --- the model
 
@@ -190,7 +191,7 @@ class Identification:
         lower, upper = np.full(len(names), -np.inf), np.full(len(names), np.inf)
         seen = place >= 0
         with np.errstate(invalid="ignore"):
-            half = Z95 * np.sqrt(np.diag(self.covariance))[place[seen]]
+            half = float(stdtrit(self.freedoms, 0.975)) * np.sqrt(np.diag(self.covariance))[place[seen]]
         middle = self.estimate[place[seen]]
         finite = np.isfinite(half)
         lower[np.flatnonzero(seen)[finite]] = (middle - half)[finite]
