@@ -144,6 +144,7 @@ def _able(own: tuple[int, ...], number: int) -> bool:
 
 def _ridge(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A⁻¹ b of matrices (..., n, n), whose columns are scaled to one."""
-    scale = 1.0 / np.sqrt(np.einsum("...ii->...i", A).clip(1e-300))
+    diagonal = np.einsum("...ii->...i", A)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     S = A * scale[..., None] * scale[..., None, :] + 1e-10 * np.eye(A.shape[-1])
     return np.asarray(scale * np.linalg.solve(S, (scale * b)[..., None])[..., 0])

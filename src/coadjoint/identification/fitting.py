@@ -36,6 +36,8 @@ DECIDED = 10.0
 """The loss of log evidence after which larger weights are not tried."""
 RICH = ("offset", "viscous", "armature", "coulomb", "load", "spring")
 """Terms of the first fit, whose residuals are taken as noise."""
+ANY = 1.0
+"""The standard deviation of gains that payloads show."""
 FREE = 0.1
 """A weight of the prior that hardly counts."""
 
@@ -54,6 +56,7 @@ def identify(
     gravity: str = "auto",
     cutoff: float | str | None = "auto",
     gains: Any = None,
+    payloads: Sequence[Mapping[str, Any] | None] | None = None,
     **reading: Any,
 ) -> Identification:
     """The model of a robot that its log shows: inertias of possible bodies, friction, rotors' inertias, offsets, the mounting's tilt.
@@ -68,18 +71,22 @@ def identify(
     with (reference, kp, kd, …).
     `gravity`: "fixed", "tilted" (two angles), or "auto".
     `cutoff`: Hz of the zero-phase low-pass, None for no filter. `gains` (nv,): factors of the log's tau, which are then currents.
+    `payloads`: what the robot carried in each log, None or arguments of `Robot.with_payload` (frame, mass, com, inertia): the gains of all
+    joints are then identified too (`fit.gains`), since the forces of the payload are known.
     """
     kind, given = checked_prior(prior, weight)
     one_of("auto", *METHODS, *SIMULATED)(method, "method")
     within = bound_rows(robot, bounds)
     stream = None
     if isinstance(log, LogChunks):
+        if payloads is not None:
+            raise CoadjointError("payloads are of logs that are in memory; a log in parts has none.")
         one_of("auto", *METHODS[:-1])(method, "method of a log in parts")
         stream = Spool(robot, log, cutoff, _factors(robot, gains))
         data = stream.sample
     else:
         log = _scaled(robot, log, gains, reading)
-        data = prepare(robot, log, cutoff, **reading)
+        data = prepare(robot, log, cutoff, payloads=payloads, **reading)
     notes = list(data.notes)
     start, moved = consistent(robot.inertias, robot.link_names)
     notes += moved
@@ -90,7 +97,7 @@ def identify(
     folds = _folds(data)
     _reverse(rows, start, folds)
     choice, fit, fitter, eq, rows, table = _model(
-        rows, start, folds, allowed, forced, gravity, given if kind == "entropic" else None
+        rows, start, folds, allowed, forced, gravity, given if kind == "entropic" else None, payloads is not None
     )
     s = eq.structure
     notes += _doubts(robot, data)
@@ -179,15 +186,23 @@ def _folds(data: Prepared) -> np.ndarray:
 
 
 def _model(
-    rows: Rows, start: np.ndarray, folds: np.ndarray, allowed: tuple[str, ...], forced: bool, gravity: str, gamma: float | None
+    rows: Rows,
+    start: np.ndarray,
+    folds: np.ndarray,
+    allowed: tuple[str, ...],
+    forced: bool,
+    gravity: str,
+    gamma: float | None,
+    gained: bool,
 ) -> tuple[Choice, Fit, Fitter, Equations, Rows, list[dict[str, object]]]:
     """The chosen model and its fit."""
     s, n = rows.structure, rows.data.tau.shape[1]
     table: list[dict[str, object]] = []
     eq = equations(rows, s.base.matrix @ start.reshape(-1), folds)
     sums = eq.total()
-    spread = spreads(np.sqrt(sums[2] / sums[3].clip(1)))
+    spread = spreads(np.sqrt(sums[2] / sums[3].clip(1)), *([ANY] if gained else []))
     names = allowed if forced else tuple(x for x in RICH if x in allowed)
+    names = (*names, "gain") if gained and "gain" not in names else names
     choice = Choice((tuple(TERMS.index(name) for name in names),) * n)
     fitter = Fitter(s, start, np.ones(n), spread)
     # residuals of a model that is stiffer than the data would be correlated by that
@@ -205,6 +220,8 @@ def _model(
     choice = replace(choice, tilt=tilt)
     if not forced:
         choice, table = choose_terms(judge, allowed, tilt)
+    if gained:
+        choice = replace(choice, local=tuple(own if GAIN in own else (*own, GAIN) for own in choice.local))
     if tilt:
         table.append({"joint": "base", "term": "tilt", "gain": values[-1] - values[0]})
     fit = judge.fit

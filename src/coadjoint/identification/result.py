@@ -136,6 +136,11 @@ class Identification:
             rigid + self.friction(np.asarray(q, dtype=float), np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid)
         )
 
+    @property
+    def gains(self) -> np.ndarray:
+        """(nv,): the joint force for a measured one: 1 / (1 + gain). Drives' gains are those that were assumed, times these."""
+        return np.asarray(1.0 / (1.0 + self.friction.coefficients.get("gain", np.zeros(self.prior.nv))))
+
     # --- how well it fits
 
     @property
