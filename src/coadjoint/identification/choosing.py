@@ -83,8 +83,7 @@ class Judge:
             A[:, own, own] = columns[:, k]
             b[:, own] = self.c[:, j, k]
             at += len(k)
-        k = np.arange(n, m)
-        A[:, k, k] += self.fitter.expected(choice)
+        A[:, n:, n:] += self.fitter.expected(choice)
         return A, b
 
 

@@ -22,7 +22,7 @@ from .instruments import instruments
 from .model import GAMMAS, Choice, Fit, Fitter, spreads
 from .preparation import Prepared, prepare
 from .priors import Posterior, checked_prior
-from .result import Identification
+from .result import Choices, Identification
 from .reversals import reversals, usual
 from .simulated import SIMULATED, by_simulation
 from .statistics import correlation_sum, meat
@@ -335,7 +335,7 @@ def _result(
         unknowns=tuple((robot.v_names[j], TERMS[k]) for j, k in choice.unknowns),
         correlation=fitter.correlation,
         predicted=data.tau - _residuals(rows, fitter, choice, fit),
-        choices=tuple(table),
+        choices=Choices(table),
         notes=tuple(dict.fromkeys(notes)),
         freedoms=min(max(int(x), 1) / _order(int(x)) for x in data.used.sum(0)),
     )
@@ -354,9 +354,10 @@ def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: 
         A[np.ix_(index, index)] += G / fit.variance[j]
         b[index] += c / fit.variance[j]
     joints, places = fitter.gained(choice)
-    weights = fitter.expected(choice)[places - len(fitter.start)]
-    A[places, places] += weights
-    b[places] -= fit.gains[joints] * weights
+    k = places - len(fitter.start)
+    weights = fitter.expected(choice)[k[:, None], k]
+    A[places[:, None], places] += weights
+    b[places] -= weights @ fit.gains[joints]
     keep = np.r_[0:r, r + hidden : n]
     A, b = A[np.ix_(keep, keep)], b[keep]
     scale = 1.0 / np.sqrt(np.diag(A).clip(1e-300))
@@ -367,7 +368,8 @@ def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: 
     start = fit.x[keep]
     estimate = start + V @ (V.T @ (b - A @ start))
     middle = _meat(rows, choice, fit, estimate, V)
-    middle[places - hidden, places - hidden] += weights
+    k = places - hidden
+    middle[k[:, None], k] += weights
     covariance = V @ (V.T @ middle @ V) @ V.T
     unseen = vectors[:, ~seen]
     lost = (unseen**2).sum(1) > 1e-8

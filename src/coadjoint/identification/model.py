@@ -25,6 +25,9 @@ SPRING = 0.05
 """The standard deviation of a joint's spring that is expected, in root-mean-square forces of the joint per radian or metre."""
 SCALE = 0.03
 """The standard deviation of a force sensor's gain that is expected."""
+COMMON = 0.005
+"""The standard deviation of the mean of all gains that is expected."""
+SPRINGS = TERMS.index("spring")
 GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Weights of the entropic prior among which the evidence chooses."""
 BARRIER = 1e-3
@@ -81,7 +84,7 @@ def spreads(forces: np.ndarray, gain: float = SCALE) -> np.ndarray:
     """(terms, nv): standard deviations of coefficients of friction that are expected, for root-mean-square forces (nv,); inf: any."""
     out = np.full((len(TERMS), len(forces)), np.inf)
     out[GAIN] = gain
-    out[TERMS.index("spring")] = SPRING * forces
+    out[SPRINGS] = SPRING * forces
     return out
 
 
@@ -165,8 +168,17 @@ class Fitter:
         return joints, places
 
     def expected(self, choice: Choice) -> np.ndarray:
-        """The inverse variances of coefficients of friction by what is expected of them."""
-        return np.array([self.spread[number, j] ** -2.0 for j, number in choice.unknowns]).reshape(-1)
+        """The inverse covariance of coefficients of friction by what is expected of them.
+
+        Gains that are all alike cannot be told from heavier links: their mean, weighed by the force, is expected to be all but 0.
+        """
+        Q = np.diag(np.array([self.spread[number, j] ** -2.0 for j, number in choice.unknowns]).reshape(-1))
+        joints, places = self.gained(choice)
+        share = self.spread[SPRINGS, joints] ** 2 / (self.spread[SPRINGS] ** 2).sum()
+        k = places - len(self.start)
+        if len(k) and self.spread[GAIN, 0] <= SCALE:
+            Q[k[:, None], k] += np.outer(share, share) / COMMON**2
+        return Q
 
     def weighted(
         self, made: Collapsed, choice: Choice, tilt: np.ndarray, gains: np.ndarray, variance: np.ndarray
@@ -178,11 +190,11 @@ class Fitter:
         for j, (index, G, c, _) in enumerate(self.assemble(made, choice, gains)):
             A[..., index[:, None], index] += weight[j] * G
             b[..., index] += weight[j] * c
-        weights = self.expected(choice)
-        k = np.arange(len(weights)) + len(self.start)
-        A[..., k, k] += weights
-        joints, k = self.gained(choice)
-        b[..., k] -= gains[joints] * weights[k - len(self.start)]
+        Q = self.expected(choice)
+        k = np.arange(len(Q)) + len(self.start)
+        A[..., k[:, None], k] += Q
+        joints, places = self.gained(choice)
+        b[..., k] -= Q[:, places - len(self.start)] @ gains[joints]
         if choice.tilt:
             k = np.array([n - 2, n - 1])
             A[..., k, k] += 1.0 / TILT**2

@@ -75,6 +75,23 @@ class Parameters:
         return "\n".join(rows)
 
 
+class Choices(tuple[dict[str, Any], ...]):
+    """Terms that were taken, in this order, with the held-back log-likelihood each gained; prints as a table of joints and terms."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        terms = list(dict.fromkeys(str(x["term"]) for x in self))
+        joints = list(dict.fromkeys(str(x["joint"]) for x in self))
+        width = max([len("joint"), *(len(printable(x)) for x in joints)]) + 2
+        rows = [f"{'joint':<{width}}" + "".join(f"{term:>{max(10, len(term) + 2)}}" for term in terms)]
+        gains = {(str(x["joint"]), str(x["term"])): float(x["gain"]) for x in self}
+        for joint in joints:
+            cells = ((f"{gains[joint, term]:.1f}" if (joint, term) in gains else "", term) for term in terms)
+            rows.append(f"{printable(joint):<{width}}" + "".join(f"{cell:>{max(10, len(term) + 2)}}" for cell, term in cells))
+        return "\n".join(rows)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Identification:
     """A model that was fitted to a log: `robot`, `torque`, `parameters`, `base`, `residuals`, `report`; prints as a table."""
@@ -101,7 +118,7 @@ class Identification:
     """(nv,): how many rows count as one independent one."""
     predicted: np.ndarray
     """(N, nv): the forces of the model at the prepared rows."""
-    choices: tuple[dict[str, Any], ...] = ()
+    choices: Choices = field(default_factory=Choices)
     """The terms that held-back stretches asked for, with the log-likelihood each gained."""
     notes: tuple[str, ...] = field(default=())
     prior_kind: str = "entropic"
