@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -205,7 +206,7 @@ def robot_json(r: random.Random, seed: str) -> bytes:
         here, key = r.choice(shallow if shallow and r.random() < 0.6 else places)
         what = r.random()
         if what < 0.5:
-            here[key] = r.choice(VALUES)
+            here[key] = copy.deepcopy(r.choice(VALUES))
         elif what < 0.6:
             del here[key]
         elif what < 0.7 and isinstance(here, list):

@@ -99,6 +99,23 @@ def test_the_lyapunov_function_of_pd_falls_under_constraints_too():
 
 
 @pytest.mark.native
+def test_the_loop_is_passive():
+    """∫ vᵀf dt ≥ -V(0) for every external force f: what the environment takes out of a PD loop is no more than it held at first."""
+    robot, rng = cj.load("planar2r"), np.random.default_rng(8)
+    one = control.pd(robot, [0.3, 0.4], kp=50.0, kd=5.0)
+    for _ in range(3):
+        size, w = 20 * rng.normal(size=2), rng.uniform(1, 9, 2)
+        external = lambda t, size=size, w=w: size * np.sin(w * t)
+        both = lambda robot, q, v, t: one.force(q, v, t) + external(t)  # noqa: B023
+        motion = cj.simulate(robot, [1.0, -0.5], [0.5, 0.5], np.linspace(0, 3, 3001), control=both)
+        power = np.sum(motion.v * np.array([external(t) for t in motion.time]), axis=1)
+        taken = np.concatenate([[0.0], np.cumsum(0.5 * (power[1:] + power[:-1]) * np.diff(motion.time))])
+        start = one.lyapunov(motion.q[0], motion.v[0], 0.0)
+        assert taken.min() >= -start
+        lost = np.trapezoid(5.0 * np.sum(motion.v**2, axis=1), motion.time)
+        np.testing.assert_allclose(one.lyapunov(motion.q[-1], motion.v[-1], 3.0) - start, taken[-1] - lost, rtol=1e-4)
+
+
 def test_a_function_that_increases_is_found():
     arm = ROBOTS["arm"]
     wrong = control.pd(arm, [0.4, 0.3], kp=30.0, kd=5.0)

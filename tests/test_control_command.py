@@ -9,10 +9,12 @@ from coadjoint.cli import main
 @pytest.mark.native
 def test_a_motion_is_tracked_written_and_drawn(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["control", "planar2r", "--duration", "0.5", "--rate", "20", "--out", "m.csv", "--plot", "m.svg"]) == 0
+    files = ["--out", "m.csv", "--plot", "m.svg", "--animate", "m.gif"]
+    assert main(["control", "planar2r", "--duration", "0.5", "--rate", "20", *files]) == 0
     said = capsys.readouterr().out
     assert "does not increase" in said
     assert "joint1" in said
+    assert (tmp_path / "m.gif").read_bytes().startswith(b"GIF8")
     assert "<svg" in (tmp_path / "m.svg").read_text()
     assert np.isfinite(np.loadtxt("m.csv", delimiter=",", skiprows=1)).all()
 

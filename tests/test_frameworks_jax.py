@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from coadjoint.errors import KernelWarning
+from coadjoint.kernel.runtime.function import CompiledFunction
 from derivative_helpers import ROBOTS, complex_step
 from laws import relative
 from random_robots import ONE_SCREW, random_robot
@@ -318,6 +320,20 @@ def test_an_unknown_xla_calls_back(monkeypatch):
     f = made(cj.inverse_dynamics, robot)
     assert closest(f(q, v, a), cj.inverse_dynamics(robot, q, v, a)) < 1e-13
     assert closest(jax.vmap(jax.jacrev(f, 2))(q, v, a), cj.mass_matrix(robot, q)) < 1e-12
+
+
+def test_every_call_from_xla_can_be_compared(monkeypatch, tmp_path):
+    monkeypatch.setenv("COADJOINT_VERIFY", "full")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    robot = random_robot(19, 2, ONE_SCREW)
+    q, v, a = state(robot, 19, (3,))
+    f = jax.jit(made(cj.inverse_dynamics, robot))
+    expected = cj.inverse_dynamics.source(robot, *map(np.asarray, (q, v, a)))
+    assert closest(f(q, v, a), expected) < 1e-13
+    right = CompiledFunction.run
+    monkeypatch.setattr(CompiledFunction, "run", lambda self, *x: right(self, *x) + 1.0)
+    with pytest.warns(KernelWarning, match="6 of 6 entries"):
+        assert closest(f(q, v, a), expected) < 1e-13
 
 
 def test_the_handler_refuses_what_does_not_fit():

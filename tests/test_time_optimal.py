@@ -11,6 +11,8 @@ from scipy.optimize import brentq
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
 
+pytestmark = pytest.mark.native
+
 A = np.array([15, 7.5, 10, 12.5, 15, 20, 20.0])
 
 
@@ -83,7 +85,6 @@ def test_friction_in_closed_form():
     assert timing.excess() < 1e-8
 
 
-@pytest.mark.native
 def test_planar_arm_round_a_circle_by_an_independent_integration():
     """x from both ends and from the points where the arc touches the limit of speed, by scipy's integrator on forces from mass matrices."""
     robot, path, effort = planar(), Circle(), np.array([3.0, 1.2])
@@ -118,7 +119,6 @@ def test_planar_arm_round_a_circle_by_an_independent_integration():
     assert timing.excess() < 1e-9
 
 
-@pytest.mark.native
 def test_profiles_on_grids_tend_to_it():
     """A first-order scheme on a fine grid, from passes over both ends with its own rows, approaches the optimum."""
     robot = cj.load("panda")
@@ -205,7 +205,6 @@ def test_gravity_payload_and_speeds_at_the_ends():
         assert timing.excess() < 1e-8
 
 
-@pytest.mark.native
 def test_many_paths_in_one_call():
     robot, rng = cj.load("panda"), np.random.default_rng(1)
     points = rng.uniform(-1, 1, (12, 5, 7))
@@ -227,7 +226,6 @@ def test_a_path_of_poses():
         cj.time_optimal(robot, cj.geodesic_path(start, goal), effort=3.0, frame="hand", q=[0.2, 0.9])
 
 
-@pytest.mark.native
 def test_a_path_of_poses_of_an_arm():
     robot = cj.load("panda")
     q = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8])

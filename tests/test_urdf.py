@@ -261,11 +261,6 @@ WRONG = {
         4,
         "no joint carries this link, but a robot has one root; 3 links are roots: 'a', 'c', 'd'",
     ),
-    "two parents": (
-        abc(joint(), joint(child="c"), joint(parent="c")),
-        7,
-        "link 'b' is already the child of <joint name=\"ab\"> in line 5",
-    ),
     "a cycle": (ab(joint(parent="a", child="b"), joint(parent="b", child="a")), 4, "the links form a cycle: a → b → a"),
     "an island": (
         robot_text(

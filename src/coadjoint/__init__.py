@@ -65,7 +65,7 @@ from .kinematics import (
     space_screws,
     to_dh,
 )
-from .robot import Frame, Joint, Link, Mimic, Robot, Shape, robot_from_dh
+from .robot import Frame, Joint, Link, Loop, Mimic, Robot, Shape, robot_from_dh
 from .robot.load import load
 
 _LATER = {
@@ -201,6 +201,7 @@ __all__ = [
     "Link",
     "Log",
     "LogChunks",
+    "Loop",
     "Mimic",
     "OptimalControl",
     "OptimalMotion",

@@ -114,6 +114,7 @@ from .robot.dh import robot_from_dh as robot_from_dh
 from .robot.link import Frame as Frame
 from .robot.link import Joint as Joint
 from .robot.link import Link as Link
+from .robot.link import Loop as Loop
 from .robot.link import Mimic as Mimic
 from .robot.load import load as load
 from .robot.robot import Robot as Robot
@@ -898,6 +899,7 @@ __all__ = [
     "Link",
     "Log",
     "LogChunks",
+    "Loop",
     "Mimic",
     "OptimalControl",
     "OptimalMotion",

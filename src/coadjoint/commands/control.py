@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot", metavar="FILE", help="draw errors, joint forces and the Lyapunov function: .png, .svg, .pdf or .html"
     )
+    parser.add_argument("--animate", metavar="FILE", help="a film of the robot: .gif, .mp4 or .html")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -69,6 +70,10 @@ def run(args: argparse.Namespace) -> None:
 
         draw_control(args.plot, controller, motion, errors)
         print(f"drew {args.plot}")
+    if args.animate:
+        with Progress("filming") as report:
+            motion.animate(args.animate, report=report)
+        print(f"wrote {args.animate}")
 
 
 def tracking(controller: Controller, motion: Trajectory) -> np.ndarray:

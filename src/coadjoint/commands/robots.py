@@ -44,7 +44,7 @@ def tell(texts: Iterable[str]) -> None:
 
 
 def check_files(args: argparse.Namespace) -> None:
-    """Check the names of the table `--out` and the figure `--plot` before any work; neither may replace the robot's file or the other."""
+    """Check the names of the table `--out`, the figure `--plot` and the film `--animate` before any work: none may replace another."""
     source = args.robot if Path(args.robot).is_file() else None
     if args.out:
         check_format(args.out)
@@ -54,3 +54,8 @@ def check_files(args: argparse.Namespace) -> None:
 
         check_figure(args.plot)
         check_output(args.plot, source, args.out)
+    if getattr(args, "animate", None):
+        from ..show.animation import check_animation
+
+        check_animation(args.animate)
+        check_output(args.animate, source, args.out, args.plot)

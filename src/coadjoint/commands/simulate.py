@@ -11,7 +11,6 @@ from ..arguments import a_moving_robot
 from ..constraints.constraint import Constraint
 from ..constraints.manifold import assemble
 from ..errors import CoadjointError
-from ..files import check_output
 from ..motion.simulate import simulate
 from ..motion.trajectory import Trajectory
 from ..robot.plausibility import impossible_inertias
@@ -43,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    _check_files(args)
+    check_files(args)
     if not (np.isfinite(args.duration) and args.duration > 0):
         raise CoadjointError(f"--duration is {args.duration:g}; expected a positive number of seconds.")
     if args.samples < 2:
@@ -81,17 +80,6 @@ def _robot(args: argparse.Namespace) -> tuple[Robot, Constraint | None]:
 
         return read_mjcf(args.robot, args.base, args.fixed_joints)
     return read_robot(args.robot, args.base, args.fixed_joints), None
-
-
-def _check_files(args: argparse.Namespace) -> None:
-    """Check the names of all files before any work."""
-    check_files(args)
-    if args.animate:
-        from ..show.animation import check_animation
-
-        check_animation(args.animate)
-        source = args.robot if Path(args.robot).is_file() else None
-        check_output(args.animate, source, args.out, args.plot)
 
 
 def _numbers(name: str, given: list[float] | None, size: int, default: np.ndarray) -> np.ndarray:

@@ -95,6 +95,16 @@ class Constraint:
 
     @staticmethod
     @takes(robot=a_robot)
+    def loops(robot: Robot) -> Constraint:
+        """All loops that the robot's description closes, `robot.loops`: links that two joints of a URDF or an SDF carry."""
+        if not robot.loops:
+            raise CoadjointError(
+                f"the description of robot {robot.name!r} closes no loop; Constraint.loop makes one between two frames."
+            )
+        return Constraint.all([Constraint.loop(robot, x.frame_a, x.frame_b, x.joint) for x in robot.loops])
+
+    @staticmethod
+    @takes(robot=a_robot)
     def cable(robot: Robot, frames: Sequence[str], length: float | None = None) -> Constraint:
         """The path through the origins of these frames has a constant length, any if None. The multiplier is minus the tension."""
         if isinstance(frames, str) or len(frames) < 2:

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..kernel.runtime import cache, cache_key, jit
 from ..kernel.runtime.function import CompiledFunction
+from ..kernel.selftest import verify_every_call
 from ._common import engine as library
 from ._programs import Program
 
@@ -256,7 +257,7 @@ def target(program: Program, dtype: Any) -> str | None:
     their kernels are kept.
     """
     numbers = version()
-    if numbers is None:
+    if numbers is None or verify_every_call():  # results are compared in Python
         return None
     kernel = program.native(dtype)
     name = f"coadjoint_{program.key}_{kernel.signature.dtype}"

@@ -14,16 +14,9 @@ the polynomial of degree nine through its values there.
 
 from __future__ import annotations
 
-from functools import cache
-from itertools import permutations
-from typing import Any
-
 import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import roots_jacobi
-
-from ..arrays import Array, namespace, stack
-from ..families import built
 
 STAGES = 5
 COUNT = 2 * STAGES
@@ -80,122 +73,3 @@ def place(kind: np.ndarray, sigma: np.ndarray) -> np.ndarray:
 
 WEIGHTS = np.stack([np.ones(COUNT), 2 * POINTS, 2 * (1 - POINTS)])
 """d((s - s₀)/h)/dσ at the points, for every kind of cell."""
-
-
-@cache
-def step_map() -> Any:
-    """A kernel of one row on one cell: increments y = P x₀ + Q (..., stages) each at the Radau points, in the direction of the step.
-
-    alpha, beta, gamma (..., stages): α u + β x ≤ γ at these points, α ≥ 0, u counted in the direction of the step; weight (..., stages) is
-    ds/dσ / h and h the length of the cell. Where the row bounds no speed that could be reached, Q = LARGE.
-    """
-
-    def row(alpha: Array, beta: Array, gamma: Array, weight: Array, h: Array) -> tuple[Array, Array]:
-        xp, n = namespace(alpha), STAGES
-        half = [alpha[..., j] / (2.0 * h[..., 0]) for j in range(n)]
-        b, c = [weight[..., j] * beta[..., j] for j in range(n)], [weight[..., j] * gamma[..., j] for j in range(n)]
-        grows = 0.0 * h[..., 0]
-        for j in range(n):
-            over = xp.where(-b[j] > GROWTH * half[j], 1.0 + grows * 0.0, grows * 0.0)
-            grows = xp.maximum(grows, over)
-        size = [xp.abs(half[j]) + xp.abs(b[j]) + 1e-300 for j in range(n)]
-        matrix = [[(half[j] * DERIVATIVE[j, k] + (b[j] if j == k else 0.0)) / size[j] for k in range(n)] for j in range(n)]
-        P, Q = _solved(matrix, [[-b[j] / size[j], c[j] / size[j]] for j in range(n)])
-        out = grows > 0.5
-        flat = sum(half) <= 0.0
-        bad = xp.where(flat, 1.0 + 0.0 * grows, xp.where(out, 1.0 + 0.0 * grows, 0.0 * grows)) > 0.5
-        keep: Any = lambda y, z: xp.where(bad, z + 0.0 * grows, y)
-        return stack([keep(y, -1.0) for y in P]), stack([keep(y, LARGE) for y in Q])
-
-    shapes = dict.fromkeys(("alpha", "beta", "gamma", "weight"), (STAGES,)) | {"h": (1,)}
-    return built(None, row, shapes, "timing_row")  # type: ignore[arg-type]
-
-
-def _solved(matrix: list[list[Any]], right: list[list[Any]]) -> list[list[Any]]:
-    """Solutions for every right-hand side by Gauss's elimination, unrolled; these matrices need no exchanges of rows."""
-    n = len(matrix)
-    rows = [[*matrix[j], *right[j]] for j in range(n)]
-    for k in range(n):
-        inverse = 1.0 / rows[k][k]
-        for j in range(k + 1, n):
-            factor = rows[j][k] * inverse
-            rows[j] = [*rows[j][: k + 1], *(x - factor * y for x, y in zip(rows[j][k + 1 :], rows[k][k + 1 :], strict=True))]
-    found = []
-    for m in range(len(right[0])):
-        values: list[Any] = [None] * n
-        for k in reversed(range(n)):
-            total = rows[k][n + m]
-            for j in range(k + 1, n):
-                total = total - rows[k][j] * values[j]
-            values[k] = total / rows[k][k]
-        found.append(values)
-    return found
-
-
-@cache
-def arc() -> Any:
-    """A kernel of the row that is followed in a cell: slopes w = dx/dσ (..., COUNT) with ½ α w / h + β weight x = weight γ at all points.
-
-    As for `step_map`, but at all points of the cell, those that the step comes to first standing first; x (..., 1) is where it starts.
-    """
-
-    def follow(alpha: Array, beta: Array, gamma: Array, weight: Array, h: Array, x: Array) -> Array:
-        n = COUNT - 1
-        half = [alpha[..., j + 1] / (2.0 * h[..., 0]) for j in range(n)]
-        b = [weight[..., j + 1] * beta[..., j + 1] for j in range(n)]
-        right = [weight[..., j + 1] * gamma[..., j + 1] - b[j] * x[..., 0] for j in range(n)]
-        matrix = [[b[j] * INTEGRAL[j + 1, k] + (half[j] if j == k else 0.0) for k in range(n)] for j in range(n)]
-        (w,) = _solved(matrix, [[y] for y in right])
-        return stack([sum(AT_START[k] * w[k] for k in range(n)), *w])
-
-    shapes = dict.fromkeys(("alpha", "beta", "gamma", "weight"), (COUNT,)) | {"h": (1,), "x": (1,)}
-    return built(None, follow, shapes, "timing_arc")  # type: ignore[arg-type]
-
-
-@cache
-def passing(rows: int) -> Any:
-    """A kernel of one cell: the largest x at its end from x at its start, min(cap, min over rows of x + P x + Q)."""
-
-    def step(x: Array, P: Array, Q: Array, cap: Array) -> Array:
-        xp = namespace(x)
-        value = cap[..., 0]
-        for r in range(rows):
-            value = xp.minimum(value, x[..., 0] + (P[..., r] * x[..., 0] + Q[..., r]))
-        return stack([value])
-
-    return built(None, step, {"x": (1,), "P": (rows,), "Q": (rows,), "cap": (1,)}, f"timing_pass_{rows}")  # type: ignore[arg-type]
-
-
-@cache
-def speed_range(rows: int) -> Any:
-    """A kernel of one point: the least and the largest x for which some u meets all rows lo ≤ a u + b x ≤ hi.
-
-    Rows are taken in pairs, an upper bound of u against a lower one: (α_j β_i - α_i β_j) x ≤ α_j γ_i + α_i γ_j.
-    """
-
-    def point(a: Array, b: Array, lo: Array, hi: Array) -> Array:
-        xp = namespace(a)
-        zero = 0.0 * a[..., 0]
-        largest, least = LARGE + zero, zero
-        up = a > 0
-        alpha = xp.abs(a)
-        b_up, b_down = xp.where(up, b, -b), xp.where(up, -b, b)
-        c_up, c_down = xp.where(up, hi, -lo), xp.where(up, -lo, hi)
-        pairs = []
-        for i, j in permutations(range(rows), 2):
-            A_i, A_j = alpha[..., i], alpha[..., j]
-            pairs.append((A_j * b_up[..., i] + A_i * b_down[..., j], A_j * c_up[..., i] + A_i * c_down[..., j], A_i + A_j))
-        for r in range(rows):  # by itself where it does not depend on u
-            flat = xp.where(alpha[..., r] <= 2e-12 * xp.abs(b[..., r]), 1.0 + zero, zero)
-            pairs.append((flat * b[..., r], flat * hi[..., r], flat))
-            pairs.append((-flat * b[..., r], -flat * lo[..., r], flat))
-        for k, g, size in pairs:
-            tiny = 1e-13 * size
-            bound = g / xp.where(xp.abs(k) > tiny, k, 1.0 + zero)
-            none = xp.where(g < -1e-12 * size, -1.0 + zero, LARGE + zero)  # where x has no part in it
-            largest = xp.minimum(largest, xp.where(k > tiny, bound, xp.where(k < -tiny, LARGE + zero, none)))
-            least = xp.maximum(least, xp.where(k < -tiny, bound, zero))
-        return stack([least, largest])
-
-    shapes = dict.fromkeys(("a", "b", "lo", "hi"), (rows,))
-    return built(None, point, shapes, f"timing_range_{rows}")  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ With q' = dq/ds and q'' = d²q/ds², v = q' √x and a = q' u + q'' x, so that
     acceleration     q' u + q'' x
     joint force      (M q') u + (M q'' + C(q, q') q') x + d q' √x + g + μ sign(q')
     reaction         the wrench through a joint, of the same form
+    power            |joint force| ≤ p / (|q'| √x)
 
 each between its bounds, and x ≤ (limit / |q'|)² for velocities. Rows are divided by their limits, so that residuals are relative.
 """
@@ -12,19 +13,21 @@ each between its bounds, and x ≤ (limit / |q'|)² for velocities. Rows are div
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, concat
+from ..arrays import Array, concat, stack
 from ..dynamics import inverse_dynamics, joint_reactions
 from ..families import built
+from ..kernel.programs import WIDTH
 from ..memo import recent
 from ..motion.friction import friction_coefficients
 from ..robot.robot import Robot
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Limits:
     """What a motion may not exceed: (nv,) each, inf where there is no limit; reactions are (joint number, component, limit)."""
 
@@ -32,6 +35,7 @@ class Limits:
     velocity: np.ndarray
     acceleration: np.ndarray
     effort: np.ndarray
+    power: np.ndarray
     reactions: tuple[tuple[int, int, float], ...] = ()
     names: tuple[tuple[str, str], ...] = field(init=False)
     """What each row limits: a quantity and its joint."""
@@ -39,99 +43,116 @@ class Limits:
     def __post_init__(self) -> None:
         joints = self.robot.v_names
         names = [("acceleration", joints[j]) for j in self.accelerated] + [("effort", joints[j]) for j in self.loaded]
+        names += [("power", joints[j]) for j in self.powered]
         for joint, component, _ in self.reactions:
             what = ("moment x", "moment y", "moment z", "force x", "force y", "force z")[component]
             names.append((what, self.robot.joint_names[joint]))
         object.__setattr__(self, "names", tuple(names))
 
-    @property
+    @cached_property
     def accelerated(self) -> np.ndarray:
         return np.flatnonzero(np.isfinite(self.acceleration))
 
-    @property
+    @cached_property
     def loaded(self) -> np.ndarray:
         return np.flatnonzero(np.isfinite(self.effort))
 
-    @property
+    @cached_property
+    def powered(self) -> np.ndarray:
+        return np.flatnonzero(np.isfinite(self.power))
+
+    @cached_property
+    def fast(self) -> np.ndarray:
+        return np.flatnonzero(np.isfinite(self.velocity))
+
+    @cached_property
     def dynamic(self) -> bool:
         """Whether the dynamics of the robot matter."""
-        return bool(len(self.loaded) or self.reactions)
+        return bool(len(self.loaded) or len(self.powered) or self.reactions)
 
-    @property
+    @cached_property
     def curved(self) -> bool:
-        """Whether some row depends on √x: viscous friction."""
-        d, _ = friction_coefficients(self.robot)
-        return bool(np.any(d[self.loaded] != 0))
+        """Whether some row is not linear in x or jumps with the sign of q': friction, power."""
+        d, dry = friction_coefficients(self.robot)
+        some = np.union1d(self.loaded, self.powered)
+        return bool(len(self.powered) or np.any(np.asarray(d)[some] != 0) or np.any(np.asarray(dry)[some] != 0))
+
+    @cached_property
+    def rows(self) -> int:
+        """R: how many rows, in whole blocks."""
+        return _whole(len(self.names))
+
+    @cached_property
+    def speeds(self) -> int:
+        """V: how many limits of speed, in whole blocks; the last one is of rows that do not depend on u."""
+        return _whole(len(self.fast) + 1)
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        """(rows + speeds): what rows and velocities are divided by."""
+        own = self.effort[self.powered]
+        last = [limit for _, _, limit in self.reactions]
+        return np.concatenate([self.acceleration[self.accelerated], self.effort[self.loaded], own, last, self.velocity[self.fast]])
+
+    @cached_property
+    def constants(self) -> np.ndarray:
+        """(3, R): damping, dry friction and power of every row, divided by its limit."""
+        found = np.zeros((3, self.rows))
+        d, dry = (np.asarray(x) for x in friction_coefficients(self.robot))
+        first, some = len(self.accelerated), np.concatenate([self.loaded, self.powered]).astype(int)
+        mine = slice(first, first + len(some))
+        found[0, mine], found[1, mine] = d[some], dry[some]
+        found[2, first + len(self.loaded) : first + len(some)] = self.power[self.powered]
+        found[:, mine] /= self.scale[mine]
+        return found
+
+    def kernel(self, order: int) -> Any:
+        """A kernel of places: rows (4 R + V) from a polynomial c (order, nv), highest power first, at d, and the scale.
+
+        At each place the coefficients of u, those of x, the rest, q' of the row's joint (R each), and the inverse limits of x (V).
+        """
+        robot = self.robot
+        key = (order, *(tuple(x.tolist()) for x in (self.accelerated, self.loaded, self.powered, self.fast)))
+        places = tuple((joint, component) for joint, component, _ in self.reactions)
+        shapes = {"c": (order, robot.nv), "d": (1,), "scale": (len(self.scale),)}
+        make = lambda: built(robot, lambda c, d, scale: self._traced(places, c, d, scale), shapes, "timing_rows")
+        return recent(robot, ("timing", key, places), make)
+
+    def _traced(self, places: tuple[tuple[int, int], ...], c: Array, d: Array, scale: Array) -> Array:
+        q, dq, ddq = horner([c[..., k, :] for k in range(c.shape[-2])], d)
+        effort = np.concatenate([self.loaded, self.powered]).astype(int)
+        parts = {"a": [dq[..., j] for j in self.accelerated], "b": [ddq[..., j] for j in self.accelerated]}
+        parts["g"] = [0.0 * x for x in parts["a"]]
+        parts["d"] = list(parts["g"])
+        if self.dynamic:
+            for name, tau in zip("abg", _forces(self.robot, places, q, dq, ddq), strict=True):
+                parts[name] += [tau[..., int(j)] for j in effort] + [tau[..., self.robot.nv + k] for k in range(len(places))]
+            parts["d"] += [dq[..., int(j)] for j in effort] + [0.0 * d[..., 0]] * len(places)
+        n, zero = len(self.names), 0.0 * d[..., 0]
+        found: list[Array] = []
+        for name in "abg":
+            found += [x / scale[..., k] for k, x in enumerate(parts[name])] + [zero] * (self.rows - n)
+        found += parts["d"] + [zero] * (self.rows - n)
+        found += [(dq[..., int(j)] / scale[..., n + k]) ** 2 for k, j in enumerate(self.fast)]
+        return stack(found + [zero] * (4 * self.rows + self.speeds - len(found)))
 
 
-@dataclass
-class Rows:
-    """a u + b x + e √x between lo and hi, arrays (C, p, rows); and x ≤ 1 / inverse (C, p, m)."""
-
-    a: np.ndarray
-    b: np.ndarray
-    lo: np.ndarray
-    hi: np.ndarray
-    e: np.ndarray | None
-    inverse: np.ndarray
-    signs: np.ndarray
-    """(C, p, m): what must not change its sign in a cell."""
+def _whole(n: int) -> int:
+    return WIDTH * max(1, -(-n // WIDTH))
 
 
-def rows_of(limits: Limits, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> Rows:
-    """The rows at points (C, p, nv) of cells."""
-    robot, some = limits.robot, limits.accelerated
-    scale = limits.acceleration[some]
-    a, b = [dq[..., some] / scale], [ddq[..., some] / scale]
-    bound = np.ones_like(a[0])
-    lo, hi, e, further = [-bound], [bound], [0 * bound], []
-    if limits.dynamic:
-        M, C, g = _coefficients(limits, q, dq, ddq)
-        damping, dry = friction_coefficients(robot)
-        sign = np.sign(dq.mean(axis=-2, keepdims=True))
-        rest = g[..., : robot.nv] + dry * sign
-        further.append(dq[..., np.flatnonzero(dry)])
-        some = limits.loaded
-        own = limits.effort[some]
-        a.append(M[..., some] / own)
-        b.append(C[..., some] / own)
-        e.append(np.broadcast_to(damping[some] * dq[..., some] / own, a[-1].shape))
-        lo.append(-1.0 - rest[..., some] / own)
-        hi.append(1.0 - rest[..., some] / own)
-        if limits.reactions:
-            own = np.array([limit for _, _, limit in limits.reactions])
-            M, C, g = (x[..., robot.nv :] / own for x in (M, C, g))
-            a.append(M)
-            b.append(C)
-            lo.append(-1.0 - g)
-            hi.append(1.0 - g)
-            e.append(0 * g)
-    fast = np.flatnonzero(np.isfinite(limits.velocity))
-    inverse = (dq[..., fast] / limits.velocity[fast]) ** 2
-    join: Any = lambda parts: np.concatenate(parts, axis=-1)
-    curved = limits.curved
-    A = join(a)
-    return Rows(
-        A,
-        join(b),
-        join(lo),
-        join(hi),
-        join(e) if curved else None,
-        inverse,
-        join([A, *further]),
-    )
+def horner(c: list[Any], d: Any) -> tuple[Any, Any, Any]:
+    """The values and both derivatives at d of a polynomial with these coefficients, highest power first."""
+    q, dq, ddq = c[0], 0.0 * c[0], 0.0 * c[0]
+    for x in c[1:]:
+        ddq = ddq * d + 2.0 * dq
+        dq = dq * d + q
+        q = q * d + x
+    return q, dq, ddq
 
 
-def _coefficients(limits: Limits, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> Any:
+def _forces(robot: Robot, places: tuple[tuple[int, int], ...], q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
     """M q', M q'' + C q' and g, and the same of the reactions, (..., nv + reactions) each."""
-    robot = limits.robot
-    places = tuple((joint, component) for joint, component, _ in limits.reactions)
-    size = dict.fromkeys(("q", "dq", "ddq"), (robot.nq,))
-    make = lambda: built(robot, lambda q, dq, ddq: _traced(robot, places, q, dq, ddq), size, "timing_dynamics")
-    return recent(robot, ("timing", places), make)(q, dq, ddq)
-
-
-def _traced(robot: Robot, places: tuple[tuple[int, int], ...], q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
     weightless = robot.with_gravity((0.0, 0.0, 0.0))
     found = []
     for one, v, a in ((weightless, 0.0 * dq, dq), (weightless, dq, ddq), (robot, 0.0 * dq, 0.0 * dq)):

@@ -16,6 +16,7 @@ from ..arrays import to_numpy
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from ..words import short
+from .limits import horner
 
 KINK = 1e-9
 """Largest jump of dq/ds, beside its size, that is no kink."""
@@ -42,18 +43,14 @@ class Splines:
 
     def at(self, which: np.ndarray, middle: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, dq/ds, d²q/ds² (C, p, nv) of paths `which` (C,) at s (C, p), on the piece where `middle` (C,) lies."""
+        c, d = self.polynomials(which, middle, s)
+        q, dq, ddq = horner([c[..., k, :] for k in range(c.shape[-2])], d)
+        return q, dq, ddq
+
+    def polynomials(self, which: np.ndarray, middle: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same as polynomials c (C, p, degree + 1, nv), highest power first, to be taken at d (C, p, 1)."""
         piece = np.searchsorted(self.keys, middle + 2.0 * which, side="right") - 1
-        c, d = self.c[piece], s - self.left[piece][:, None]
-        d = d[..., None]
-        q: Any = 0.0
-        dq: Any = 0.0
-        ddq: Any = 0.0
-        for k in range(c.shape[1]):  # Horner's rule for the values, and for their derivatives
-            ddq = ddq * d + 2.0 * dq
-            dq = dq * d + q
-            q = q * d + c[:, k, None]
-        shape = q.shape
-        return q, np.broadcast_to(dq, shape), np.broadcast_to(ddq, shape)
+        return np.repeat(self.c[piece][:, None], s.shape[1], axis=1), (s - self.left[piece][:, None])[..., None]
 
 
 class Curves:
@@ -75,6 +72,10 @@ class Curves:
             for order in range(3):
                 found[order, mine] = self._values(int(k), s[mine].ravel(), order).reshape(*s[mine].shape, self.nv)
         return found[0], found[1], found[2]
+
+    def polynomials(self, which: np.ndarray, middle: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        q, dq, ddq = self.at(which, middle, s)
+        return np.stack([ddq / 2, dq, q], axis=-2), np.zeros((*s.shape, 1))
 
     def _values(self, k: int, s: np.ndarray, order: int) -> np.ndarray:
         name = f"path(s, {order})" if order else "path(s)"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import factorial
 from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
-from scipy.interpolate import make_interp_spline
+from scipy.interpolate import PPoly, make_interp_spline
 
 from ..errors import CoadjointError
 from ..kinematics.inverse import inverse_kinematics
@@ -53,7 +54,8 @@ def joint_path(robot: Robot, path: Any, frame: str, q: Any = None) -> Any:
             "elsewhere, or begin from another q."
         )
     spline = make_interp_spline(s, done, k=5)
-    return lambda s, order=0: spline(s, order)
+    breaks = np.unique(spline.t)
+    return PPoly(np.stack([spline(breaks[:-1], k) / factorial(k) for k in range(5, -1, -1)]), breaks)
 
 
 def _place(T: np.ndarray) -> str:

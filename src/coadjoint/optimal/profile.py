@@ -1,61 +1,71 @@
-"""The largest feasible speed along paths: x(s) = ṡ², found as a minimum of arcs.
-
-Any feasible profile stays below the arcs of maximal acceleration that leave an upper bound forward and below those of maximal
-deceleration that reach it backward (comparison of solutions). So the optimum is the minimum of such arcs: a backward pass over the cells
-gives the largest x from which the end can be reached, a forward pass the largest one that can be reached from the start (`passes.py`).
-Cells are then cut where the arc changes: where another row becomes active, where x meets the limit of speed, where a bound
-is exceeded between the ends, and where the polynomial is not exact enough (`arcs.py`). What is left when no cell needs a cut
-is the continuous optimum, with all its switching points at ends of cells.
-
-Bobrow, Dubowsky & Gibson (1985) have the phase plane and its arcs; Pham (2014) the points of zero inertia, where a row loses u.
-"""
+"""The largest feasible speed along paths: x(s) = ṡ², from rows on coarse cells by the program of `path_program.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from .arcs import SAME, SLIDE, Arcs, cuts, find_arcs
-from .cells import Cells, divide, make_cells
-from .collocation import FROM_REST, LINEAR, MONOMIALS, POINTS, TO_REST, powers
+from ..kernel.programs import native_program
+from .cell_programs import stride
+from .collocation import FROM_REST, LARGE, LINEAR, POINTS, TO_REST
 from .limits import Limits
-from .passes import Failure, ends, passes
+from .path_program import BELOW, BRAKE, END, NEVER, RECORD, ROUGH, START, TIMED, UNFINISHED, time_paths
 from .paths import Curves, Splines
-from .roots import first_root
 
-ROUNDS = 60
-PATIENCE = 15
-"""Rounds after which an arc that touches the limit of speed may miss it by ten times more."""
 GRID = 32
 """Cells of a path at the beginning, about."""
-ZERO = 1e-9
-"""A coefficient is zero below this part of its largest value in the cell."""
+SMOOTH = 1e-9
+"""The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
+HALVINGS = 6
+"""So often at most: a path that is not smooth has no end of it."""
+FINEST = 1000
+"""Coarse cells of a path beyond which none is halved."""
+CELLS = 300
+"""Most cells of a path, beside three for each coarse one."""
+TOGETHER = 256
+"""Paths that are timed between two looks at interrupts and progress."""
+KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds"}
 
 
 @dataclass
+class Failure:
+    """Why a path cannot be timed."""
+
+    path: int
+    s: float
+    kind: str
+    value: float = 0.0
+
+
 class Profile:
     """Speeds of paths on their cells: arrays over all cells, in the order of paths and of s."""
 
-    which: np.ndarray
-    s0: np.ndarray
-    s1: np.ndarray
-    kind: np.ndarray
-    x: np.ndarray
-    """(C,): x at the end from which the arc was computed."""
-    y: np.ndarray
-    """(C, p): increments to that at the points of the cell."""
-    u: np.ndarray
-    """(C, p): s̈ at the points."""
-    state: np.ndarray
-    row: np.ndarray
-    """The row that x follows; -1 on the limit of speed."""
-    residual: np.ndarray
-    """(C,): the largest violation at the points of the cell."""
-    largest: np.ndarray
-    """(C, 2): the maximum-velocity curve at the ends of the cell."""
+    def __init__(self, first: np.ndarray, cells: np.ndarray, duration: np.ndarray) -> None:
+        self.first = first
+        """(paths + 1,): where the cells of every path begin."""
+        self.cells = cells
+        """(C, RECORD)."""
+        self.duration = duration
+        """(paths,): nan where there is none."""
+        self.s0, self.s1 = cells[:, 0], cells[:, 1]
+        self.kind, self.state, self.row = (cells[:, k].astype(int) for k in (2, 3, 4))
+        self.x = cells[:, 5]
+        """x at the end from which the arc was computed."""
+        self.residual = cells[:, 6]
+        """The largest violation at the points of the cell."""
+        self.largest = cells[:, 7:9]
+        """The maximum-velocity curve at the ends of the cell."""
+        self.lengths = cells[:, 9]
+        """Its time."""
+        self.y, self.u = cells[:, 10:20], cells[:, 20:30]
+        """Increments of x to that end, and s̈, at the points."""
+
+    def of(self, path: int) -> Profile:
+        first, last = self.first[path], self.first[path + 1]
+        return Profile(np.array([0, last - first]), self.cells[first:last], self.duration[path : path + 1])
 
 
 def solve(
@@ -67,99 +77,120 @@ def solve(
     without: Collection[int] = (),
 ) -> tuple[Profile, list[Failure]]:
     """The fastest profiles of all paths but those `without`, from x = start (paths,) to x = end, and why some have none."""
-    cells = _grid(limits, paths, start, end)
-    cells = _regular(limits, paths, cells.take(~np.isin(cells.which, list(without))))
-    done: list[Profile] = []
+    n, run = len(paths), native_program(time_paths)
+    waiting = [_Task(k, _grid(limits, paths.breaks(k))) for k in range(n) if k not in without]
+    asked, duration = len(waiting), np.full(n, np.nan)
     failures: list[Failure] = []
-    for turn in range(ROUNDS + 1):
-        cells, table, speed, failed = passes(cells, start, end)
-        if failed:
-            failures += failed
-            cells = cells.take(~np.isin(cells.which, [f.path for f in failed]))
-            if not len(cells):
-                break
-            cells, table, speed, _ = passes(cells, start, end)
-        arcs = find_arcs(cells, *ends(table, speed), SAME * 10.0 ** (turn // PATIENCE))
-        cut, residual = cuts(cells, arcs)
-        busy = np.isfinite(cut)
-        unfinished = np.unique(cells.which[busy])
-        finished = ~np.isin(cells.which, unfinished)
-        own = (cells.which, cells.s0, cells.s1, cells.kind, arcs.x, arcs.y, arcs.u, arcs.state, arcs.row, residual, cells.largest)
-        done.append(Profile(*(x[finished] for x in own)))
+    found: dict[int, np.ndarray] = {}
+    while waiting:
+        some = next((k for k, x in enumerate(waiting[:TOGETHER]) if x.halved != waiting[0].halved), TOGETHER)
+        tasks, waiting = waiting[:some], waiting[some:]
+        most = CELLS + 3 * max(len(x.grid) for x in tasks)
+        work, room = _work(limits, most), np.empty((max(most, len(tasks) * 128), RECORD))
+        which = np.array([x.path for x in tasks])
+        first, spans, kinds, coarse = _coarse(limits, paths, which, [x.grid for x in tasks], start, end)
+        ends, told = np.stack([start[which], end[which]], axis=1), np.empty((len(tasks), 4))
+        smooth = SMOOTH if tasks[0].halved < HALVINGS else np.inf
+        sizes = limits.rows, limits.speeds, int(limits.curved)
+        timed = run(
+            *(len(tasks), first, spans, kinds, coarse, ends, limits.constants), *sizes, *work, room, len(room), told, smooth, most
+        )
+        waiting = tasks[timed:] + waiting
+        used = 0
+        for task, (status, value, further, time), a, b in zip(tasks[:timed], told.tolist(), first, first[1:], strict=False):
+            if status == TIMED:
+                found[task.path] = room[used : used + int(value)].copy()
+                used += int(value)
+                duration[task.path] = time
+            elif status == ROUGH:
+                waiting.append(task.finer(kinds[int(a) : int(b)] >= 8))
+            else:
+                failures.append(Failure(task.path, value, KINDS[int(status)], further))
         if report is not None:
-            report(1.0 - len(unfinished) / len(paths))
-        if not len(unfinished):
-            break
-        if turn == ROUNDS:
-            failures += [Failure(int(k), float(cells.s0[busy & (cells.which == k)][0]), "rounds") for k in unfinished]
-            break
-        cells = _refined(limits, paths, cells, arcs, cut, ~finished)
-    joined = [np.concatenate([getattr(p, f.name) for p in done]) for f in fields(Profile)] if done else []
-    if not joined:
-        return Profile(*(np.zeros(0) for _ in fields(Profile))), failures
-    order = np.lexsort((joined[1], joined[0]))
-    return _smoothed(Profile(*(x[order] for x in joined))), failures
+            report(1.0 - len(waiting) / asked)
+    order = [found.get(k, _NOTHING) for k in range(n)]
+    cells = order[0] if n == 1 else np.concatenate(order)
+    return Profile(np.concatenate([[0], np.cumsum([len(x) for x in order])]), cells, duration), failures
 
 
-def _smoothed(profile: Profile) -> Profile:
-    """The profile with what is left of cuts, cells too short for a slope, going on like the cells before them."""
-    for k in np.flatnonzero((profile.s1 - profile.s0 < 1e-8) & (profile.state == SLIDE))[::-1]:
-        after = k + 1 < len(profile.s0) and profile.which[k + 1] == profile.which[k] and profile.state[k + 1] == SLIDE
-        near, end = (k + 1, 0) if after or k == 0 else (k - 1, -1)
-        profile.u[k] = profile.u[near, end]
-    return profile
+_NOTHING = np.empty((0, RECORD))
 
 
-def _grid(limits: Limits, paths: Splines | Curves, start: np.ndarray, end: np.ndarray) -> Cells:
-    which, left, right, kind = [], [], [], []
-    for k in range(len(paths)):
-        x = paths.breaks(k)
-        each = max(2, -(-GRID // (len(x) - 1)))
-        s = np.append(np.concatenate([np.linspace(p, q, each, endpoint=False) for p, q in pairwise(x)]), x[-1])
-        if limits.curved:  # √x is not smooth at rest: short cells there, and a variable in which it is
-            parts = np.array([0.125, 0.25, 0.5])
-            s = np.concatenate([s[:1], s[1] * parts, s[1:-1], 1 - (1 - s[-2]) * parts[::-1], s[-1:]])
-        kinds = np.zeros(len(s) - 1, dtype=int)
-        if limits.curved:
-            kinds[0], kinds[-1] = FROM_REST if start[k] == 0 else LINEAR, TO_REST if end[k] == 0 else LINEAR
-        which.append(np.full(len(s) - 1, k))
-        left.append(s[:-1])
-        right.append(s[1:])
-        kind.append(kinds)
-    return make_cells(limits, paths, *(np.concatenate(x) for x in (which, left, right, kind)))
+@dataclass
+class _Task:
+    """A path and the ends of its coarse cells."""
+
+    path: int
+    grid: np.ndarray
+    halved: int = 0
+
+    def finer(self, rough: np.ndarray) -> _Task:
+        middle = (self.grid[:-1] + self.grid[1:])[rough] / 2
+        grid = np.sort(np.concatenate([self.grid, middle]))
+        return _Task(self.path, grid, self.halved + 1 if len(grid) < FINEST else HALVINGS)
 
 
-def _regular(limits: Limits, paths: Splines | Curves, cells: Cells) -> Cells:
-    """The cells cut where a row has zero inertia, so that no coefficient of u changes its sign inside one."""
-    for _ in range(12):
-        y = cells.signs
-        size = np.max(np.abs(y), axis=1, keepdims=True)
-        sign = np.where(np.abs(y) <= ZERO * size, 0, np.sign(y))
-        changes = (sign.max(axis=1) > 0) & (sign.min(axis=1) < 0)
-        busy = changes.any(axis=1) & (cells.h > 1e-9)
-        if not busy.any():
-            break
-        old = cells.take(busy)
-        row = np.argmax(changes[busy], axis=1)
-        sigma = first_root(old.signs[np.arange(len(old)), :, row])
-        sigma = np.where((sigma > 1e-12) & (sigma < 1 - 1e-12), sigma, 0.5)
-        new = make_cells(limits, paths, *divide(old, sigma)[:4])
-        cells = Cells.join([cells.take(~busy), new])
-    return cells.take(np.lexsort((cells.s0, cells.which)))
+def _work(limits: Limits, most: int) -> list[np.ndarray]:
+    R, V = limits.rows, limits.speeds
+    return [np.empty(n) for n in ((most + 2) * stride(R, V), 10 * (2 * R + V), max(6 * (most + 8), 4 * R + V))]
 
 
-def _refined(limits: Limits, paths: Splines | Curves, cells: Cells, arcs: Arcs, cut: np.ndarray, keep: np.ndarray) -> Cells:
-    """The cells of paths that are not finished, cut."""
-    busy = np.isfinite(cut)
-    old = cells.take(busy)
-    which, s0, s1, kind, parent = divide(old, cut[busy])
-    guess = None
-    if cells.e.ndim == 3:
-        part = (s0[:, None] + (s1 - s0)[:, None] * POINTS - old.s0[parent, None]) / old.h[parent, None]
-        part, k = np.clip(part, 0.0, 1.0), old.kind[parent, None]
-        sigma = np.where(k == LINEAR, part, np.where(k == FROM_REST, np.sqrt(part), 1 - np.sqrt(1 - part)))
-        c = (arcs.values(cells)[busy] @ MONOMIALS.T)[parent]
-        guess = np.maximum(np.einsum("ck,cpk->cp", c, powers(sigma)), 0.0)
-    new = make_cells(limits, paths, which, s0, s1, kind, guess)
-    cells = Cells.join([cells.take(keep & ~busy), new])
-    return cells.take(np.lexsort((cells.s0, cells.which)))
+def _coarse(
+    limits: Limits, paths: Splines | Curves, which: np.ndarray, grids: list[np.ndarray], start: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """First cell of each path (and their number), ends (C, 2) of cells, kinds (C,), rows (C, 10, 4 R + V) at their points."""
+    count = [len(s) - 1 for s in grids]
+    spans = np.concatenate([np.stack([s[:-1], s[1:]], axis=1) for s in grids])
+    first = np.concatenate([[0], np.cumsum(count)])
+    kinds = np.zeros(len(spans))
+    if limits.curved:  # √x is not smooth at rest: a variable in which it is
+        kinds[first[:-1]] = np.where(start[which] == 0, FROM_REST, LINEAR)
+        kinds[first[1:] - 1] = np.where(end[which] == 0, TO_REST, LINEAR)
+    return first.astype(float), spans, kinds, rows_on(limits, paths, np.repeat(which, count), spans)
+
+
+def _grid(limits: Limits, breaks: np.ndarray) -> np.ndarray:
+    each = -(-GRID // (len(breaks) - 1))
+    s = np.append(np.concatenate([np.linspace(p, q, each, endpoint=False) for p, q in pairwise(breaks)]), breaks[-1])
+    if limits.curved:
+        parts = np.array([0.125, 0.25, 0.5])
+        s = np.concatenate([s[:1], s[1] * parts, s[1:-1], 1 - (1 - s[-2]) * parts[::-1], s[-1:]])
+    return s
+
+
+def rows_on(limits: Limits, paths: Splines | Curves, path: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """The rows (C, 10, 4 R + V) at the points of cells of paths (C,), s running evenly over each."""
+    s = spans[:, :1] + (spans[:, 1:] - spans[:, :1]) * POINTS
+    s[:, -1] = spans[:, 1]
+    c, d = paths.polynomials(path, spans.mean(axis=1), s)
+    return np.asarray(limits.kernel(c.shape[-2])(c, d, limits.scale))
+
+
+def bounds_at(
+    limits: Limits, paths: Splines | Curves, path: int, s: np.ndarray, x: np.ndarray | None = None
+) -> tuple[np.ndarray, ...]:
+    """At places s (n,) of a path: a, b, lower and upper bounds (n, rows) of a u + b x; caps (n,). x (n,): where bounds depend on it."""
+    which, n, R = np.full(len(s), path), len(limits.names), limits.rows
+    c, d = paths.polynomials(which, s, s[:, None])
+    found = np.asarray(limits.kernel(c.shape[-2])(c, d, limits.scale))[:, 0]
+    a, b, g, way = (found[:, k * R : k * R + n] for k in range(4))
+    damping, dry, power = limits.constants[:, :n]
+    root = np.sqrt(np.zeros(len(s)) if x is None else x)[:, None]
+    rest = g + dry * np.sign(way) + damping * way * root
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = np.where(power > 0, np.minimum(power / (np.abs(way) * root), LARGE), 1.0)
+    bound = np.where(np.isnan(bound), LARGE, bound)
+    return a, b, -bound - rest, bound - rest, 1.0 / np.maximum(found[:, 4 * R :].max(axis=-1), 1.0 / LARGE)
+
+
+def largest_square(a: np.ndarray, b: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """The largest x (n,) for which some u meets all rows: an upper bound of u of one against a lower one of another."""
+    up = a > 0
+    alpha = np.abs(a)
+    over, under = np.where(up, b, -b), np.where(up, -b, b)
+    high, low = np.where(up, hi, -lo), np.where(up, -lo, hi)
+    i, j = (slice(None), slice(None), None), (slice(None), None)
+    slope, free = alpha[j] * over[i] + alpha[i] * under[j], alpha[j] * high[i] + alpha[i] * low[j]
+    some = slope > 1e-13 * (alpha[i] + alpha[j])
+    found = np.where(some, free / np.where(some, slope, 1.0), LARGE)
+    return np.asarray(found.min(axis=(1, 2)))

@@ -12,12 +12,10 @@ from ..arrays import to_numpy
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from ..words import short
-from .cells import make_cells
 from .collocation import LARGE
 from .limits import Limits
-from .passes import Failure
 from .paths import Curves, Splines, as_paths
-from .profile import solve
+from .profile import Failure, bounds_at, solve
 from .timing import Timing, Timings
 
 STILL = 1e-9
@@ -105,6 +103,7 @@ def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reactio
         _limit(velocity, "velocity", robot.nv, names, robot.velocity_limit),
         _limit(acceleration, "acceleration", robot.nv, names, none),
         _limit(effort, "effort", robot.nv, names, robot.effort_limit),
+        none,
         tuple(reactions),
     )
     if not limits.names:
@@ -184,9 +183,8 @@ def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
         return f"end_speed cannot be reached: ds/dt is at most {np.sqrt(max(failure.value, 0.0)):.9g} at the end."
     if failure.kind == "rounds":
         return f"the timing did not converge near s = {failure.s:.9g}; is the path smooth there?"
-    which, s = np.array([failure.path]), np.array([min(failure.s, 1.0 - 1e-9)])
-    cells = make_cells(limits, paths, which, s, s + 1e-9, np.zeros(1, dtype=int))
-    a, b, lo, hi = (y[0, 0] for y in (cells.a, cells.b, cells.lo, cells.hi))
+    at = np.array([min(failure.s, 1.0 - 1e-9)])
+    a, b, lo, hi = (y[0] for y in bounds_at(limits, paths, failure.path, at)[:4])
     need = np.maximum(lo, -hi)  # what is missing with x = u = 0
     row = int(np.argmax(need))
     quantity, joint = limits.names[row]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,11 @@ from ..dynamics import inverse_dynamics, joint_reactions
 from ..errors import CoadjointError
 from ..robot.robot import Robot
 from ..words import printable, short
-from .arcs import BACKWARD, SLIDE
-from .cells import make_cells
+from .arc_programs import BACKWARD, SLIDE
 from .collocation import FROM_REST, LINEAR, MONOMIALS, POINTS, WEIGHTS, powers
 from .limits import Limits
 from .paths import Curves, Splines
-from .profile import Profile
+from .profile import Profile, bounds_at, largest_square
 
 _GAUSS, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 _GAUSS, _WEIGHTS = (_GAUSS + 1) / 2, _WEIGHTS / 2
@@ -45,8 +45,11 @@ class Timing:
 
     def __init__(self, limits: Limits, paths: Splines | Curves, number: int, profile: Profile) -> None:
         self.limits, self._paths, self._number, self._profile = limits, paths, number, profile
-        self._clock = Clock(profile)
-        self.duration: float = float(self._clock.times[-1])
+        self.duration: float = float(profile.duration[0])
+
+    @cached_property
+    def _clock(self) -> Clock:
+        return Clock(self._profile)
 
     @property
     def robot(self) -> Robot:
@@ -105,13 +108,9 @@ class Timing:
     def speed_limit(self, s: Any) -> np.ndarray:
         """The maximum-velocity curve: the largest ds/dt at places s (...) for which some d²s/dt² meets all limits."""
         s = np.asarray(s, dtype=float)
-        left = np.clip(s.ravel(), 0.0, 1.0 - 1e-7)
-        which, kind = np.full(len(left), self._number), np.full(len(left), LINEAR)
-        guess = None
-        if self.limits.curved:
-            guess = np.repeat(self._clock.speed(left)[:, None] ** 2, len(MONOMIALS), axis=1)
-        cells = make_cells(self.limits, self._paths, which, left, left + 1e-7, kind, guess)
-        return np.asarray(np.sqrt(np.maximum(cells.largest[:, 0], 0.0)).reshape(s.shape))
+        flat = s.ravel()
+        a, b, lo, hi, cap = bounds_at(self.limits, self._paths, self._number, flat, self._clock.speed(flat) ** 2)
+        return np.asarray(np.sqrt(np.clip(largest_square(a, b, lo, hi), 0.0, cap)).reshape(s.shape))
 
     def use(self, t: Any) -> dict[str, np.ndarray]:
         """How much of each limit is used at times t (...): |value| / limit, arrays (*t.shape, n) by quantity; more than 1 is too much."""
@@ -127,6 +126,7 @@ class Timing:
             damping, dry = friction_coefficients(self.robot)
             tau = np.asarray(inverse_dynamics(self.robot, q, v, a)) + damping * v + dry * np.sign(dq)
             found["effort"] = np.abs(tau) / limits.effort
+            found["power"] = np.abs(tau * v) / limits.power
         if limits.reactions:
             F = np.asarray(joint_reactions(self.robot, q, v, a))
             found["reaction"] = np.stack([np.abs(F[..., j, k]) / limit for j, k, limit in limits.reactions], axis=-1)
@@ -159,8 +159,7 @@ class Clock:
         self.u = p.u @ MONOMIALS.T
         ends = np.sqrt(np.maximum(p.x[:, None] + p.y[:, [0, -1]], 0.0))
         self.y0, self.y1, self.h = ends[:, 0], ends[:, 1], p.s1 - p.s0
-        k = np.arange(len(p.s0))
-        self.lengths = self._until(k, np.ones(len(k)))
+        self.lengths = p.lengths
         self.times = np.concatenate([[0.0], np.cumsum(self.lengths)])
 
     def _place(self, k: np.ndarray, rho: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -219,12 +218,7 @@ class Timings:
     def __init__(self, limits: Limits, paths: Splines | Curves, profile: Profile, errors: dict[int, str]) -> None:
         self.limits, self._paths, self._profile, self.errors = limits, paths, profile, errors
         """errors: why, by the number of the path."""
-        n = np.arange(len(paths))
-        self._first, self._last = np.searchsorted(profile.which, n), np.searchsorted(profile.which, n, side="right")
-        clock = Clock(profile)
-        self.duration = np.full(len(paths), np.nan)
-        np.put(self.duration, np.unique(profile.which), 0.0)
-        np.add.at(self.duration, profile.which.astype(int), clock.lengths)
+        self.duration = profile.duration
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -236,10 +230,7 @@ class Timings:
         k = range(len(self))[k]
         if k in self.errors:
             raise CoadjointError(f"path {k}: {self.errors[k]}")
-        from dataclasses import fields
-
-        p, some = self._profile, slice(self._first[k], self._last[k])
-        return Timing(self.limits, self._paths, k, Profile(*(getattr(p, f.name)[some] for f in fields(Profile))))
+        return Timing(self.limits, self._paths, k, self._profile.of(k))
 
     def __repr__(self) -> str:
         failed = f", {len(self.errors)} that cannot be timed" if self.errors else ""

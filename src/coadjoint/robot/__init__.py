@@ -1,8 +1,8 @@
 """Mechanisms: joints as screws, links, the immutable Robot, and its readers."""
 
 from .dh import robot_from_dh
-from .link import Frame, Joint, Link, Mimic
+from .link import Frame, Joint, Link, Loop, Mimic
 from .robot import Robot
 from .shape import Shape
 
-__all__ = ["Frame", "Joint", "Link", "Mimic", "Robot", "Shape", "robot_from_dh"]
+__all__ = ["Frame", "Joint", "Link", "Loop", "Mimic", "Robot", "Shape", "robot_from_dh"]

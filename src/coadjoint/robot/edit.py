@@ -190,4 +190,9 @@ def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Ro
     for shape in other.shapes:
         at_base = shape.link == other.base
         shapes.append(moved_shape(shape, carrier, root) if at_base else moved_shape(shape, prefix + shape.link))
-    return robot._remade(links=links, frames=frames, shapes=shapes, notes=(*robot.notes, *other.notes))
+    other_loops = (replace(x, name=prefix + x.name, frame_a=prefix + x.frame_a, frame_b=prefix + x.frame_b) for x in other.loops)
+    loops = (*robot.loops, *other_loops)
+    notes = (*robot.notes, *other.notes)
+    attached = robot._remade(links=links, frames=frames, shapes=shapes, loops=loops, notes=notes)
+    theirs = {prefix + name: {prefix + joint: x for joint, x in pose.items()} for name, pose in other._poses.items()}
+    return attached.with_poses(robot._poses | theirs) if theirs else attached

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ModelError, arrows, unknown
 from ..words import short
 from .joints import KINDS
-from .link import Frame, Link
+from .link import Frame, Link, Loop
 
 LONGEST_NAME = 1000
 """The most characters of a name, so that messages and tables that repeat it stay readable."""
@@ -33,6 +33,16 @@ def layout(robot: str, base: str, links: Sequence[Link], frames: Sequence[Frame]
     parents = tuple(index[link.parent] for link in links)
     tree = {"_link_index": index, "parents": parents, "order": _parents_first(robot, links, parents)}
     return tree | _coordinates(links)
+
+
+def check_loops(loops: Sequence[Any], frames: Sequence[str]) -> None:
+    """Raise an error for a loop that is none, or whose frames are not the robot's."""
+    for i, loop in enumerate(loops):
+        if not isinstance(loop, Loop):
+            raise ModelError(f"loops[{i}] is {short(loop)}; expected a Loop.")
+        for frame in (loop.frame_a, loop.frame_b):
+            if frame not in frames:
+                raise unknown(f"frame for the loop {short(loop.name)}", frame, frames)
 
 
 def _check_names(robot: str, base: str, links: Sequence[Link], frames: Sequence[Frame]) -> None:

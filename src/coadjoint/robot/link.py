@@ -289,6 +289,19 @@ def as_pose(x: Any, what: str) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
+class Loop:
+    """A joint that closes a loop of a tree: frame_b is at frame_a as the joint lets it; see `coadjoint.Constraint.loop`.
+
+    It is a description and moves nothing by itself: `coadjoint.Constraint.loops(robot)` is the constraint of all loops.
+    """
+
+    name: str
+    frame_a: str
+    frame_b: str
+    joint: str = "fixed"
+
+
+@dataclass(frozen=True, eq=False)
 class Frame:
     """A named frame that stands at `pose` in the frame of a link (or of the base)."""
 

@@ -15,8 +15,10 @@ from .link import Joint, Link
 from .packages import Finder, Packages, check_packages
 from .robot import Robot
 from .shape import found_again
+from .srdf import fitting, read_srdf
 from .urdf import check_options, fresh, read_urdf, robot_of
 
+DESCRIPTIONS = "robot_descriptions:"
 SUFFIXES = (".urdf", ".xacro", ".xml", ".mjcf", ".json")
 
 
@@ -27,9 +29,10 @@ def load(
     *,
     packages: Packages | None = None,
     arguments: Mapping[str, Any] | None = None,
+    srdf: str | os.PathLike[str] | None = None,
 ) -> Robot:
-    """A robot: a bundled one by name, as `load("panda")`, from a file .urdf, .xacro, .xml (MJCF or URDF) or .json, or the
-    text of a URDF.
+    """A robot: a bundled one by name, as `load("panda")`, from a file .urdf, .xacro, .xml (MJCF or URDF) or .json, from the text of a
+    URDF, or "robot_descriptions:NAME" from the package of that name.
 
     base="fixed" takes the robot as it is described, the root of a URDF being its base, which does not move. "free" lets the base
     move as well: it becomes the first link, carried by a free joint. fixed_joints="merge" makes the link of a fixed joint part of
@@ -37,15 +40,31 @@ def load(
 
     packages: the folders of packages by name, {"panda_description": folder}, for meshes at `package://…`; without it they are looked
     for above the file, in the environment variables of ROS, and in the cache of `robot_descriptions`. arguments: those of a xacro file,
-    {"prefix": "left_"}.
+    {"prefix": "left_"}. srdf: a file with named poses, which become `robot.poses`.
     """
     check_options(base, fixed_joints)
     check_packages(packages)
-    _check_arguments(source, arguments)
     if not isinstance(source, str | os.PathLike) or not os.fspath(source):
         raise CoadjointError(
             f"{short(source)} is not a robot; expected the name of a bundled one, the path of a file, or the text of a URDF."
         )
+    if isinstance(source, str) and source.startswith(DESCRIPTIONS):
+        from .descriptions import described
+
+        source, packages, found = described(source.removeprefix(DESCRIPTIONS), packages)
+        srdf = found if srdf is None else srdf
+    _check_arguments(source, arguments)
+    poses = {} if srdf is None else read_srdf(srdf)
+    robot = _loaded(source, base, fixed_joints, packages, arguments or {})
+    if not poses:
+        return robot
+    known, notes = fitting(robot, poses)
+    return robot._remade(poses=known, notes=(*robot.notes, *notes))
+
+
+def _loaded(
+    source: str | os.PathLike[str], base: str, fixed_joints: str, packages: Packages | None, arguments: Mapping[str, Any]
+) -> Robot:
     if isinstance(source, str) and xml.is_text(source):
         if (tag := xml.root_tag(xml.stripped(source), "the text")) != "robot":
             raise ReadError(
@@ -82,12 +101,12 @@ def _check_arguments(source: Any, arguments: Any) -> None:
         raise CoadjointError(f"arguments are those of a .xacro file; {short(source)} is none.")
 
 
-def _expanded(path: Path, base: str, fixed_joints: str, packages: Packages | None, arguments: Mapping[str, Any] | None) -> Robot:
+def _expanded(path: Path, base: str, fixed_joints: str, packages: Packages | None, arguments: Mapping[str, Any]) -> Robot:
     """The robot in a xacro file."""
     from .xacro import expand
 
     finder = Finder(path.parent, packages)
-    return robot_of(expand(path, arguments or {}, finder), base == "free", fixed_joints == "merge", finder)
+    return robot_of(expand(path, arguments, finder), base == "free", fixed_joints == "merge", finder)
 
 
 def _with_meshes(robot: Robot, finder: Finder) -> Robot:

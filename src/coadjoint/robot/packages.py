@@ -61,12 +61,13 @@ class Finder:
             return _existing(Path(unquote(re.sub(r"^localhost(?=/)", "", rest)))) or self._beside(rest)
         if scheme not in ("package", "model"):
             return None
-        name, _, inside = rest.partition("/")
+        name, _, inside = rest.lstrip("/").partition("/")
+        inside = inside.lstrip("/")
         for folder in self.folders(name):
             if found := _existing(folder / inside):
                 return found
         # Some descriptions name a package that has been moved into another folder; the rest of the address may still be there.
-        return self._climbed(rest) or self._climbed(inside)
+        return self._climbed(f"{name}/{inside}") or self._climbed(inside)
 
     def folders(self, name: str) -> list[Path]:
         """The folders that the package of this name may be, the likeliest first."""
@@ -95,7 +96,7 @@ class Finder:
 
     def _above(self) -> Iterator[Path]:
         if self.folder is not None:
-            yield from [self.folder, *self.folder.parents][:HIGHEST]
+            yield from [x for x in (self.folder, *self.folder.parents) if x.name][:HIGHEST]
 
     def _beside(self, name: str) -> Path | None:
         path = Path(name)

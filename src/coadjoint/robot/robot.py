@@ -27,11 +27,12 @@ from ..words import short
 from . import edit, text
 from .coordinates import Coordinates
 from .joints import JointKind
-from .layout import layout
-from .link import Frame, Link, as_pose
+from .layout import check_loops, layout
+from .link import Frame, Link, Loop, as_pose
 from .plausibility import impossible_inertias, massless_joints
 from .screws import links_of_screws
 from .shape import Shape, check_shapes, missing_meshes
+from .srdf import NamedPoses, checked_poses, coordinates, fitting
 
 if TYPE_CHECKING:
     from .meshes import Packed
@@ -61,6 +62,9 @@ class Robot(Coordinates):
     damping: Array
     friction: Array
     frame_poses: Array
+    loops: tuple[Loop, ...]
+    """Joints of its description that close loops; they hold nothing unless `Constraint.loops(robot)` is given to a function."""
+    _poses: NamedPoses
     _link_index: dict[str, int]
     _memo: Memo
     _structure_memo: Memo
@@ -80,6 +84,8 @@ class Robot(Coordinates):
         base: str = "base",
         notes: Iterable[str] = (),
         shapes: Iterable[Shape] = (),
+        loops: Iterable[Loop] = (),
+        poses: Mapping[str, Any] | None = None,
     ) -> None:
         links, frames = tuple(sequence(links, "links")), tuple(sequence(frames, "frames"))
         notes = (notes,) if isinstance(notes, str) else tuple(names(notes, "notes"))
@@ -90,13 +96,16 @@ class Robot(Coordinates):
             frames=frames,
             notes=notes,
             shapes=tuple(sequence(shapes, "shapes")),
+            loops=tuple(sequence(loops, "loops")),
             _structure_memo={},
             _replaced=False,
             **_nothing_kept(),
         )
         self.__dict__.update(layout(name, base, links, frames))
         check_shapes(self.shapes, self._link_index)
+        check_loops(self.loops, self.frame_names)
         self._gather_numbers(gravity)
+        self.__dict__["_poses"] = checked_poses(self, poses or {})
 
     def _gather_numbers(self, gravity: Any) -> None:
         given = gravity
@@ -168,7 +177,11 @@ class Robot(Coordinates):
     def _remade(self, **changes: Any) -> Robot:
         whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.consolidated()
         parts: dict[str, Any] = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
-        return Robot(**(parts | {"base": self.base, "notes": self.notes, "shapes": self.shapes} | changes))
+        kept: dict[str, Any] = {"base": self.base, "notes": self.notes, "shapes": self.shapes, "loops": self.loops}
+        robot = Robot(**(parts | kept | changes))
+        if "poses" not in changes and self._poses:
+            robot.__dict__["_poses"] = fitting(robot, self._poses)[0]
+        return robot
 
     # --- a changed copy
 
@@ -181,6 +194,10 @@ class Robot(Coordinates):
     def with_shapes(self, shapes: Iterable[Shape]) -> Robot:
         """This robot with these shapes in place of its own; `(*robot.shapes, new)` adds one."""
         return self._remade(shapes=shapes)
+
+    def with_poses(self, poses: Mapping[str, Any]) -> Robot:
+        """This robot with named poses in place of its own: {name: q (nq,)} or {name: {joint: coordinates}}."""
+        return self._remade(poses=poses)
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """This robot with the gravitational acceleration (3,), in the space frame."""
@@ -277,6 +294,11 @@ class Robot(Coordinates):
         if not self.has_plain_numbers:
             return self.notes
         return (*self.notes, *impossible_inertias(self), *massless_joints(self), *missing_meshes(self.shapes))
+
+    @property
+    def poses(self) -> dict[str, np.ndarray]:
+        """Its named poses, as an SRDF or the keyframes of an MJCF have them: q (nq,) by name."""
+        return {name: coordinates(self, pose) for name, pose in self._poses.items()}
 
     @property
     def visuals(self) -> tuple[Shape, ...]:
@@ -441,7 +463,17 @@ class Robot(Coordinates):
 
     def __reduce__(self) -> Any:
         whole = self.consolidated()
-        return Robot, (whole.name, whole.links, whole.frames, whole.gravity, whole.base, whole.notes, whole.shapes)
+        return Robot, (
+            whole.name,
+            whole.links,
+            whole.frames,
+            whole.gravity,
+            whole.base,
+            whole.notes,
+            whole.shapes,
+            whole.loops,
+            whole._poses,
+        )
 
     def __repr__(self) -> str:
         return text.summary(self)

@@ -13,7 +13,7 @@ from ..errors import CoadjointError, ReadError, unknown
 from ..files import read_text
 from ..words import cut, short
 from .joints import KINDS
-from .link import Frame, Joint, Link, Mimic
+from .link import Frame, Joint, Link, Loop, Mimic
 from .shape import SIZES, Shape
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FORMAT = "coadjoint robot"
 VERSION = 1
+LOOP = ("name", "frame_a", "frame_b", "joint")
 MOST_VALUES = 5_000_000
 """The most values of a text; a robot of ten thousand links has a fifth of that."""
 _JOINT_NUMBERS = {
@@ -69,7 +70,15 @@ def to_dict(robot: Robot) -> dict[str, Any]:
         "links": links,
         "frames": [{"name": f.name, "link": f.link, "pose": _plain(f.pose)} for f in robot.frames],
         "notes": list(robot.notes),
-    } | ({"shapes": [_shape_to_dict(x) for x in robot.shapes]} if robot.shapes else {})
+    } | _extras(robot)
+
+
+def _extras(robot: Robot) -> dict[str, Any]:
+    """Shapes, loops and named poses, where there are any."""
+    loops = [{"name": x.name, "frame_a": x.frame_a, "frame_b": x.frame_b, "joint": x.joint} for x in robot.loops]
+    poses = {name: {joint: list(x) for joint, x in pose.items()} for name, pose in robot._poses.items()}
+    extras = {"shapes": [_shape_to_dict(x) for x in robot.shapes], "loops": loops, "poses": poses}
+    return {key: value for key, value in extras.items() if value}
 
 
 def _shape_to_dict(shape: Shape) -> dict[str, Any]:
@@ -164,11 +173,17 @@ def from_dict(data: Any, source: str = "the robot") -> Robot:
         for part in whole.parts("shapes") if "shapes" in data else ():
             at = part.where
             shapes.append(_shape(part))
+        loops = [Loop(*(part.text(key) for key in LOOP)) for part in (whole.parts("loops") if "loops" in data else ())]
         at = whole.where
+        poses = whole.get("poses", dict, "an object in braces") if "poses" in data else {}
+        if not all(isinstance(pose, dict) for pose in poses.values()):
+            raise ReadError(f"{at}: one of the 'poses' is no object of joints and coordinates.")
         notes = whole.get("notes", list, "a list of text")
         if odd := [x for x in notes if not isinstance(x, str)]:
             raise ReadError(f"{at}: one of the 'notes' is {_written(odd[0])}; expected text.")
-        return Robot(whole.text("name"), links, frames, whole.numbers("gravity", 3), whole.text("base"), notes, shapes)
+        return Robot(
+            whole.text("name"), links, frames, whole.numbers("gravity", 3), whole.text("base"), notes, shapes, loops, poses
+        )
     except ReadError:
         raise
     except CoadjointError as error:

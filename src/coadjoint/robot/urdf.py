@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError, ModelError, ModelWarning, arrows, nearest, unknown
+from ..errors import CoadjointError, ModelError, ModelWarning, ReadError, arrows, nearest, unknown
 from ..files import read_bytes
 from ..lie import inertia as _inertia
 from ..words import cut, short
 from . import xml
+from .closing import Edge, closed, tree_and_loops
 from .link import Joint, Link, Mimic
 from .packages import Finder, Packages
 from .plausibility import impossible, impossible_inertias
@@ -92,7 +93,7 @@ def robot_of(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robo
         if joints:
             raise next(iter(joints.values())).error("the robot has joints but no <link>.")
         return _made(root, name, [], notes=[*notes, "the robot has no links; nothing of it moves."])
-    carriers = _carriers(links, joints)
+    carriers, closing = _carriers(links, joints)
     top = _root_link(links, carriers)
     serious = _check_mimics(joints)
     parameters = {key: _inertial(link) for key, link in links.items()}
@@ -116,7 +117,8 @@ def robot_of(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robo
     notes += unread
     robot = _made(root, name, parts, gravity=gravity, base=base, shapes=shapes)
     robot = robot.merge_fixed() if merge else robot
-    serious = [*root.document.notes, *serious]
+    robot, said = _with_loops(robot, closing, joints)
+    serious = [*root.document.notes, *serious, *said]
     kept = set(robot.link_names)
     for key in (key for key in links if key not in kept):  # links that were merged, and the base
         if found := impossible(parameters[key]):
@@ -159,20 +161,38 @@ def _named(root: xml.Element, tag: str) -> dict[str, xml.Element]:
     return found
 
 
-def _carriers(links: dict[str, xml.Element], joints: dict[str, xml.Element]) -> dict[str, xml.Element]:
-    """The joint that carries each link but the root, in the order of the joints."""
-    carriers: dict[str, xml.Element] = {}
+def _with_loops(robot: Robot, closing: list[Edge], joints: dict[str, xml.Element]) -> tuple[Robot, list[str]]:
+    """The robot with the frames and loops of the joints that close some, and a sentence for each of them."""
+    said: list[str] = []
+    for edge in closing:
+        element = joints[edge.joint]
+        try:
+            frames, loop, sentence = closed(edge, _joint(element, []), origin(element.optional("origin")), np.eye(4))
+            for frame in frames:
+                robot = robot.with_frame(frame.name, frame.link, frame.pose)
+            robot = robot._remade(loops=(*robot.loops, loop)) if loop is not None else robot
+        except CoadjointError as error:
+            raise error if isinstance(error, ReadError) else element.error(str(error)) from None
+        said.append(f"line {element.line}: {sentence}")
+    return robot, said
+
+
+def _carriers(links: dict[str, xml.Element], joints: dict[str, xml.Element]) -> tuple[dict[str, xml.Element], list[Edge]]:
+    """The joint that carries each link but the root, in the order of the joints, and the joints that close loops."""
+    edges: list[Edge] = []
     for joint in joints.values():
         for end in ("parent", "child"):
             element = joint.only(end)
             if element.text("link") not in links:
                 raise element.error(f"{joint}: {unknown('link', element.text('link'), links)}")
-        child = joint.only("child").text("link")
-        if child in carriers:
-            other = carriers[child]
-            raise joint.error(f"link {short(child)} is already the child of {other} in line {other.line}; a robot is a tree.")
-        carriers[child] = joint
-    return carriers
+        edges.append(Edge(joint.text("name"), joint.only("parent").text("link"), joint.only("child").text("link")))
+    children = {edge.child for edge in edges}
+    chosen, closing = tree_and_loops(edges, [name for name in links if name not in children])
+    carriers = {child: joints[name] for child, name in chosen.items()}
+    for edge in edges:  # of links that no root reaches: they form cycles, which `_root_link` names
+        if edge.child not in carriers:
+            carriers[edge.child] = joints[edge.joint]
+    return carriers, closing
 
 
 def _root_link(links: dict[str, xml.Element], carriers: dict[str, xml.Element]) -> str:

@@ -27,18 +27,29 @@ def compile_ir(text: str, target: Target) -> bytes:
         return _emit(text, target)
 
 
+def compile_program(text: str, target: Target) -> bytes:
+    """Object code of a sequential program, for which LLVM's passes do much: its variables are in memory, its functions small."""
+    with LLVM_LOCK:
+        return _emit(text, target, optimise=True)
+
+
 @atexit.register
 def _at_exit() -> None:
     # LLVM destroys its globals when the process ends: no other thread may be inside it by then, nor enter it.
     LLVM_LOCK.acquire()
 
 
-def _emit(text: str, target: Target) -> bytes:
+def _emit(text: str, target: Target, optimise: bool = False) -> bytes:
     # A function of its own: LLVM's objects are gone again before the lock is released.
     module = llvm().parse_assembly(text)
     module.triple = target.triple
     module.verify()
-    return bytes(_machine(target).emit_object(module))
+    machine = _machine(target)
+    if optimise:
+        options = llvm().create_pipeline_tuning_options(speed_level=2)
+        builder = llvm().create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+    return bytes(machine.emit_object(module))
 
 
 def assembly(text: str, target: Target) -> str:

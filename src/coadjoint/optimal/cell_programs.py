@@ -1,0 +1,287 @@
+"""Programs on one cell of a path: its rows at ten points, the maps of these rows from end to end, and the range of speeds.
+
+A cell is a record of numbers in the work array `w`, from `c` on. Rows r < R and limits of speed k < V come in blocks of eight; those that
+fill up a block limit nothing. Every row is lower ≤ a u ≤ upper with bounds that are linear in x = ṡ²:
+
+    a u + b₊ x ≤ h₊,    a u + b₋ x ≥ -h₋.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernel.programs import Floats, empty, largest, least, load, maximum, minimum, some, splat, sqrt, store, where
+from .collocation import DERIVATIVE, GROWTH, LARGE, MONOMIALS, POINTS, WEIGHTS
+
+FLAT = 1e-12
+"""A row whose coefficient of u is smaller than this, beside that of x, in a whole cell bounds x by itself."""
+
+S0, S1, KIND, COARSE, NEXT, STATE, ROW, X, RESIDUAL, X0, X1, FRESH = range(12)
+LEAST, LARGEST = 12, 14
+CAP, Y, U, GUESS, MAPS = 16, 32, 48, 64, 80
+"""Places in a record: numbers, then ten at the points each, then the maps; after these the rows (`rows_at`), and these made linear."""
+
+_POINTS = np.ascontiguousarray(POINTS)
+_WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
+_DERIVATIVE = np.ascontiguousarray(DERIVATIVE).ravel()
+_MONOMIALS = np.ascontiguousarray(MONOMIALS).ravel()
+
+
+def rows_at(R: int) -> int:
+    """Where the rows of a record begin: at each point a, b, g, d (R each) and the inverse limits of speed (V)."""
+    return MAPS + 4 * R
+
+
+def linear_at(R: int, V: int) -> int:
+    """Where the linear bounds begin: at each point b₊, b₋, h₊, h₋ (R each)."""
+    return MAPS + 4 * R + 10 * (4 * R + V)
+
+
+def stride(R: int, V: int) -> int:
+    """Numbers of a record."""
+    return MAPS + 4 * R + 10 * (4 * R + V) + 40 * R
+
+
+def as_polynomials(coarse: Floats, kinds: Floats, first: int, last: int, W: int, R: int, smooth: float, sizes: Floats) -> int:
+    """Values at the ten points of coarse cells become coefficients of powers of 2σ - 1; how many cells are too long for that.
+
+    Those whose last coefficient is larger than this part of the largest value along the path have 8 added to their kind.
+    """
+    for k in range(0, W, 8):
+        size = splat(1.0 if k >= 2 * R and k < 3 * R else 0.0)
+        for cell in range(first, last):
+            for p in range(10):
+                size = maximum(size, abs(load(coarse, (10 * cell + p) * W + k)))
+        store(sizes, k, size * smooth)
+    rough = 0
+    for cell in range(first, last):
+        over = splat(0.0)
+        for k in range(0, W, 8):
+            at = cell * 10 * W + k
+            values = empty(80)
+            for p in range(10):
+                store(values, 8 * p, load(coarse, at + p * W))
+            for j in range(10):
+                added = splat(0.0)
+                for p in range(10):
+                    added = added + _MONOMIALS[10 * j + p] * load(values, 8 * p)
+                store(coarse, at + j * W, added)
+            over = maximum(over, abs(load(coarse, at + 9 * W)) / 256.0 - load(sizes, k))
+        if largest(over) > 0.0:
+            kinds[cell] += 8.0
+            rough += 1
+    return rough
+
+
+def place(kind: int, sigma: float) -> float:
+    """(s - s₀) / h at σ."""
+    if kind == 0:
+        return sigma
+    if kind == 1:
+        return sigma * sigma
+    return sigma * (2.0 - sigma)
+
+
+def make_cell(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Floats, R: int, V: int, curved: int) -> None:
+    """The rows of a cell between its s₀ and s₁, and all that follows from them."""
+    W = 4 * R + V
+    number = int(w[c + COARSE])
+    kind = int(w[c + KIND])
+    left = spans[2 * number]
+    scale = 2.0 / (spans[2 * number + 1] - left)
+    h = w[c + S1] - w[c + S0]
+    for p in range(10):
+        t = (w[c + S0] + h * place(kind, _POINTS[p]) - left) * scale - 1.0
+        if p == 9:
+            t = (w[c + S1] - left) * scale - 1.0
+        to = c + rows_at(R) + p * W
+        at = number * 10 * W
+        for k in range(0, W, 8):
+            if curved == 1 or k < 3 * R or k >= 4 * R:
+                v = load(coarse, at + 9 * W + k)
+                for j in range(8, -1, -1):
+                    v = v * t + load(coarse, at + j * W + k)
+                store(w, to + k, v)
+    w[c + FRESH] = 1.0
+    caps(w, c, R, V)
+    make_linear(w, c, constants, R, V, curved)
+
+
+def caps(w: Floats, c: int, R: int, V: int) -> None:
+    """The largest x by velocities and by rows that do not depend on u; the latter are the last of the inverse limits."""
+    W = 4 * R + V
+    rows = c + rows_at(R)
+    for p in range(10):
+        w[rows + p * W + W - 1] = 0.0
+    for k in range(0, R, 8):
+        most = splat(0.0)
+        size = splat(0.0)
+        for p in range(10):
+            a = abs(load(w, rows + p * W + k))
+            most = maximum(most, a)
+            size = maximum(size, a + abs(load(w, rows + p * W + R + k)))
+        flat = (most <= FLAT * size) & (size > 0.0)
+        if some(flat):
+            for p in range(10):
+                b = load(w, rows + p * W + R + k)
+                g = load(w, rows + p * W + 2 * R + k)
+                bound = maximum(where(b > 0.0, 1.0 - g, 1.0 + g), 1.0 / LARGE)
+                own = largest(where(flat, abs(b) / bound, 0.0))
+                w[rows + p * W + W - 1] = max(w[rows + p * W + W - 1], own)
+    for p in range(10):
+        inverse = splat(1.0 / LARGE)
+        for k in range(0, V, 8):
+            inverse = maximum(inverse, load(w, rows + p * W + 4 * R + k))
+        w[c + CAP + p] = 1.0 / largest(inverse)
+
+
+def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
+    """Linear bounds: of rows in √x and 1/√x about the guess. Then the maps and the range of speeds.
+
+    constants (3 R): for each row its damping, its dry friction and its power, relative to its limit.
+    """
+    W = 4 * R + V
+    rows = c + rows_at(R)
+    to = c + linear_at(R, V)
+    for k in range(0, R, 8):
+        if curved == 0:
+            for p in range(10):
+                b = load(w, rows + p * W + R + k)
+                g = load(w, rows + p * W + 2 * R + k)
+                store(w, to + p * 4 * R + k, b)
+                store(w, to + p * 4 * R + R + k, b)
+                store(w, to + p * 4 * R + 2 * R + k, 1.0 - g)
+                store(w, to + p * 4 * R + 3 * R + k, 1.0 + g)
+        else:
+            curved_bounds(w, c, constants, R, V, k)
+    maps(w, c, R, V)
+    speed_range(w, c, R, V, 0)
+    speed_range(w, c, R, V, 1)
+
+
+def curved_bounds(w: Floats, c: int, constants: Floats, R: int, V: int, k: int) -> None:
+    """Linear bounds of a block of rows with friction or power about the guess; dry friction alone where there is no guess."""
+    W = 4 * R + V
+    rows = c + rows_at(R)
+    to = c + linear_at(R, V)
+    damping = load(constants, k)
+    power = load(constants, 2 * R + k)
+    way = splat(0.0)
+    for p in range(10):
+        way = way + load(w, rows + p * W + 3 * R + k)
+    dry = where(way > 0.0, load(constants, R + k), where(way < 0.0, -load(constants, R + k), 0.0))
+    for p in range(10):
+        b = load(w, rows + p * W + R + k)
+        g = load(w, rows + p * W + 2 * R + k) + dry
+        d = load(w, rows + p * W + 3 * R + k)
+        guess = w[c + GUESS + p]
+        known = 1.0 if guess >= 0.0 else 0.0
+        root = sqrt(max(guess, 1e-24)) if guess >= 0.0 else 1.0
+        e = damping * d * known
+        force = power / maximum(abs(d), 1e-12)
+        slow = maximum(force * 0.01, root)  # where a hundred times the largest force is allowed, power limits nothing
+        bound = where(power > 0.0, where(splat(known) > 0.5, 1.5 * force / slow, LARGE), 1.0)
+        bend = where(power > 0.0, 0.5 * known * force / (slow * slow * slow), 0.0)
+        store(w, to + p * 4 * R + k, b + e * (0.5 / root) + bend)
+        store(w, to + p * 4 * R + R + k, b + e * (0.5 / root) - bend)
+        store(w, to + p * 4 * R + 2 * R + k, bound - g - e * (0.5 * root))
+        store(w, to + p * 4 * R + 3 * R + k, bound + g + e * (0.5 * root))
+
+
+def maps(w: Floats, c: int, R: int, V: int) -> None:
+    """x at the far end, x + P x + Q, of every row, forward from s₀ and backward from s₁, by five Radau points each."""
+    W = 4 * R + V
+    rows = c + rows_at(R)
+    linear = c + linear_at(R, V)
+    kind = int(w[c + KIND])
+    half = 0.5 / (w[c + S1] - w[c + S0])
+    for k in range(0, R, 8):
+        added = splat(0.0)
+        for p in range(10):
+            added = added + load(w, rows + p * W + k)
+        sign = where(added >= 0.0, 1.0, -1.0)
+        most = splat(0.0)
+        size = splat(0.0)
+        for p in range(10):
+            most = maximum(most, load(w, rows + p * W + k) * sign)
+            size = maximum(size, abs(load(w, rows + p * W + R + k)))
+        kept = where(most <= FLAT * size, 0.0, sign)
+        for side in range(2):
+            m = empty(280)
+            grows = splat(0.0)
+            steep = splat(0.0)
+            for j in range(5):
+                p = 5 + j if side == 0 else 4 - j
+                weight = _WEIGHTS[10 * kind + p]
+                alpha = maximum(load(w, rows + p * W + k) * kept, 0.0) * half
+                high = load(w, linear + p * 4 * R + k)
+                low = load(w, linear + p * 4 * R + R + k)
+                over = load(w, linear + p * 4 * R + 2 * R + k)
+                under = load(w, linear + p * 4 * R + 3 * R + k)
+                up = sign > 0.0 if side == 0 else sign < 0.0
+                beta = where(up, high, -low) * weight
+                gamma = where(up, over, under) * weight
+                grows = maximum(grows, where(-beta > GROWTH * alpha, 1.0, 0.0))
+                steep = steep + alpha
+                scale = 1.0 / (alpha + abs(beta) + 1e-300)
+                alpha = alpha * scale
+                beta = beta * scale
+                for i in range(5):
+                    store(m, 56 * j + 8 * i, alpha * _DERIVATIVE[5 * j + i])
+                store(m, 64 * j, load(m, 64 * j) + beta)
+                store(m, 56 * j + 40, -beta)
+                store(m, 56 * j + 48, gamma * scale)
+            for i in range(5):
+                inverse = 1.0 / load(m, 64 * i)
+                for j in range(i + 1, 5):
+                    factor = load(m, 56 * j + 8 * i) * inverse
+                    for q in range(i + 1, 7):
+                        store(m, 56 * j + 8 * q, load(m, 56 * j + 8 * q) - factor * load(m, 56 * i + 8 * q))
+            last = 1.0 / load(m, 256)
+            P = load(m, 264) * last
+            Q = load(m, 272) * last
+            bad = (grows > 0.5) | (steep <= 0.0)
+            bad = bad | ~(abs(P) + abs(Q) < 1e300)
+            store(w, c + MAPS + 2 * R * side + k, where(bad, -1.0, P))
+            store(w, c + MAPS + 2 * R * side + R + k, where(bad, LARGE, Q))
+
+
+def speed_range(w: Floats, c: int, R: int, V: int, end: int) -> None:
+    """The least and the largest x at an end for which some u meets all rows, an upper bound of u of one against a lower one of another."""
+    W = 4 * R + V
+    p = 9 * end
+    rows = c + rows_at(R) + p * W
+    linear = c + linear_at(R, V) + p * 4 * R
+    highest = splat(LARGE)
+    lowest = splat(0.0)
+    for i in range(R):
+        a = w[rows + i]
+        if a != 0.0 or w[rows + R + i] != 0.0:
+            up = a > 0.0
+            b = w[linear + i] if up else -w[linear + R + i]
+            g = w[linear + 2 * R + i] if up else w[linear + 3 * R + i]
+            a = abs(a)
+            for k in range(0, R, 8):
+                A = load(w, rows + k)
+                rising = A > 0.0
+                A = abs(A)
+                B = where(rising, -load(w, linear + R + k), load(w, linear + k))
+                G = where(rising, load(w, linear + 3 * R + k), load(w, linear + 2 * R + k))
+                slope = A * b + a * B
+                free = A * g + a * G
+                size = A + a
+                tiny = 1e-13 * size
+                bound = free / where(abs(slope) > tiny, slope, 1.0)
+                none = where(free < -1e-12 * size, -1.0, LARGE)
+                highest = minimum(highest, where(slope > tiny, bound, where(slope < -tiny, LARGE, none)))
+                lowest = maximum(lowest, where(slope < -tiny, bound, 0.0))
+    for k in range(0, R, 8):
+        A = abs(load(w, rows + k))
+        for side in range(2):
+            slope = load(w, linear + k) if side == 0 else -load(w, linear + R + k)
+            flat = (2e-12 * abs(slope) >= A) & (slope != 0.0)
+            bound = load(w, linear + 2 * R + side * R + k) / where(flat, slope, 1.0)
+            highest = minimum(highest, where(flat & (slope > 0.0), bound, LARGE))
+            lowest = maximum(lowest, where(flat & (slope < 0.0), bound, 0.0))
+    w[c + LEAST + end] = largest(lowest)
+    w[c + LARGEST + end] = min(least(highest), w[c + CAP + p])
