@@ -17,8 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE, README = ROOT / "docs" / "speed.md", ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
+ROBOTS = ("panda", "ur5e", "humanoid", "chain100")
 SECTIONS = {
-    "dynamics": ("Kinematics and dynamics", ["benchmarks"]),
+    "dynamics": ("Kinematics and dynamics", ["benchmarks", "--batches", "1", "4096", "--robots", *ROBOTS]),
     "derivatives": ("Derivatives", ["benchmarks.derivatives"]),
     "geometry": ("Christoffel symbols and curvature", ["benchmarks.geometry"]),
     "constraints": ("Constraints", ["benchmarks.constraints"]),

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import time
 from collections.abc import Callable
-from timeit import Timer
 from typing import Any
 
 import numpy as np
@@ -46,7 +44,7 @@ def contenders(fn: Callable[..., Any], arrays: list[np.ndarray]) -> tuple[dict[s
         "two arrays": lambda: fn(robot, *arrays, out=next(turns), threads=1),
         "kept": keep,
     }
-    return {name: (Timer(way, timer=time.process_time), len(arrays[0])) for name, way in ways.items()}, size
+    return {name: (way, len(arrays[0])) for name, way in ways.items()}, size
 
 
 def _parts(result: Any) -> tuple[np.ndarray, ...]:

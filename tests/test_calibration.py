@@ -234,6 +234,134 @@ def test_a_calibrated_urdf_keeps_everything_else(tmp_path):
     assert dh is not None
 
 
+def test_a_calibrated_mjcf_keeps_everything_else(tmp_path):
+    """Bodies with Euler angles, a joint away from the body's origin, remarks and options: only poses of bodies change."""
+    pytest.importorskip("mujoco")
+    (tmp_path / "arm.xml").write_text("""<mujoco model="arm"><compiler angle="degree"/><option timestep="0.004"/>
+      <worldbody><!-- <body pos="9 9 9"><joint name="j2"/></body> -->
+        <body name="a" pos="0 0 0.3" euler="10 20 30"><joint name="j1" axis="0 0 1" pos="0.02 0 0.1"/><geom size="0.05"/>
+          <body name="b" pos="0.2 0 0.1"><geom size="0.03"/>
+            <joint name="j2" type="hinge" axis="0 1 0"/>
+            <body name="c" pos="0.1 0.3 0" quat="0.9 0.1 0.3 0.2"><joint name="j3" axis="1 0 0.2"/><geom size="0.04" pos="0.1 0 0"/></body>
+          </body>
+        </body>
+      </worldbody></mujoco>""")
+    robot, rng = cj.load(tmp_path / "arm.xml"), np.random.default_rng(13)
+    frame, q = robot.links[-1].name, rng.uniform(-1.5, 1.5, size=(60, 3))
+    real = robot
+    for link in robot.links:
+        real = real.with_placement(link.name, link.placement @ np.asarray(se3.exp(2e-3 * rng.normal(size=6))))
+    poses = cj.pose(real, q, frame)
+    cal = cj.calibrate(robot, q, poses=poses, frame=frame, terms=())
+    cal.write_mjcf(tmp_path / "arm.xml", tmp_path / "new.xml")
+    text = (tmp_path / "new.xml").read_text()
+    assert '<!-- <body pos="9 9 9"><joint name="j2"/></body> -->' in text
+    assert 'timestep="0.004"' in text
+    back = cj.load(tmp_path / "new.xml")
+    np.testing.assert_allclose(cal.base @ cj.pose(back, q, frame) @ cal.tool, poses, atol=1e-8)
+    np.testing.assert_allclose(cj.pose(back, q, frame), cj.pose(cal.robot, q, frame), atol=1e-12)
+    (tmp_path / "other.xml").write_text((tmp_path / "arm.xml").read_text().replace("j3", "k3"))
+    with pytest.raises(CoadjointError, match="no joint is named"):
+        cal.write_mjcf(tmp_path / "other.xml", tmp_path / "x.xml")
+
+
+@pytest.mark.parametrize("convention", ["standard", "modified"])
+def test_denavit_hartenberg_parameters_lose_nothing(convention):
+    robot, rng = arm("rrrr"), np.random.default_rng(18)
+    q = robot.random(rng, 60)
+    cal = cj.calibrate(robot, q, poses=cj.pose(disturbed(robot), q, "tip"), terms=())
+    dh = cal.dh(convention)
+    screws, frames = cj.from_dh(dh.rows, convention, dh.kinds, dh.base)
+    found = frames[-1] @ dh.tool
+    for k in reversed(range(4)):
+        found = se3.exp(screws[k] * q[:, k : k + 1]) @ found
+    np.testing.assert_allclose(found, cj.pose(cal.robot, q, "tip"), atol=1e-9)
+
+
+# --- cameras
+
+
+def pictures(robot, q, B, X, intrinsics, board, on_hand):
+    """Pixels (N, k, 2) by the formula, written again: one point at a time."""
+    out = np.zeros((len(q), len(board), 2))
+    for n, T in enumerate(B @ cj.pose(robot, q, "tip") @ X):
+        C = np.linalg.inv(T) if on_hand else T
+        for k, p in enumerate(board):
+            x, y, z, _ = C @ np.array([*p, 0.0, 1.0])
+            a, b = x / z, y / z
+            s = 1 + intrinsics[4] * (a * a + b * b) + intrinsics[5] * (a * a + b * b) ** 2
+            out[n, k] = intrinsics[0] * a * s + intrinsics[2], intrinsics[1] * b * s + intrinsics[3]
+    return out
+
+
+@pytest.mark.parametrize("on_hand", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_camera_and_a_board(on_hand, known):
+    """Hand-eye pose, base, camera and joints from pixels: predictions at other configurations are exact."""
+    robot, rng = arm("rrrr"), np.random.default_rng(19)
+    real = disturbed(robot, 2e-3)
+    board = np.stack(np.meshgrid(np.arange(5), np.arange(4)), axis=-1).reshape(-1, 2) * 0.03
+    intrinsics = np.array([900.0, 880.0, 640.0, 360.0, *((0.0, 0.0) if known else (-0.1, 0.03))])
+    q = 0.3 * rng.normal(size=(600, 4))
+    middle = np.asarray(cj.pose(real, np.zeros(4), "tip"))
+    X = np.asarray(se3.exp(np.array([0.2, -0.1, 0.3, 0.02, 0.03, 0.05])))
+    centre = np.asarray(se3.pose(np.eye(3), np.array([0.06, 0.045, 0.0])))
+    away = np.asarray(se3.pose(np.diag([1.0, -1.0, -1.0]), np.array([0.0, 0.0, 0.8])))
+    # the base in the board's frame (a camera on the hand) or in the camera's, such that the camera looks at the board
+    B = (centre @ away if on_hand else away @ np.linalg.inv(centre)) @ np.linalg.inv(middle @ X)
+    seen = pictures(real, q, B, X, intrinsics, board, on_hand)
+    inside = np.flatnonzero(((seen > 0) & (seen < [1280, 720])).all(axis=(1, 2)))[:90]
+    q, seen = q[inside], seen[inside]
+    assert len(q) == 90
+    camera = np.array([[900.0, 0, 640], [0, 880, 360], [0, 0, 1]]) if known else None
+    options = {"board": board, "camera": camera, "mounted": "hand" if on_hand else "fixed", "terms": ()}
+    cal = cj.calibrate(robot, q[:80], corners=seen[:80], **options)
+    assert cal.fit.converged
+    np.testing.assert_allclose(cal.predict(q[80:]), seen[80:], atol=1e-5)
+    np.testing.assert_allclose(cal.camera, [[900, 0, 640], [0, 880, 360], [0, 0, 1]], atol=1e-3)
+    np.testing.assert_allclose(cal.distortion, intrinsics[4:], atol=1e-5)
+    assert cal.predict(q[0]).shape == (20, 2)
+    assert "px" in str(cal)
+    noisy = cj.calibrate(robot, q, corners=seen + 0.2 * rng.normal(size=seen.shape), **options)
+    assert np.mean(noisy.errors(noisy.held_back)) < 0.5
+    assert noisy.uncertainty(q[:3]).shape == (3, 40)
+
+
+def test_pose_intervals_cover():
+    """Standard deviations of predicted poses, where base and tool are seen up to what the description fixes."""
+    robot, rng = arm("rrr"), np.random.default_rng(20)
+    real = disturbed(robot, 1e-3)
+    q, other = robot.random(rng, 40), robot.random(rng, 6)
+    exact, inside = cj.pose(real, q, "tip"), []
+    for _ in range(20):
+        cal = cj.calibrate(robot, q, poses=exact @ se3.exp(1e-4 * rng.normal(size=(40, 6))), terms=(), loss="squares")
+        found = se3.log(se3.inverse(cal.predict(other)) @ cj.pose(real, other, "tip"))
+        inside.append(np.abs(found) < 1.96 * cal.uncertainty(other))
+        deviation = cal.pose_uncertainty(other)
+        assert deviation.shape == (6, 6)
+        assert np.all(np.isfinite(deviation) & (deviation > 0))
+    assert 0.88 < np.mean(inside) < 0.99
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"board": None}, "without board="),
+        ({"board": np.zeros((3, 2))}, r"board has shape \(3, 2\)"),
+        ({"board": np.ones((6, 3))}, "not flat"),
+        ({"board": np.arange(12.0).reshape(6, 2)}, "lie on a line"),
+        ({"camera": np.eye(2)}, "expected the matrix"),
+        ({"mounted": "ceiling"}, "mounted is 'ceiling'"),
+        ({"corners": np.zeros((40, 3, 2))}, "at least four corners"),
+    ],
+)
+def test_wrong_pictures_are_named(change, message):
+    robot, rng = arm("rrr"), np.random.default_rng(21)
+    options = {"corners": rng.uniform(0, 500, size=(40, 6, 2)), "board": rng.normal(size=(6, 2))} | change
+    with pytest.raises((CoadjointError, ShapeError), match=message):
+        cj.calibrate(robot, robot.random(rng, 40), **options)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

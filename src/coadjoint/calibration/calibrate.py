@@ -13,10 +13,12 @@ import numpy as np
 from ..arguments import a_name, a_robot, numbers, one_of, sequence, takes
 from ..arrays import Array
 from ..errors import CoadjointError, LogWarning, ShapeError
+from ..kinematics import DH, space_screws, to_dh
 from ..lie import se3
 from ..robot.robot import Robot
 from ..words import short
 from . import start
+from .camera import Corners, first_guess
 from .chain import Chain, chain, corrected
 from .fit import Fit, Problem, State, covariance, fit, held_back, reduced, restricted, upper
 from .measured import Distances, Measured, Planes, Points, Poses
@@ -89,13 +91,23 @@ class Calibration:
     @property
     def tool(self) -> Array | None:
         """The pose (4, 4) of the measured tool or camera on the frame, or None."""
-        return self.fit.state.measured.tool if isinstance(self.fit.state.measured, Poses) else None
+        return self.fit.state.measured.tool if isinstance(self.fit.state.measured, Poses | Corners) else None
 
     @property
     def points(self) -> Array | None:
         """The places (k, 3) of the measured points on the frame, or None."""
         measured = self.fit.state.measured
-        return None if isinstance(measured, Poses) else np.atleast_2d(measured.place)
+        return None if isinstance(measured, Poses | Corners) else np.atleast_2d(measured.place)
+
+    @property
+    def camera(self) -> Array | None:
+        """The camera's matrix (3, 3) in pixels, or None."""
+        return self.fit.state.measured.matrix if isinstance(self.fit.state.measured, Corners) else None
+
+    @property
+    def distortion(self) -> Array | None:
+        """The camera's two coefficients of radial distortion, or None."""
+        return self.fit.state.measured.intrinsics[4:] if isinstance(self.fit.state.measured, Corners) else None
 
     def pose(self, q: Any) -> Array:
         """The pose (..., 4, 4) of the frame in the frame of the measurement."""
@@ -103,7 +115,7 @@ class Calibration:
         return self._at(flat).poses(self.fit.state).reshape(*shape, 4, 4)
 
     def predict(self, q: Any) -> Array:
-        """What would be measured at q (..., nq): points (..., k, 3), poses (..., 4, 4) or distances (..., k)."""
+        """What would be measured at q (..., nq): points (..., k, 3), poses (..., 4, 4), distances (..., k) or corners (..., k, 2)."""
         flat, shape = self._configurations(q)
         if isinstance(self.fit.state.measured, Planes):
             raise CoadjointError("contacts with planes say which plane was touched, which q does not; use pose(q).")
@@ -115,7 +127,20 @@ class Calibration:
         flat, shape = self._configurations(q)
         J = self._linear(flat)
         variance = np.einsum("ndi,ij,ndj->nd", J, self.covariance, J)
-        return np.sqrt(np.maximum(variance, 0.0)).reshape(*shape, -1)
+        unit = self.fit.state.measured.unit if isinstance(self.fit.state.measured, Corners) else 1.0
+        return unit * np.sqrt(np.maximum(variance, 0.0)).reshape(*shape, -1)
+
+    def pose_uncertainty(self, q: Any) -> Array:
+        """Standard deviations (..., 6) of `pose(q)`: of a rotation vector and of the origin, along the frame's axes.
+
+        What the measurement does not show of base and frame (a zero offset beside an unknown tool) has the description's tolerance here;
+        in what is measured it cancels (`uncertainty`).
+        """
+        flat, shape = self._configurations(q)
+        _, J = self._twists(flat)
+        C = self.covariance[: J.shape[2], : J.shape[2]]
+        variance = np.einsum("ndi,ij,ndj->nd", J, C, J)
+        return np.sqrt(np.maximum(variance, 0.0)).reshape(*shape, 6)
 
     def next_postures(self, pool: Any, count: int = 10) -> Array:
         """The rows (count,) of a pool of configurations (M, nq) that would tell most together: greedy, each the largest gain of log det.
@@ -175,7 +200,9 @@ class Calibration:
         return self.fit.residual
 
     def errors(self, residuals: Array) -> Array:
-        """Residuals as lengths: distances (N, k) of points, (N, 2) of a pose's angle and origin, or their absolute values."""
+        """Residuals as lengths: of points [m] or corners [pixels] (N, k), of a pose's angle and origin (N, 2), or their absolute values."""
+        if isinstance(self.fit.state.measured, Corners):
+            return np.linalg.norm(residuals.reshape(len(residuals), -1, 2), axis=2) * self.fit.state.measured.unit
         if isinstance(self.fit.state.measured, Points):
             return np.linalg.norm(residuals.reshape(len(residuals), -1, 3), axis=2)
         if isinstance(self.fit.state.measured, Poses):
@@ -198,6 +225,19 @@ class Calibration:
         from .writing import write_urdf
 
         write_urdf(self, source, path)
+
+    def write_mjcf(self, source: str | Path, path: str | Path) -> None:
+        """Write an MJCF file that is the source but for the poses of the calibrated joints' bodies."""
+        from .writing import write_mjcf
+
+        write_mjcf(self, source, path)
+
+    def dh(self, convention: str = "standard") -> DH:
+        """Denavit–Hartenberg parameters of the calibrated chain: `from_dh` gives back the same poses.
+
+        Axes that are parallel but for a calibrated angle have their common normal far away; the numbers are large then, and as exact.
+        """
+        return to_dh(*space_screws(self.robot, self.frame), convention)
 
     def __str__(self) -> str:
         return described(self)
@@ -228,10 +268,8 @@ class Calibration:
 
     def _linear(self, q: Array) -> Array:
         """The prediction's Jacobian (M, d, m) at other configurations."""
-        problem, state = self._at(q), self.fit.state
-        T, by_eta, by_delta, by_base = self.chain.jacobian(problem.own, state.twists(self.chain), problem.delta(state), state.base)
-        by_term = by_delta[:, :, self.terms.joint] * problem.functions[:, None]
-        parts = [by_eta, by_term, by_base] if state.measured.has_base else [by_eta, by_term]
+        state = self.fit.state
+        T, by_twist = self._twists(q)
         if isinstance(state.measured, Planes):
             raise CoadjointError("contacts with planes say which plane was touched, which q does not.")
         if isinstance(state.measured, Poses):  # at what is predicted: no residual
@@ -239,10 +277,18 @@ class Calibration:
             twist = np.broadcast_to(se3.Ad(se3.inverse(state.measured.tool)), (len(q), 6, 6))
         else:
             twist, own = state.measured.derivatives(T)
-        return np.concatenate([twist @ np.concatenate(parts, axis=2), own], axis=2)
+        return np.concatenate([twist @ by_twist, own], axis=2)
+
+    def _twists(self, q: Array) -> tuple[Array, Array]:
+        """The frame's poses (M, 4, 4) and their body twists (M, 6, m) by displacements, terms and base."""
+        problem, state = self._at(q), self.fit.state
+        T, by_eta, by_delta, by_base = self.chain.jacobian(problem.own, state.twists(self.chain), problem.delta(state), state.base)
+        by_term = by_delta[:, :, self.terms.joint] * problem.functions[:, None]
+        parts = [by_eta, by_term, by_base] if state.measured.has_base else [by_eta, by_term]
+        return T, np.concatenate(parts, axis=2)
 
 
-@takes(robot=a_robot, q=numbers, frame=a_name, loss=one_of("robust", "squares"))
+@takes(robot=a_robot, q=numbers, frame=a_name, loss=one_of("robust", "squares"), mounted=one_of("hand", "fixed"))
 def calibrate(
     robot: Robot,
     q: Any,
@@ -251,6 +297,10 @@ def calibrate(
     poses: Any = None,
     distances: Any = None,
     planes: Any = None,
+    corners: Any = None,
+    board: Any = None,
+    camera: Any = None,
+    mounted: str = "hand",
     frame: str = "tip",
     terms: Sequence[str] | None = None,
     loss: str = "robust",
@@ -262,6 +312,8 @@ def calibrate(
     poses       (N, 4, 4) of a tool or camera at an unknown pose on the frame, in an unknown fixed frame (a camera that sees a board)
     distances   (N, k) from an unknown point of the frame to k unknown fixed points (a ball bar)
     planes      (N,) whole numbers: which of several unknown planes an unknown point of the frame touches
+    corners     (N, k, 2) pixels of the corners of a `board` (k, 2) in metres, seen by a camera on the frame (mounted="hand"; the board is
+                fixed) or by a fixed one (mounted="fixed"; the board is on the frame); its matrix is `camera`, or unknown like the rest
 
     Fitted are the joints' screws (four numbers for a revolute, two for a prismatic joint), their zero offsets, and, of scale,
     harmonics of the encoder and deflection under gravity, what predicts configurations held back better; `terms` names those instead,
@@ -270,11 +322,11 @@ def calibrate(
     """
     chain_ = chain(robot, frame)
     q = _checked_configurations(robot, q)
-    given = {"points": points, "poses": poses, "distances": distances, "planes": planes}
+    given = {"points": points, "poses": poses, "distances": distances, "planes": planes, "corners": corners}
     kinds = [name for name, x in given.items() if x is not None]
     if len(kinds) != 1:
         raise CoadjointError(
-            f"{' and '.join(kinds) or 'nothing'} is given; expected one of points=, poses=, distances= and planes=."
+            f"{' and '.join(kinds) or 'nothing'} is given; expected one of points=, poses=, distances=, planes= and corners=."
         )
     wanted = _wanted(terms)
     nominal = np.asarray(
@@ -282,7 +334,11 @@ def calibrate(
             q[:, list(chain_.coordinates)], np.zeros((len(chain_.links), 6)), np.zeros((len(q), len(chain_.links))), np.eye(4)
         )[2]
     )
-    measured, base = _start(kinds[0], given[kinds[0]], nominal, len(q))
+    measured: Measured
+    if kinds[0] == "corners":
+        measured, base = first_guess(_rows("corners", corners, len(q)), nominal, len(q), board, camera, mounted)
+    else:
+        measured, base = _start(kinds[0], given[kinds[0]], nominal, len(q))
     state = State(np.zeros(sum(len(d) for d in chain_.directions)), np.zeros(0), base, measured)
     notes = doubts(chain_, q, nominal, measured)
     for note in notes:
@@ -368,6 +424,17 @@ def _checked_configurations(robot: Robot, q: Any) -> Array:
     return q
 
 
+def _rows(kind: str, given: Any, n: int) -> Array:
+    """A measurement as finite numbers, a row for each configuration."""
+    value = np.asarray(numbers(given, kind), dtype=float)
+    if value.shape[:1] != (n,):
+        raise ShapeError(f"{kind} has shape {value.shape}; q has {n} rows.")
+    bad = ~np.isfinite(value.reshape(n, -1)).all(axis=1)
+    if bad.any():
+        raise CoadjointError(f"{kind} has a number that is not finite in row {int(np.argmax(bad)) + 1}; leave such rows out.")
+    return value
+
+
 def _start(kind: str, given: Any, T: Array, n: int) -> tuple[Measured, Array]:
     """The measurement with first guesses of its unknowns, and of the base."""
     if kind == "planes":
@@ -376,12 +443,7 @@ def _start(kind: str, given: Any, T: Array, n: int) -> tuple[Measured, Array]:
             raise ShapeError(f"planes has shape {which.shape} and type {which.dtype}; expected ({n},) whole numbers from 0.")
         normals, heights = start.planes_through(T, which)
         return Planes(which, np.zeros(3), normals, heights), np.eye(4)
-    value = np.asarray(numbers(given, kind), dtype=float)
-    if value.shape[:1] != (n,):
-        raise ShapeError(f"{kind} has shape {value.shape}; q has {n} rows.")
-    bad = ~np.isfinite(value.reshape(n, -1)).all(axis=1)
-    if bad.any():
-        raise CoadjointError(f"{kind} has a number that is not finite in row {int(np.argmax(bad)) + 1}; leave such rows out.")
+    value = _rows(kind, given, n)
     if kind == "points":
         value = value[:, None] if value.ndim == 2 else value
         if value.ndim != 3 or value.shape[2] != 3:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..lie import se3, so3
+from .camera import Corners
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,4 +184,4 @@ class Planes:
         return replace(self, value=self.value[keep])
 
 
-Measured = Points | Poses | Distances | Planes
+Measured = Points | Poses | Distances | Planes | Corners

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..words import printable
+from .camera import Corners
 from .chain import Chain
 from .fit import Fit
 from .measured import Measured, Planes, Points, Poses
@@ -25,7 +26,7 @@ def doubts(chain: Chain, q: Array, T: Array, measured: Measured) -> list[str]:
     for k, name in enumerate(chain.names):
         if np.ptp(own[:, k]) < 1e-6:
             found.append(f"joint {printable(name)!r} does not move in the configurations; its errors cannot be told from others.")
-    if isinstance(measured, Planes):
+    if isinstance(measured, Planes | Corners):
         return found
     if isinstance(measured, Points | Poses):
         values = measured.value[:, :, :] if isinstance(measured, Points) else measured.value[:, None, :3, 3]
@@ -83,6 +84,7 @@ def described(cal: Any) -> str:
     for label, r in (("fitted", cal.residuals), ("held back", cal.held_back)):
         e = cal.errors(r)
         columns = {"angle [mrad]": e[:, 0], "origin [mm]": e[:, 1]} if isinstance(fit.state.measured, Poses) else {"error [mm]": e}
+        columns = {"error [px/1000]": e} if isinstance(fit.state.measured, Corners) else columns
         lines += [
             f"{label:<10} {what:<13} mean {1e3 * np.mean(x):.4g}  median {1e3 * np.median(x):.4g}  95 % {1e3 * np.percentile(x, 95):.4g}"
             for what, x in columns.items()

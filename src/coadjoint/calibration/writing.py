@@ -1,4 +1,4 @@
-"""A URDF with calibrated origins: the source's text, in which only the numbers of the joints' origins are others."""
+"""URDF and MJCF with calibrated origins: the source's text, in which only the places of the joints are others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import CoadjointError
 from ..files import check_output, read_text, replacing
-from ..lie import se3
+from ..lie import quaternion, se3
+from ..robot.mjcf import compile_file
 from ..words import short
 
 
@@ -77,3 +78,70 @@ def _angles(R: np.ndarray) -> np.ndarray:
     if np.hypot(R[0, 0], R[1, 0]) < 1e-9:
         return np.array([0.0, pitch, np.arctan2(-R[0, 1], R[1, 1])])
     return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
+
+
+# --- MJCF
+
+TURNED = ("pos", "quat", "axisangle", "euler", "xyaxes", "zaxis")
+"""Attributes that say where a body is."""
+
+
+def write_mjcf(cal: Any, source: str | Path, path: str | Path) -> None:
+    """Write the source with the pose of every calibrated joint's body times exp(η) exp(S δ₀), and all else as it stands there."""
+    text = read_text(source)
+    check_output(path, source)
+    model, _ = compile_file(source)
+    twists, offset = cal.fit.state.twists(cal.chain), cal.offset
+    names = [model.joint(k).name for k in range(model.njnt)]
+    for k, name in enumerate(cal.chain.names):
+        if name not in names:
+            raise CoadjointError(f"{source}: no joint is named {short(name)}; expected the file that the robot was read from.")
+        body = int(model.jnt_bodyid[names.index(name)])
+        if model.body_jntnum[body] != 1:
+            raise CoadjointError(
+                f"{source}: the body of joint {short(name)} has {model.body_jntnum[body]} joints; their errors are no pose of the body: "
+                "save cal.robot as .json, or as .xml of its own."
+            )
+        T = np.array(se3.pose(np.asarray(quaternion.to_matrix(np.roll(model.body_quat[body], -1))), model.body_pos[body]))
+        change = np.asarray(se3.exp(twists[k])) @ np.asarray(se3.exp(cal.chain.screws[k] * offset[k]))
+        text = _with_pose(text, name, T, T @ change, str(source))
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def _with_pose(text: str, joint: str, old: np.ndarray, new: np.ndarray, source: str) -> str:
+    """The text with another pose of the body that a joint is in."""
+    bare = re.sub(r"<!--.*?-->", lambda m: " " * len(m[0]), text, flags=re.S)
+    found = [m for m in re.finditer(rf"<joint\b[^>]*\bname\s*=\s*([\"']){re.escape(joint)}\1", bare) if _encloses(bare, m.start())]
+    if len(found) != 1:
+        raise CoadjointError(
+            f"{source}: joint {short(joint)} is found {len(found)} times inside a body; expected once, in this file itself."
+        )
+    start = _encloses(bare, found[0].start())
+    assert start is not None
+    stop = bare.index(">", start)
+    tag = text[start:stop]
+    written = re.search(r"\bpos\s*=\s*[\"']([^\"']*)[\"']", tag)
+    stated = np.zeros(3) if written is None else np.array([float(x) for x in written[1].split()])
+    if np.abs(stated - old[:3, 3]).max() > 1e-9 * (1.0 + np.abs(stated).max()):
+        raise CoadjointError(
+            f"{source}: the body of joint {short(joint)} is placed by more than its own pose (a frame, or a default)."
+        )
+    for key in TURNED:
+        tag = re.sub(rf"\s+\b{key}\s*=\s*([\"']).*?\1", "", tag, flags=re.S)
+    quat = np.roll(np.asarray(quaternion.from_matrix(new[:3, :3])), 1)
+    slash = tag.endswith("/")
+    tag = f'{tag.rstrip("/").rstrip()} pos="{_written(new[:3, 3])}" quat="{_written(quat)}"' + ("/" if slash else "")
+    return text[:start] + tag + text[stop:]
+
+
+def _encloses(text: str, at: int) -> int | None:
+    """Where the tag of the body begins that holds what is at a place; None outside of bodies."""
+    open_bodies: list[int] = []
+    for m in re.finditer(r"<(/?)body\b[^>]*?(/?)>", text[:at]):
+        if m[1]:
+            if open_bodies:
+                open_bodies.pop()
+        elif not m[2]:
+            open_bodies.append(m.start())
+    return open_bodies[-1] if open_bodies else None

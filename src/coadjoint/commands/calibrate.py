@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("measured", metavar="TABLE", help=table)
     parser.add_argument("--frame", metavar="NAME", help="the frame that was measured (default: tip, or the last link)")
     parser.add_argument(
-        "--out", metavar="FILE", help="write the calibrated robot: .urdf (of a .urdf: only origins change), .xml, .json"
+        "--out", metavar="FILE", help="write the calibrated robot: .urdf, .xml (of a file of that kind only origins change), .json"
     )
     parser.add_argument("--report", metavar="FILE", help="write a page with errors, parameters and what is not seen: .html")
     add_log_options(parser)
@@ -64,8 +64,12 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _write(args: argparse.Namespace, cal: Any) -> None:
-    if Path(args.out).suffix.lower() == ".urdf" and Path(args.robot).suffix.lower() == ".urdf" and Path(args.robot).is_file():
+    kind = Path(args.out).suffix.lower()
+    same = Path(args.robot).suffix.lower() == kind and Path(args.robot).is_file()
+    if same and kind == ".urdf":
         cal.write_urdf(args.robot, args.out)
+    elif same and kind == ".xml":
+        cal.write_mjcf(args.robot, args.out)
     else:
         save(cal.robot, args.out)
 

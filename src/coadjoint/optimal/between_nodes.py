@@ -119,7 +119,7 @@ def beyond(problem: Transcription, x: np.ndarray, which: np.ndarray) -> list[np.
     s, basis = spline.dense
     groups = np.minimum(np.searchsorted(s, np.concatenate([[0.0], spline.nodes])), len(s) - 1)
     stage = spline.stage(basis, c, T)
-    forces = Forces(problem.robot, stage.reshape(-1, ORDERS, problem.robot.nv))
+    forces = Forces(problem.drives, stage.reshape(-1, ORDERS, problem.robot.nv))
     found = []
     for rows in problem.limits:
         value = rows.value(forces).reshape(len(x), len(s), -1)
@@ -134,7 +134,7 @@ def exact_costs(problem: Transcription, c: np.ndarray, T: np.ndarray) -> np.ndar
     spline = problem.spline
     basis, w = spline.fine
     stage = spline.stage(basis, c, T)
-    forces = Forces(problem.robot, stage.reshape(-1, ORDERS, problem.robot.nv))
+    forces = Forces(problem.drives, stage.reshape(-1, ORDERS, problem.robot.nv))
     running = np.zeros((len(c), len(w)))
     for weight, cost in problem.costs:
         running += weight * cost.value(forces).reshape(running.shape)

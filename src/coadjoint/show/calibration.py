@@ -25,7 +25,8 @@ def write_report(path: str | Path, cal: Any) -> None:
     nominal = cal.nominal_fit()
     before, back = (1e3 * np.mean(x.errors(x.held_back)) for x in (nominal, cal))
     name = escape(cal.nominal.name)
-    says = f"<b>{name}</b> calibrated to {escape(cal.frame)!r}: mean error of configurations held back {before:.3g} → {back:.3g} mm (mrad)."
+    unit = "px/1000" if cal.camera is not None else "mm (mrad)"
+    says = f"<b>{name}</b> calibrated to {escape(cal.frame)!r}: mean error of configurations held back {before:.3g} → {back:.3g} {unit}."
     save(path, calibration_figure(cal, nominal), f"{cal.nominal.name}: calibration", says, _tables(cal))
 
 
@@ -34,6 +35,7 @@ def calibration_figure(cal: Any, nominal: Any) -> Figure:
     from matplotlib.figure import Figure
 
     kinds = ["angle [mrad]", "origin [mm]"] if cal.tool is not None else ["error [mm]"]
+    kinds = ["error [px/1000]"] if cal.camera is not None else kinds
     with style():
         figure = Figure(figsize=(12, 3.2 * (len(kinds) + 1)), layout="constrained")
         grid = figure.add_gridspec(len(kinds) + 1, 2)

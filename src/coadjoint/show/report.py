@@ -17,11 +17,14 @@ from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
 from .page.equations import equations_of
 from .page.html import html
-from .page.model import describe, packed, start
+from .page.model import describe, packed, start, visuals
 from .page.programs import LIGHT, programs
 
 STATES = 1800
 """The most states of a motion in a page: half a minute at 60 per second."""
+
+TRIANGLES, FEW_TRIANGLES = 60_000, 10_000
+"""The most triangles of a robot's own shapes, in a page and in a notebook."""
 
 FREEDOMS = 12
 """Up to this number of freedoms a notebook's page carries every function of the robot."""
@@ -67,9 +70,10 @@ def page_text(
     constraints: Constraint | None = None,
     source: str = "",
     light: bool = False,
+    more: dict[str, Any] | None = None,
     **options: Any,
 ) -> str:
-    """The page; `light` without the large functions of large robots and without formulas."""
+    """The page; `light` without the large functions of large robots and without formulas. `more`: further values for its script."""
     robot = robot.consolidated()
     if motion is not None and motion.robot.fingerprint != robot.fingerprint:
         raise CoadjointError(f"the motion is one of robot {motion.robot.name!r}, not of {robot.name!r}.")
@@ -86,7 +90,11 @@ def page_text(
     model = describe(robot, source, constraints)
     if at is not None:
         model["start"] = at.tolist()
+    shapes, notes = visuals(robot, FEW_TRIANGLES if light else TRIANGLES)
+    model["warnings"] = list(dict.fromkeys([*model["warnings"], *notes]))
+    model |= {"visuals": shapes}
     model |= {"leftOut": list(made.left_out), "motion": None if motion is None else _states(motion)}
+    model |= more or {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         saved = "" if light else robot.to_json()

@@ -1,5 +1,6 @@
 // The robot as a list of surfaces, from its poses: rods from joint to joint, joints as joints, ellipsoids of inertia, frames, arrows.
 
+import { creased } from "./meshes.js";
 import { add, dot, eigen, identity, move, multiply, norm, pose, position, rotation, rows, scale, subtract, towards, transpose, turn, unit } from "./linear.js";
 
 const stretch = (R, lengths) => R.map((row) => row.map((x, k) => x * lengths[k]));
@@ -56,10 +57,10 @@ export class Figure {
   // Surfaces of the robot at the poses of its links. `look`: colours; `show`: what is wanted; `chosen`: a link's number.
   items(poses, look, show, chosen = -2) {
     const found = [], { links } = this.mechanism.model;
-    const see = show.visuals && this.visuals.length;
-    if (see) for (const { link, mesh, world, colour } of this.visuals) {
-      const own = link === chosen ? look.accent : colour ?? look.body;
-      found.push({ mesh, world: link < 0 ? world : multiply(poses[link], world), colour: own, shadow: true });
+    const see = show.bodies && show.visuals && this.visuals.length > 0;
+    if (see) for (const { link, mesh, colour, alpha } of this.visuals) {
+      const own = link >= 0 && !links[link].possible ? look.wrong : link === chosen ? look.accent : colour ?? look.body;
+      found.push({ mesh, world: link < 0 ? identity(4) : poses[link], colour: own, alpha, shadow: true });
     }
     links.forEach((link, i) => {
       const T = poses[i], colour = !link.possible ? look.wrong : i === chosen ? look.accent : look.body;
@@ -115,6 +116,15 @@ export class Figure {
     return R.flatMap((axis, k) => arrow(position(T), scale(axis, length), 0.045 * length, AXES[k]));
   }
 
+  // The lowest height of the robot's own shapes.
+  lowest(poses) {
+    const heights = this.visuals.flatMap(({ link, box: [a, b] }) => [0, 1, 2, 3, 4, 5, 6, 7].map((k) => {
+      const corner = [0, 1, 2].map((i) => (k & (1 << i) ? b[i] : a[i]));
+      return link < 0 ? corner[2] : move(poses[link], corner)[2];
+    }));
+    return Math.min(Infinity, ...heights);
+  }
+
   // The link under a line of sight and the point of it, in its frame; null if there is none.
   pick({ from, along }, poses) {
     let best = null;
@@ -137,6 +147,14 @@ function nearest(from, along, a, b) {
   return { point, depth, gap: depth > 0 ? norm(subtract(point, add(from, scale(along, depth)))) : Infinity };
 }
 
+// The robot's own shapes, their corners unpacked: low + step · vertex, in the frame of the link.
 function shapesOf(model, renderer) {
-  return renderer && model.visuals ? model.visuals.map((x) => ({ ...x, world: rows(x.world) })) : [];
+  return model.visuals.map(({ link, colour, low, step, vertices, faces, wide }, k) => {
+    const grid = new Uint16Array(bytes(vertices)), corners = Float32Array.from(grid, (x, i) => low[i % 3] + step[i % 3] * x);
+    renderer.keep(`shape ${k}`, creased(corners, wide ? new Uint32Array(bytes(faces)) : new Uint16Array(bytes(faces))));
+    const box = [0, 1].map((end) => low.map((x, i) => x + end * 65535 * step[i]));
+    return { link, mesh: `shape ${k}`, colour: colour && colour.slice(0, 3), alpha: colour && colour[3] < 0.99 ? Math.max(colour[3], 0.15) : 1, box };
+  });
 }
+
+const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;

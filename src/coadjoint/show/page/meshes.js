@@ -54,19 +54,28 @@ export function box() {
   return { positions, normals, indices };
 }
 
-// Triangles with given corners, lit by the normals of their faces, averaged where corners are shared and faces nearly agree.
-export function faceted(corners, indices) {
-  const positions = [], normals = [], order = [];
-  for (let k = 0; k + 2 < indices.length; k += 3) {
-    const [a, b, c] = [0, 1, 2].map((i) => [0, 1, 2].map((j) => corners[3 * indices[k + i] + j]));
-    const u = b.map((x, j) => x - a[j]), v = c.map((x, j) => x - a[j]);
-    const n = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
-    const size = Math.hypot(...n) || 1;
-    for (const p of [a, b, c]) {
-      order.push(positions.length / 3);
-      positions.push(...p);
-      normals.push(n[0] / size, n[1] / size, n[2] / size);
+// Triangles with given corners, lit smoothly where neighbouring faces nearly agree and sharply at edges.
+export function creased(corners, faces) {
+  const count = faces.length / 3, own = new Float32Array(3 * count), mean = new Float32Array(corners.length);
+  for (let k = 0; k < count; k++) {
+    const [a, b, c] = [3 * faces[3 * k], 3 * faces[3 * k + 1], 3 * faces[3 * k + 2]];
+    const ux = corners[b] - corners[a], uy = corners[b + 1] - corners[a + 1], uz = corners[b + 2] - corners[a + 2];
+    const vx = corners[c] - corners[a], vy = corners[c + 1] - corners[a + 1], vz = corners[c + 2] - corners[a + 2];
+    const n = [uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx], size = Math.hypot(n[0], n[1], n[2]) || 1;
+    for (let j = 0; j < 3; j++) {
+      own[3 * k + j] = n[j] / size;
+      mean[a + j] += n[j], mean[b + j] += n[j], mean[c + j] += n[j];
     }
   }
-  return { positions, normals, indices: order };
+  const positions = new Float32Array(9 * count), normals = new Float32Array(9 * count), indices = new Uint32Array(3 * count);
+  for (let i = 0; i < 3 * count; i++) {
+    const p = 3 * faces[i], f = 3 * Math.floor(i / 3), size = Math.hypot(mean[p], mean[p + 1], mean[p + 2]) || 1;
+    const agree = (own[f] * mean[p] + own[f + 1] * mean[p + 1] + own[f + 2] * mean[p + 2]) / size > 0.7;
+    for (let j = 0; j < 3; j++) {
+      positions[3 * i + j] = corners[p + j];
+      normals[3 * i + j] = agree ? mean[p + j] / size : own[f + j];
+    }
+    indices[i] = i;
+  }
+  return { positions, normals, indices };
 }

@@ -180,5 +180,24 @@ def _finite(x: np.ndarray) -> list[float | None]:
 
 
 def packed(x: np.ndarray) -> str:
-    """Numbers as base64 of little-endian doubles: all their digits, shorter than text."""
-    return base64.b64encode(np.ascontiguousarray(x, dtype="<f8").tobytes()).decode("ascii")
+    """Numbers as base64 of little-endian doubles, or whole numbers of their own size: all their digits, shorter than text."""
+    array = np.ascontiguousarray(x, dtype=x.dtype.newbyteorder("<") if x.dtype.kind == "u" else "<f8")
+    return base64.b64encode(array.tobytes()).decode("ascii")
+
+
+def visuals(robot: Robot, most: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """The shapes of the robot as at most about `most` triangles, packed, and a sentence for every shape that cannot be shown."""
+    found = robot.packed_meshes(most)
+    parts = [
+        {
+            "link": robot.link_index(part.link),
+            "colour": None if part.colour is None else list(part.colour),
+            "low": part.low.tolist(),
+            "step": part.step.tolist(),
+            "vertices": packed(part.vertices),
+            "faces": packed(part.faces),
+            "wide": part.faces.dtype.itemsize == 4,
+        }
+        for part in found.parts
+    ]
+    return parts, found.notes

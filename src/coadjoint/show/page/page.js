@@ -16,11 +16,15 @@ import { stateSheet } from "./sheet_state.js";
 
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 
+export function start(programs) {
+  return build(programs, () => []);
+}
+
 // Build the page for the functions of a robot; `more(page)` may add sheets.
-export function start(programs, more = () => []) {
+export function build(programs, more) {
   const model = read("model"), mechanism = new Mechanism(model, programs), state = new State(mechanism);
   state.q = mechanism.assemble(state.q) ?? state.q;
-  const show = { bodies: true, visuals: Boolean(model.visuals), inertia: false, frames: false, com: true, reactions: false, ellipsoid: "none" };
+  const show = { bodies: true, visuals: model.visuals.length > 0, inertia: false, frames: false, com: true, reactions: false, ellipsoid: "none" };
   const page = { model, mechanism, state, show, player: new Player(state), scene: null, sheets: [] };
   show.set = (key, value) => {
     show[key] = value;
@@ -57,7 +61,7 @@ function header({ model, scene }) {
 
 function tools({ model, show, scene, mechanism }) {
   const all = [
-    model.visuals ? ["shapes", "visuals", "The robot's own shapes; else rods from joint to joint."] : null,
+    model.visuals.length ? ["shapes", "visuals", "The robot's own shapes; else rods from joint to joint."] : null,
     ["bodies", "bodies", "Bodies."],
     ["inertia", "inertia", "For each link the homogeneous ellipsoid with its mass and inertia; red where no body can have it."],
     ["frames", "frames", "Every frame: x red, y green, z blue."],
@@ -80,7 +84,9 @@ function sheets(page, more) {
   const tabs = page.sheets.map((sheet) => h("button", { type: "button", role: "tab", id: `tab-${sheet.name}`, onclick: () => page.open(sheet.name) }, sheet.name));
   nav.append(...tabs);
   page.open = (name) => {
+    chosen.open?.(false);
     chosen = page.sheets.find((sheet) => sheet.name === name) ?? chosen;
+    chosen.open?.(true);
     tabs.forEach((tab, k) => tab.setAttribute("aria-selected", String(page.sheets[k] === chosen)));
     holder.replaceChildren(chosen.element);
     chosen.update();

@@ -18,7 +18,8 @@ export class Scene {
     this.figure = new Figure(state.mechanism, this.renderer);
     const low = Math.min(...state.poses.map((T) => T[2][3]), ...state.mechanism.framePoses.map((_, k) => state.mechanism.framePose(state.poses, k)[2][3]));
     const rooted = model.links.some((x) => x.parent < 0 && x.joint.kind !== "free");
-    this.floor = rooted ? Math.min(0, Number.isFinite(low) ? low : 0) - (low < 0 ? 0.03 * model.size : 0) : low - 0.06 * model.size;
+    const shapes = this.figure.lowest(state.poses);
+    this.floor = Number.isFinite(shapes) && !rooted ? shapes - 0.002 * model.size : rooted ? Math.min(0, Number.isFinite(low) ? low : 0) - (low < 0 ? 0.03 * model.size : 0) : low - 0.06 * model.size;
     this.camera = new Camera(model.centre.slice(), model.size, this.floor);
     this.dirty = true;
     attach(this.camera, canvas, () => (this.dirty = true), (event) => this.grab(event));

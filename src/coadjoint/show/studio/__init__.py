@@ -1,0 +1,1 @@
+"""The studio: the page of a robot with Python behind it, for what a page cannot compute alone."""

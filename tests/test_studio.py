@@ -1,0 +1,364 @@
+"""The studio: its answers obey the laws they speak of, and nobody but its own page gets any."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coadjoint as cj
+from browser import Browser, chromium
+from coadjoint.show.studio.questions import QUESTIONS
+from coadjoint.show.studio.server import Studio
+
+PANDA = cj.load("panda")
+Q = np.array([0.1, -0.5, 0.2, -2.0, 0.1, 1.6, 0.3])
+
+
+@contextlib.contextmanager
+def running(robot):
+    with Studio(robot) as studio:
+        thread = threading.Thread(target=studio.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        yield studio
+        studio.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def studio():
+    with running(cj.load("planar2r")) as made:
+        yield made
+
+
+def asked(studio, method, path, body=None, **headers):
+    """Status and text of a request whose headers are exactly these."""
+    connection = http.client.HTTPConnection("127.0.0.1", studio.server_port, timeout=30)
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    given = {"Host": f"127.0.0.1:{studio.server_port}"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    data = None if body is None else body.encode()
+    if data is not None:
+        given.setdefault("Content-Length", str(len(data)))
+    for name, value in given.items():
+        if value is not None:
+            connection.putheader(name, value)
+    connection.endheaders(data)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text, dict(answer.getheaders())
+
+
+def question(studio, data, **headers):
+    usual = {
+        "Origin": f"http://127.0.0.1:{studio.server_port}",
+        "X_Coadjoint_Token": studio.token,
+        "Content_Type": "application/json",
+    }
+    return asked(studio, "POST", "/ask", json.dumps(data), **(usual | headers))
+
+
+# --- who may ask
+
+
+def test_the_page_is_served_to_whoever_has_the_token(studio):
+    status, text, headers = asked(studio, "GET", f"/?token={studio.token}")
+    assert status == 200
+    assert text.startswith("<!doctype html>")
+    assert "connect-src &#x27;self&#x27;" in text
+    assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", ["/", "/?token=", "/?token=wrong", "/?token=%ff%fe", "/?other={token}"])
+def test_without_the_token_there_is_no_page(studio, path):
+    status, text, _ = asked(studio, "GET", path.format(token=studio.token))
+    assert status == 403
+    assert studio.token not in text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/etc/passwd", "/page.js", "/ask", "/%2e%2e/", "/robot.json"],
+)
+def test_no_file_is_served(studio, path):
+    status, text, _ = asked(studio, "GET", f"{path}?token={studio.token}")
+    assert status in (403, 404)
+    assert "root:" not in text
+    assert len(text) < 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost", "[::1]:80", "", None])
+def test_other_hosts_are_refused(studio, host):
+    """A name that an attacker lets resolve to this machine."""
+    status, text, _ = asked(studio, "GET", f"/?token={studio.token}", Host=host)
+    assert status == 421
+    assert "<html" not in text
+    assert question(studio, {"ask": "torus"}, Host=host)[0] == 421
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "", None, "https://127.0.0.1:{port}", "http://127.0.0.1:1"])
+def test_foreign_origins_are_refused(studio, origin):
+    given = origin if origin is None else origin.format(port=studio.server_port)
+    assert question(studio, {"ask": "torus"}, Origin=given)[0] == 403
+
+
+@pytest.mark.parametrize("token", ["", None, "wrong", "é"])
+def test_questions_need_the_token(studio, token):
+    assert question(studio, {"ask": "torus"}, X_Coadjoint_Token=token and token.encode().decode("latin-1"))[0] == 403
+
+
+def test_other_methods_paths_and_bodies_are_refused(studio):
+    assert asked(studio, "PUT", "/ask")[0] == 501
+    assert asked(studio, "OPTIONS", "/ask")[0] == 501  # no page may ask for permission to ask
+    good = {
+        "Origin": f"http://127.0.0.1:{studio.server_port}",
+        "X_Coadjoint_Token": studio.token,
+        "Content_Type": "application/json",
+    }
+    assert asked(studio, "POST", "/other", "{}", **good)[0] == 404
+    assert asked(studio, "POST", "/ask", "{", **good)[0] == 400
+    assert asked(studio, "POST", "/ask", "[]", **good)[0] == 400
+    assert asked(studio, "POST", "/ask", "[" * 100_000, **good)[0] == 400
+    assert asked(studio, "POST", "/ask", "{}", **good | {"Content_Type": "text/plain"})[0] == 415
+    assert asked(studio, "POST", "/ask", None, **good | {"Content_Length": str(2**30)})[0] == 413
+    assert asked(studio, "POST", "/ask", None, **good | {"Content_Length": "-1"})[0] == 413
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"ask": "nothing"},
+        {"ask": ["reach"]},
+        {"ask": "__class__"},
+        {"ask": "reach"},
+        {"ask": "reach", "q": [0.0], "frame": "tip", "position": [1, 1, 0]},
+        {"ask": "reach", "q": [0.0, "x"], "frame": "tip", "position": [1, 1, 0]},
+        {"ask": "reach", "q": [0.0, float("nan")], "frame": "tip", "position": [1, 1, 0]},
+        {"ask": "reach", "q": [0, 0], "frame": "nowhere", "position": [1, 1, 0]},
+        {"ask": "reach", "q": [0, 0], "frame": 3, "position": [1, 1, 0]},
+        {"ask": "reach", "q": [0, 0], "frame": "tip", "position": [1, 1, 0], "turn": True, "pose": "x"},
+        {"ask": "null", "q": [0, 0], "frame": "tip"},
+        {"ask": "torus", "q": [0, 0], "points": 1e9},
+        {"ask": "torus", "q": [0, 0], "joints": ["a", "b"]},
+        {"ask": "motion", "q": [0, 0], "v": [0, 0], "duration": 1e9},
+        {"ask": "hold", "q": [0, 0], "v": [0, 0], "bonds": [{"kind": "glue", "a": "tip", "b": "base"}]},
+        {"ask": "hold", "q": [0, 0], "v": [0, 0], "bonds": "many"},
+        {"ask": "hold", "q": [0, 0], "v": [0, 0], "bonds": [7]},
+        {"ask": "phase", "q": [0, 0], "joint": "x"},
+    ],
+)
+def test_wrong_questions_get_a_sentence(studio, data):
+    status, text, _ = question(studio, data)
+    assert status == 200
+    assert list(json.loads(text)) == ["error"], text
+    assert asked(studio, "GET", f"/?token={studio.token}")[0] == 200
+
+
+# --- what it answers
+
+
+def ask(robot, name, **data):
+    return QUESTIONS[name](robot, json.loads(json.dumps(data)))
+
+
+@pytest.mark.native
+def test_the_hand_follows():
+    place = cj.pose(PANDA, Q, "tip")
+    goal = place[:3, 3] + [0.03, -0.02, 0.04]
+    for turn in (True, False):
+        found = ask(PANDA, "reach", q=Q.tolist(), frame="tip", position=goal.tolist(), turn=turn)
+        reached = cj.pose(PANDA, np.array(found["q"]), "tip")
+        assert found["reached"]
+        np.testing.assert_allclose(reached[:3, 3], goal, atol=1e-6)
+        assert np.abs(np.array(found["q"]) - Q).max() < 0.5  # the next configuration, not another branch
+        if turn:
+            np.testing.assert_allclose(reached[:3, :3], place[:3, :3], atol=1e-6)
+    far = ask(PANDA, "reach", q=Q.tolist(), frame="tip", position=[3.0, 0.0, 0.5])
+    assert not far["reached"]
+    assert far["off"] > 1.5
+
+
+@pytest.mark.native
+def test_null_motion_leaves_the_frame_where_it_is():
+    place, q, direction = cj.pose(PANDA, Q, "tip"), Q.tolist(), None
+    for _ in range(5):
+        found = ask(PANDA, "null", q=q, frame="tip", pose=place.tolist(), turn=True, direction=direction, step=0.05)
+        q, direction = found["q"], found["direction"]
+    np.testing.assert_allclose(cj.pose(PANDA, np.array(q), "tip"), place, atol=1e-6)
+    way = np.array(q) - Q
+    assert np.abs(way).max() > 0.05
+    assert np.sqrt(way @ cj.mass_matrix(PANDA, Q) @ way) == pytest.approx(0.25, rel=0.1)  # five steps of the metric's length
+    with pytest.raises(cj.CoadjointError, match="leave none to spare"):
+        ask(cj.load("ur5e"), "null", q=[0.1] * 6, frame="tip", pose=np.eye(4).tolist(), turn=True, step=0.1)
+
+
+@pytest.mark.native
+def test_the_geodesic_has_less_energy_than_the_straight_line():
+    robot = cj.load("planar2r")
+    found = ask(robot, "geodesic", start=[0.0, 0.5], goal=[1.0, 2.0], frame="tip")
+    geodesic, straight = np.array(found["energies"])
+    assert np.ptp(geodesic) < 1e-8 * geodesic.mean()
+    assert found["means"][0] < found["means"][1]
+    np.testing.assert_allclose(found["q"][0][-1], [1.0, 2.0], atol=1e-8)
+    np.testing.assert_allclose(found["paths"][0], cj.pose(robot, np.array(found["q"][0]), "tip")[:, :3, 3])
+    assert np.ptp(straight) > 0
+
+
+@pytest.mark.native
+def test_the_torus_is_coloured_by_sectional_curvature():
+    robot = cj.load("planar2r")
+    found = ask(robot, "torus", q=[0.3, 0.4], points=11)
+    x, y = (np.linspace(found["low"][k], found["high"][k], 11) for k in range(2))
+    q = np.stack(np.meshgrid(x, y), axis=-1)
+    K = cj.sectional_curvature(robot, q, [1.0, 0.0], [0.0, 1.0])
+    np.testing.assert_allclose(np.array(found["sectional"]).reshape(11, 11), K, atol=1e-10)
+
+
+def test_the_phase_portrait_is_that_of_the_joint_alone():
+    robot = cj.load("planar2r")
+    found = ask(robot, "phase", q=[0.3, 0.4], joint="joint2", fastest=3.0)
+    alone = robot.lock({"joint1": 0.3})
+    x, y = (np.linspace(found["low"][k], found["high"][k], 41) for k in range(2))
+    a = np.array(found["acceleration"]).reshape(41, 41)
+    assert a[7, 5] == pytest.approx(float(cj.forward_dynamics(alone, [x[5]], [y[7]], [0.0])[0]), rel=1e-12)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("kind", ["rod", "ball"])
+def test_bonds_hold_and_their_arrows_are_their_forces(kind):
+    robot = cj.load("planar3r")
+    q = np.array([0.3, 0.8, 0.9])
+    bond = {"kind": kind, "a": "tip", "b": "base"}
+    held = ask(robot, "hold", q=q.tolist(), v=[0, 0, 0], bonds=[bond])
+    force = np.array(held["forces"][0])
+    # The same without the bond, with its force as a load.
+    J = cj.jacobian(robot, q, "tip", "world")[3:]
+    a = cj.forward_dynamics(robot, q, np.zeros(3), J.T @ force)
+    at = cj.pose(robot, q, "tip")[:3, 3]
+    tip = J @ a
+    if kind == "rod":
+        assert abs(at @ tip) < 1e-9
+        assert np.linalg.norm(np.cross(force, at)) < 1e-9
+    else:
+        assert np.abs(tip).max() < 1e-9
+    assert np.linalg.norm(force) > 1.0
+    moved = ask(robot, "motion", q=q.tolist(), v=[0, 0, 0], bonds=[bond], duration=0.5)
+    there = cj.pose(robot, np.array(moved["q"]), "tip")[:, :3, 3]
+    gap = np.linalg.norm(there, axis=-1) - np.linalg.norm(at) if kind == "rod" else there - at
+    assert np.abs(gap).max() < 1e-9
+    assert len(moved["forces"]) == len(moved["time"]) == 31
+    np.testing.assert_allclose(moved["forces"][0], [force], atol=1e-8)
+
+
+@pytest.mark.native
+def test_motions_are_those_of_simulate():
+    robot = cj.load("planar2r")
+    found = ask(robot, "motion", q=[0.3, 0.2], v=[0.1, 0.0], duration=0.5)
+    expected = cj.simulate(robot, [0.3, 0.2], [0.1, 0.0], 0.5)
+    np.testing.assert_allclose(found["q"], expected(np.array(found["time"]))[0], atol=1e-8)
+
+
+# --- the command
+
+
+def test_the_command_ends_cleanly_at_an_interrupt():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coadjoint", "studio", "planar2r", "--no-browser"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ, start_new_session=True,
+    )  # fmt: skip
+    address = process.stdout.readline().split()[-1]
+    port = int(address.split(":")[2].partition("/")[0])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", address.partition(str(port))[2])
+    assert connection.getresponse().status == 200
+    connection.close()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "closed" in out
+    assert err == ""
+
+
+def test_a_port_that_is_taken_is_an_error(studio):
+    with pytest.raises(cj.CoadjointError, match="cannot be used"):
+        Studio(cj.load("planar2r"), studio.server_port)
+
+
+# --- in a browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if chromium() is None:
+        pytest.skip("no chromium")
+    made = Browser()
+    yield made
+    made.close()
+
+
+@pytest.mark.native
+def test_the_hand_is_dragged_in_the_page(browser, tmp_path):
+    folder = Path(os.environ.get("COADJOINT_PICTURES", tmp_path))
+    with running(PANDA) as studio:
+        page = browser.page()
+        page.size(1280, 760)
+        page.open(studio.url)
+        page.click("#tab-Reach")
+        place = "[0, 1, 2].map(k => coadjoint.state.framePose[k][3])"
+        before = np.array(page.run(place))
+        x, y = page.run(f"coadjoint.scene.camera.project({place}, coadjoint.scene.canvas)")
+        page.drag((x, y), (x - 60, y - 40))
+        page.wait(f"Math.hypot(...{place}.map((x, k) => x - {before.tolist()}[k])) > 0.03 && !coadjoint.asking.busy")
+        seen = page.run(f"coadjoint.scene.camera.project({place}, coadjoint.scene.canvas)")
+        assert np.hypot(seen[0] - (x - 60), seen[1] - (y - 40)) < 6  # the hand is under the pointer
+        page.click("#tab-Geometry")
+        page.wait("coadjoint.geometry.torus")
+        page.settle()
+        page.picture(folder / "studio-panda.webp", "webp", quality=82)
+        q = page.run("coadjoint.state.q")
+        page.drag(page.middle("#torus"), tuple(x + 30 for x in page.middle("#torus")))
+        moved = page.run("coadjoint.geometry.torus.places")
+        now = page.run("coadjoint.state.q")
+        assert sorted(k for k in range(7) if now[k] != q[k]) == sorted(moved)
+        assert page.errors == []
+        assert {url.partition("?")[0] for url in page.requests} <= {
+            f"http://127.0.0.1:{studio.server_port}/{path}" for path in ("", "ask")
+        }
+        page.call("Page.close")
+        page.connection.close()
+
+
+@pytest.mark.native
+@pytest.mark.slow
+def test_many_questions_leave_nothing_behind():
+    """The memory of the server does not grow with the questions that it has answered."""
+    import tracemalloc
+
+    with running(cj.load("planar3r")) as studio:
+        data = {"ask": "reach", "q": [0.3, 0.8, 0.9], "frame": "tip", "position": [1.2, 0.8, 0.0]}
+        for _ in range(50):
+            question(studio, data)
+        tracemalloc.start()
+        question(studio, data)
+        before = tracemalloc.take_snapshot()
+        for k in range(300):
+            data["position"][0] = 1.2 + 0.001 * k
+            question(studio, data)
+        time.sleep(0.2)
+        after = tracemalloc.take_snapshot()
+        tracemalloc.stop()
+    grown = sum(x.size_diff for x in after.compare_to(before, "filename"))
+    assert grown < 200_000
