@@ -19,9 +19,9 @@ name, function = sys.argv[1:]
 robot = robots([name])[name]
 q = robot.neutral()
 arrays = [q] + [np.zeros(robot.nv)] * 2
-start = time.perf_counter()
+start = time.process_time()
 getattr(cj, function)(robot, *arrays)
-first = time.perf_counter() - start
+first = time.process_time() - start
 peak = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
 print(json.dumps([first, float(peak[0]) if peak else float("nan")]))
 """

@@ -63,17 +63,17 @@ def main() -> None:
             fn = getattr(cj, function)
             if robot.nv > fn.kernel.largest:
                 continue
-            start = time.perf_counter()
+            start = time.process_time()
             fn(robot, q[0], v[0], a[0])
-            first = time.perf_counter() - start
+            first = time.process_time() - start
             out = fn(robot, q, v, a)
             row(name, function, first, lambda fn=fn, out=out: fn(robot, q, v, a, out=out, threads=1), peers(peer))
         for label, (make, count, peer) in SMALLER.items():
-            start = time.perf_counter()
+            start = time.process_time()
             fn = make(robot)
             arrays = [q, v, a, *rng.normal(size=(3, STATES, robot.nv))][:count]
             out = fn(*arrays)
-            row(name, label, time.perf_counter() - start, lambda fn=fn, x=arrays, out=out: fn(*x, out=out, threads=1), peers(peer))
+            row(name, label, time.process_time() - start, lambda fn=fn, x=arrays, out=out: fn(*x, out=out, threads=1), peers(peer))
 
 
 def row(robot: str, function: str, first: float, ours: Callable[[], object], theirs: Callable[[], object]) -> None:

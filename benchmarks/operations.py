@@ -24,4 +24,5 @@ def traced(function: str, robot: cj.Robot) -> Graph:
 
     kernel = getattr(cj, function).kernel
     required = tuple(kernel.required)
-    return graph_of(kernel, robot, required, kernel._defaults())
+    defaults = {p.name: p.default for p in kernel.parameters if p.name in kernel.statics}
+    return graph_of(kernel, robot, required, defaults)

@@ -9,6 +9,7 @@ from scipy.integrate import simpson
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
 from coadjoint.motion.tables import read_states
+from coadjoint.optimal.drives import OpenChain
 from coadjoint.optimal.equalities import Equality
 from coadjoint.optimal.motion_arguments import first_guess
 from coadjoint.optimal.rows import Coordinates, MotorPower, Torques
@@ -16,6 +17,7 @@ from coadjoint.optimal.splines import Spline
 from coadjoint.optimal.stages import Effort, Energy, Power, action
 from coadjoint.optimal.transcription import Transcription
 from laws import rate
+from models import urdf_files
 
 ARM = cj.load("planar2r")
 NAMES = ("joint1", "joint2")
@@ -51,12 +53,19 @@ def test_a_geodesic_beyond_its_conjugate_point_is_no_minimum():
     np.testing.assert_allclose(here.cost, action_of_the_arc, rtol=1e-8)  # by symmetry the search stays on the circle
     assert not here.converged
     assert here.message.startswith("a saddle")
+    assert here.least_curvature < -1e-3
+    short = cj.optimal_motion(
+        ball, [0.0, 0.0], [np.pi - 0.6, 0.0], 1.0, "action", limits=False, guess=long * (np.pi - 0.6) / goal[0]
+    )
+    assert short.converged
+    assert short.least_curvature > 0
     aside = cj.optimal_motion(
         ball, [0.0, 0.0], goal, 1.0, "action", limits=False, guess=long + [0.0, 1e-2] * np.sin(np.pi * s)[:, None]
     )
     assert aside.cost < 0.95 * action_of_the_arc
 
 
+@pytest.mark.native
 def test_least_effort_of_a_constant_mass_matrix_is_a_cubic():
     robot = slider(2.0, 2)
     start, goal, T = np.array([0.1, -0.3]), np.array([1.4, 0.8]), 1.7
@@ -68,6 +77,28 @@ def test_least_effort_of_a_constant_mass_matrix_is_a_cubic():
     assert len(motion.table) <= 3  # a linear-quadratic problem: one step
 
 
+@pytest.mark.native
+def test_a_flat_arm_in_other_coordinates_has_the_same_cubic():
+    """A point mass on two massless links moves in a plane: τᵀM⁻¹τ is its squared force over m, whatever the coordinates."""
+    hand = cj.Link.solid("hand", "upper", cj.Joint.revolute([0, 0, 1], [1, 0, 0]), mass=2.0, com=(0.8, 0, 0))
+    arm = cj.Robot("flat", [cj.Link("upper", "base", cj.Joint.revolute([0, 0, 1])), hand], gravity=(0, 0, 0))
+    arm = arm.with_frame("mass", "hand", cj.lie.se3.exp([0, 0, 0, 0.8, 0, 0]))
+
+    def force(robot, q, v, a):
+        tau = cj.inverse_dynamics(robot, q, v, a)
+        return (tau * (cj.mass_matrix_inverse(robot, q) @ tau[..., None])[..., 0]).sum(-1)
+
+    start, goal, T = np.array([0.2, 0.9]), np.array([0.9, 1.2]), 1.3
+    assert np.ptp(cj.mass_matrix(arm, [start, goal]), axis=0).max() > 0.1  # M is not constant in these coordinates
+    motion = cj.optimal_motion(arm, start, goal, T, force, spans=24, tolerance=1e-11)
+    x = cj.pose(arm, motion.q, "mass")[:, :3, 3]
+    s = motion.time[:, None] / T
+    np.testing.assert_allclose(x, x[0] + (x[-1] - x[0]) * (3 * s**2 - 2 * s**3), atol=1e-9)
+    np.testing.assert_allclose(motion.cost, 2.0 * np.sum((x[-1] - x[0]) ** 2) * 12 / T**3, rtol=1e-10)
+    assert motion.converged
+
+
+@pytest.mark.native
 def test_the_fastest_motion_of_one_joint_approaches_bang_bang():
     robot, far, force = slider(2.0), 1.5, 3.0
     best = 2.0 * np.sqrt(far * 2.0 / force)
@@ -92,7 +123,7 @@ def problem(free_time):
     durations = np.array([1.3, 0.9])
     drawn = [rng.uniform(size=(2, len(spline.nodes), 2)) for _ in limits]
     free = slice(2, spline.size - 2)
-    return Transcription(ARM, spline, costs, 0.4, limits, control, free, durations, free_time, nothing, drawn), rng
+    return Transcription(ARM, spline, costs, 0.4, limits, control, free, durations, free_time, nothing, OpenChain(ARM), drawn), rng
 
 
 @pytest.mark.parametrize("free_time", [True, False])
@@ -191,6 +222,38 @@ def test_a_pose_as_goal_is_met_and_is_better_than_a_given_configuration():
 
 
 @pytest.mark.native
+def test_tasks_as_goals_are_met_and_leave_the_rest_free():
+    arm = cj.load("planar3r")
+    start, near = [0.2, 0.4, 0.3], [0.9, 0.5, -0.4]
+    X = cj.pose(arm, near, "tip")
+    given = cj.optimal_motion(arm, start, near, 1.0, spans=10)
+    whole = cj.optimal_motion(arm, start, cj.Target("tip", X), 1.0, spans=10)
+    place = cj.optimal_motion(arm, start, X[:3, 3], 1.0, frame="tip", spans=10)
+    turn = cj.optimal_motion(arm, start, cj.Target("tip", X, rows=(2,)), 1.0, spans=10)
+    for motion in (whole, place, turn):
+        assert motion.converged, motion.message
+    assert given.cost >= whole.cost * (1 - 1e-9) >= place.cost
+    assert whole.cost > turn.cost
+    np.testing.assert_allclose(cj.pose(arm, whole.q[-1], "tip"), X, atol=1e-8)
+    np.testing.assert_allclose(cj.pose(arm, place.q[-1], "tip")[:3, 3], X[:3, 3], atol=1e-8)
+    np.testing.assert_allclose(cj.pose(arm, turn.q[-1], "tip")[:3, :3], X[:3, :3], atol=1e-8)
+    # what is left free is chosen well: moving the end costs more
+    again = cj.optimal_motion(arm, start, place.q[-1], 1.0, spans=10)
+    np.testing.assert_allclose(again.cost, place.cost, rtol=1e-8)
+
+
+@pytest.mark.native
+def test_a_periodic_motion_goes_on_as_it_began():
+    motion = cj.optimal_motion(ARM, [-1.2, 0.3], duration=2.0, via={0.5: [0.2, 0.6]}, periodic=True)
+    assert motion.converged, motion.message
+    np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=1e-9)
+    np.testing.assert_allclose(motion.v[-1], motion.v[0], atol=1e-7)
+    np.testing.assert_allclose(motion.a[-1], motion.a[0], atol=1e-5)
+    resting = cj.optimal_motion(ARM, [-1.2, 0.3], [-1.2, 0.3], 2.0, via={0.5: [0.2, 0.6]})
+    assert motion.cost < resting.cost
+
+
+@pytest.mark.native
 @pytest.mark.parametrize("spans", [1, 3, 8])
 def test_the_cost_is_that_of_the_motion_however_few_spans_it_has(spans):
     """No motion is cheap at the nodes and dear between them; and what fewer spans can do, more of them can."""
@@ -213,6 +276,7 @@ def test_a_pose_of_an_arm_with_fewer_than_six_joints_is_met():
     np.testing.assert_allclose(motion.cost, given.cost, rtol=1e-8)
 
 
+@pytest.mark.native
 def test_points_on_the_way_that_depend_on_each_other():
     robot = slider(count=2)
     once = cj.optimal_motion(robot, [0.0, 0.0], [1.0, 1.0], 1.0, via={0.5: [0.1, 0.7]}, spans=6)
@@ -225,6 +289,7 @@ def test_points_on_the_way_that_depend_on_each_other():
     assert "perhaps they contradict each other" in never.message
 
 
+@pytest.mark.native
 def test_an_interrupt_gives_the_best_so_far():
     """At once, and when limits hold already."""
     for last in (0, 3):
@@ -243,6 +308,52 @@ def test_an_interrupt_gives_the_best_so_far():
         np.testing.assert_allclose([motion.q[0, 0], motion.q[-1, 0]], [0.0, 1.0], atol=1e-12)
 
 
+def resolved(arm, motion, parameters, k, h, *args, **options):
+    """Cost, duration and control points of the problem solved again for a robot with one other parameter, by central differences."""
+    found = []
+    for sign in (1, -1):
+        p = arm.parameters(parameters).copy()
+        p[k] += sign * h
+        other = cj.optimal_motion(arm.with_parameters(parameters, p), *args, guess=motion, **options)
+        assert other.converged, other.message
+        drawn = zip(other.conditions.problem.drawn, motion.conditions.problem.drawn, strict=True)
+        assert all(np.array_equal(*pair) for pair in drawn)  # the same limits hold
+        found.append(np.concatenate([[other.cost, other.duration], other.control_points.reshape(-1), other.q[77], other.v[77]]))
+    return (found[0] - found[1]) / (2 * h)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("parameters", "k", "args", "options"),
+    [
+        ("masses", 1, ([-1.5, 0.2], [0.3, 0.4], 1.5, "effort"), {"effort": [30.0, 10.0]}),
+        ("lengths", 0, ([-1.5, 0.2], [0.3, 0.4], 1.2, "energy"), {"power": 28.0}),
+        ("damping", 1, ([-1.2, 0.2], [-0.3, 0.4], "free", {"effort": 0.02, "time": 3.0}), {}),
+        ("inertial", 19, ([0.3, 0.5], [1.2, -0.4], 1.0, "action"), {"limits": False}),
+        ("lengths", 0, ([0.3, 0.4], cj.pose(ARM, [0.5, 0.6], "tip")[:3, 3], 1.0), {"frame": "tip"}),
+    ],
+)
+def test_derivatives_of_the_optimum_are_those_of_problems_solved_again(parameters, k, args, options):
+    arm = ARM.with_parameters("damping", [0.4, 0.3])
+    options = options | {"spans": 6, "tolerance": 1e-11}
+    motion = cj.optimal_motion(arm, *args, **options)
+    found = motion.sensitivity(parameters)
+    expected = resolved(arm, motion, parameters, k, 1e-4, *args, **options)
+    exact = [[found.cost[k], found.duration[k]], found.control_points[..., k].reshape(-1), found.q[77, :, k], found.v[77, :, k]]
+    scale = np.abs(expected).max()
+    assert scale > 1e-3
+    np.testing.assert_allclose(np.concatenate(exact), expected, atol=1e-6 * scale)
+    np.testing.assert_allclose(found.cost[k], expected[0], rtol=1e-6)
+
+
+@pytest.mark.native
+def test_derivatives_belong_to_an_optimum():
+    motion = cj.optimal_motion(slider(), [0.0], [1.0], 0.1, velocity=2.0, spans=4, iterations=10)
+    with pytest.raises(CoadjointError, match="this motion is none"):
+        motion.sensitivity("masses")
+
+
+@pytest.mark.native
 def test_an_interrupt_of_many_motions_leaves_the_others_as_they_begin():
     seen = []
 
@@ -261,22 +372,25 @@ def test_an_interrupt_of_many_motions_leaves_the_others_as_they_begin():
 @pytest.mark.native
 def test_many_motions_at_once_are_those_one_by_one():
     rng = np.random.default_rng(5)
-    start, goal = rng.uniform(-1.5, -0.5, (2, 3, 2)), rng.uniform(0.0, 0.8, (2))
-    T = rng.uniform(1.0, 2.0, (2, 3))
+    start, goal = rng.uniform(-1.5, -0.5, (2, 2, 2)), rng.uniform(0.0, 0.8, (2))
+    T = rng.uniform(1.0, 2.0, (2, 2))
     options = {"effort": [32.0, 12.0], "velocity": 4.0, "spans": 6}
     many = cj.optimal_motion(ARM, start, goal, T, **options)
-    assert many.shape == many.cost.shape == (2, 3)
+    assert many.shape == many.cost.shape == (2, 2)
     assert many.converged.all()
     for k, one in enumerate(many):
-        index = np.unravel_index(k, (2, 3))
+        index = np.unravel_index(k, (2, 2))
         alone = cj.optimal_motion(ARM, start[index], goal, T[index], **options)
         np.testing.assert_allclose(one.cost, alone.cost, rtol=1e-8)
         np.testing.assert_allclose(many.q[index], alone.q, atol=1e-5)
+    slower = cj.optimal_motion(ARM, start[0, 0], goal, [T[0, 0], 1.5 * T[0, 0]], **options)
+    np.testing.assert_allclose(slower.cost[0], many.cost[0, 0], rtol=1e-8)
     fast = cj.optimal_motion(ARM, start[0], goal, cost="time", **options)
     assert fast.converged.all()
     assert (fast.duration < T[0]).all()
 
 
+@pytest.mark.native
 def test_limits_that_no_motion_keeps_are_named():
     motion = cj.optimal_motion(slider(), [0.0], [1.0], 0.1, velocity=2.0, spans=4, iterations=40)
     assert not motion.converged
@@ -330,6 +444,22 @@ def test_the_fastest_motions_of_the_panda_are_found():
         assert (np.abs(motion.v) <= robot.velocity_limit * (1 + 1e-6)).all()
 
 
+@pytest.mark.native
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [x for x in urdf_files() if x.endswith("ur5_robot.urdf")])
+def test_reaches_of_robots_from_elsewhere_keep_their_limits(name):
+    robot, rng = cj.load(urdf_files()[name]), np.random.default_rng(2)
+    start, goal = rng.uniform(-0.8, 0.8, (2, 6, robot.nv))
+    motions = cj.optimal_motion(robot, start, goal, spans=12)
+    assert motions.converged.all(), [one.message for one in motions]
+    assert max(one.error for one in motions) < 1e-8
+    for one in motions:
+        t = np.linspace(0.0, one.duration, 3001)
+        assert (np.abs(one(t)[1]) <= robot.velocity_limit * (1 + 2e-6)).all()
+        assert (np.abs(one.tau) <= robot.effort_limit * (1 + 2e-6)).all()
+
+
+@pytest.mark.native
 def test_wrong_arguments_are_named():
     for call, words in [
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], start_velocity="free"), "start_velocity is 'free'"),
@@ -343,6 +473,16 @@ def test_wrong_arguments_are_named():
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], spans=0), "spans is 0"),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], tolerance=-1.0), "tolerance is -1"),
         (lambda: cj.optimal_motion(ARM, [0.0], [0.0, 1.0]), "start has shape"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [5.0, 0.0, 0.0], frame="tip"), "the goal cannot be reached"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0]), "goal is None"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], cj.Target("tip", [1.0, 1.0, 0.0]), frame="tip"), "leave out frame="),
+        (lambda: cj.optimal_motion(ARM, np.zeros((0, 2)), [1.0, 1.0]), "there is no motion to be found"),
+        (lambda: cj.optimal_motion(ARM, np.zeros((3, 2)), np.zeros((2, 2))), "do not broadcast"),
+        (lambda: cj.optimal_motion(ARM, np.zeros((3, 2)), [1.0, 1.0], [1.0, 2.0, -1.0]), "duration has -1"),
+        (lambda: cj.optimal_motion(ARM, np.zeros((3, 2)), [1.0, 1.0], [1.0, 2.0]), "do not broadcast"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], position=("a", "b")), "position is"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], guess="near"), "guess is 'near'"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], position=(1.0, -1.0)), "nothing is between them"),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], np.eye(4)), "A pose goes with frame="),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], -1.0), "duration is -1"),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], 0.0), "duration is 0"),

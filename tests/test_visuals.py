@@ -266,3 +266,50 @@ def test_names_of_shapes_are_escaped() -> None:
     again = cj.load(to_urdf(robot))
     assert again.shapes[0].name == nasty
     assert again.shapes[1].uri == nasty
+
+
+def test_figures_and_films_are_returned_and_shown_in_notebooks(tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    robot = cj.load(TEXT)
+    figure = robot.plot([0.3])
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    robot.plot(path=tmp_path / "robot.svg")
+    assert (tmp_path / "robot.svg").stat().st_size > 1000
+    motion = cj.simulate(cj.load("planar2r"), [0.1, 0.2], [0.0, 0.0], 0.2)
+    assert motion.plot()._repr_png_().startswith(b"\x89PNG")
+    film = motion.animate()
+    assert len(film) == 6
+    assert "http" not in film.page()
+    assert film._repr_html_().startswith("<iframe srcdoc=")
+    with pytest.raises(CoadjointError, match="expected one configuration"):
+        robot.plot(np.zeros((3, 1)))
+    with pytest.raises(CoadjointError, match="figures end in"):
+        robot.plot(path="robot.doc")
+
+
+def test_a_film_fills_its_frame_and_joints_are_its_first_points() -> None:
+    from coadjoint.show.animation import sticks
+    from coadjoint.show.film import Film
+
+    robot = cj.load("panda")
+    q = robot.random(np.random.default_rng(0), (7,))
+    lines = sticks(robot, q)
+    ends = np.stack([cj.pose(robot, q, name)[:, :3, 3] for name in robot.link_names], axis=1)
+    axes = np.stack([cj.pose(robot, q, name)[:, :3, :3] @ s[:3] for name, s in zip(robot.link_names, robot.screws)], axis=1)
+    away = np.cross(lines[:, : robot.n_links, 1] - ends, axes)  # the moment arm of a point about the joint's axis
+    moments = np.stack([cj.pose(robot, q, name)[:, :3, :3] @ s[3:] for name, s in zip(robot.link_names, robot.screws)], axis=1)
+    np.testing.assert_allclose(away, moments, atol=1e-12)
+    film = Film(robot.name, robot.n_links, lines, np.arange(7) / 25, 25.0)
+    low, high = film.points.reshape(-1, 2).min(axis=0), film.points.reshape(-1, 2).max(axis=0)
+    assert (high - low).max() == pytest.approx(0.84)
+    assert low.min() >= 0.08 - 1e-9
+    assert high.max() <= 0.92 + 1e-9
+
+
+def test_names_in_a_film_do_nothing() -> None:
+    from coadjoint.show.film import Film
+
+    nasty = "</script><img src=x onerror=alert(1)>"
+    film = Film(nasty, 1, np.random.default_rng(0).normal(size=(2, 1, 2, 3)), np.arange(2.0), 25.0)
+    assert "<img" not in film.page()
+    assert "<img" not in film._repr_html_()

@@ -100,7 +100,7 @@ def force_to_mujoco(robot: Robot, model: Any, q: Any, tau: Any) -> np.ndarray:
     (q,) = _tree(robot, q=q)
     tau = array(tau, "tau", robot.nv, f"robot {robot.name!r}")
 
-    def part(pair: _Pair, q: np.ndarray) -> np.ndarray:
+    def part(pair: JointPair, q: np.ndarray) -> np.ndarray:
         if pair.link in robot.mimics:
             return np.zeros(1)
         mine = tau[..., robot._v_slices[pair.link]]
@@ -133,7 +133,7 @@ def velocity_map(robot: Robot, model: Any, q: Any) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class _Pair:
+class JointPair:
     """A joint of the robot, and the indices of its coordinates in the tree's and in MuJoCo's vectors."""
 
     link: int
@@ -214,7 +214,7 @@ class _Pair:
         return self.placement[:3, :3] @ KINDS["free"].pose(self.screws, q)[..., :3, :3]
 
 
-def _pairs(robot: Robot, model: Any) -> Iterator[_Pair]:
+def _pairs(robot: Robot, model: Any) -> Iterator[JointPair]:
     """Every moving joint of the robot with its coordinates in MuJoCo's model; an error if a joint of the model is left over."""
     index = {name: j for j, name in enumerate(joint_names(model))}
     taken = 0
@@ -230,7 +230,7 @@ def _pairs(robot: Robot, model: Any) -> Iterator[_Pair]:
         q, v = model.jnt_qposadr[first], model.jnt_dofadr[first]
         nq, nv = robot.kinds[i].nq, robot.kinds[i].nv
         here, there = (robot.tree_q_slices[i], robot.tree_v_slices[i]), (slice(q, q + nq), slice(v, v + nv))
-        yield _Pair(i, kind, robot.joint_screws(i), robot.placements[i], *here, *there)
+        yield JointPair(i, kind, robot.joint_screws(i), robot.placements[i], *here, *there)
         taken += nv
     if taken != model.nv:
         ours = {link.joint.name + s for link in robot.links for s in ("", *SUFFIXES.get(link.joint.kind, ()))}
@@ -272,7 +272,7 @@ def _independent(robot: Robot, x: np.ndarray, slices: tuple[slice, ...]) -> np.n
 
 
 def _assemble(
-    robot: Robot, model: Any, q: np.ndarray, part: Callable[[_Pair, np.ndarray], np.ndarray], *others: np.ndarray
+    robot: Robot, model: Any, q: np.ndarray, part: Callable[[JointPair, np.ndarray], np.ndarray], *others: np.ndarray
 ) -> np.ndarray:
     """MuJoCo's vector (..., nv) from its part for each joint."""
     result = np.empty((*np.broadcast_shapes(q.shape[:-1], *(x.shape[:-1] for x in others)), model.nv))

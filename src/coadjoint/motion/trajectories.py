@@ -108,11 +108,11 @@ class Trajectories(Trajectory):
         """Of one motion only."""
         self._refuse("the table of states")
 
-    def plot(self, path: str | Path) -> None:
+    def plot(self, path: str | Path | None = None) -> Any:
         """Of one motion only."""
         self._refuse("a plot")
 
-    def animate(self, path: str | Path, **_: Any) -> None:
+    def animate(self, path: str | Path | None = None, **_: Any) -> Any:
         """Of one motion only."""
         self._refuse("a film")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..robot.robot import Robot
 from ..words import printable
 from .states import States
 from .tables import read_states, write_states
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,24 +175,27 @@ class Trajectory:
         tau = np.zeros_like(states.v) if states.tau is None else states.tau
         return Trajectory(robot, states.time, robot.normalize(states.q), states.v, tau)
 
-    def plot(self, path: str | Path) -> None:
-        """Draw positions, velocities and energies: .png, .svg, .pdf or .html."""
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The figure of positions, velocities and energies, which notebooks show; saved if a path is given: .png, .svg, .pdf, .html."""
         from ..show.trajectories import draw_trajectory
 
-        draw_trajectory(path, self)
+        return draw_trajectory(path, self)
 
     def animate(
         self,
-        path: str | Path,
+        path: str | Path | None = None,
         *,
         frames_per_second: float = 25.0,
         speed: float = 1.0,
         report: Callable[[float], None] | None = None,
-    ) -> None:
-        """Write an animation of the links as a stick figure (.gif, .html, or .mp4 with ffmpeg); `report` gets the completed fraction."""
+    ) -> Any:
+        """The film of the links as a stick figure, which notebooks play; saved if a path is given: .gif, .html, or .mp4 with ffmpeg.
+
+        `report` gets the completed fraction.
+        """
         from ..show.animation import animate
 
-        animate(path, self, frames_per_second=frames_per_second, speed=speed, report=report)
+        return animate(path, self, frames_per_second=frames_per_second, speed=speed, report=report)
 
     def show(self, path: str | Path | None = None) -> Path:
         """Open the page of the robot that plays this motion in a browser; it is written to `path`, or to a temporary folder."""

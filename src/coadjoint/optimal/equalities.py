@@ -2,41 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..arrays import mv, stack, transpose
 from ..compiling import compile as compiled
 from ..differentiating import derivative, differential
 from ..kinematics import pose
-from ..lie import se3
+from ..kinematics.targets import Target
+from ..lie import so3
 from ..robot.robot import Robot
+from .drives import Closure
 
 
-@dataclass(frozen=True)
-class PoseGap:
-    """What is missing to a pose, (6,): the body twist log(T(q)⁻¹ X)."""
+class TargetGap:
+    """What is missing to targets, (g,): of each the rows of log(Rᵀ R*) and R*ᵀ (p* - p), in the target's axes."""
 
-    frame: str
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self.targets = tuple(targets)
+        self.size = sum(one.size for one in self.targets)
 
     def __call__(self, robot: Robot, q: Any, target: Any) -> Any:
-        return se3.log(se3.inverse(pose(robot, q, self.frame)) @ target)
+        rows, offset = [], 0
+        for one in self.targets:
+            X, to = pose(robot, q, one.frame), target[..., offset : offset + one.size]
+            offset += one.size
+            if one.size == 12:
+                to = to.reshape((*to.shape[:-1], 3, 4))
+                w, d = so3.log(transpose(X[..., :3, :3]) @ to[..., :3]), mv(transpose(to[..., :3]), to[..., 3] - X[..., :3, 3])
+            else:
+                w, d = 0.0 * to, to - X[..., :3, 3]
+            rows += [(w[..., row] if row < 3 else d[..., row - 3]) for row in one.rows or ()]
+        return stack(rows)
+
+    def numbers(self, batch: tuple[int, ...]) -> np.ndarray:
+        """Those of the targets (B, size)."""
+        return np.concatenate([one.flat(batch) for one in self.targets], axis=-1)
 
 
 class Goal:
     """g(q(T), target) = 0 (g,) for the last configuration, with derivatives by it."""
 
-    def __init__(self, robot: Robot, fn: Callable[..., Any], shape: tuple[int, ...]) -> None:
-        self.robot, self.fn, self.shape = robot, fn, shape
-        shapes = {"target": shape}
+    def __init__(self, robot: Robot, fn: TargetGap) -> None:
+        self.robot, self.fn, self.shape = robot, fn, (fn.size,)
+        shapes = {"target": self.shape}
         self.value = compiled(fn, robot, shapes=shapes)
         self.jacobian = derivative(fn, robot, "q", shapes=shapes)
         self.second = derivative(differential(fn, "q"), robot, "q", shapes=shapes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Goal, (self.robot, self.fn, self.shape)
+        return Goal, (self.robot, self.fn)
 
 
 @dataclass(frozen=True)
@@ -50,6 +68,9 @@ class Equality:
     goal: Goal | None = None
     targets: np.ndarray | None = None
     """(B, …): what the goal is of every motion."""
+    closure: Closure | None = None
+    points: np.ndarray | None = None
+    """(J, size): the combinations of control points that give the configurations at which the constraint is met."""
 
     def part(self, chosen: slice) -> Equality:
         """Those of some of the motions."""
@@ -62,28 +83,39 @@ class Equality:
 
     def value(self, control: np.ndarray, which: np.ndarray) -> np.ndarray:
         """(b, equations)"""
-        found = (self.rows @ control - self.right[which]).reshape(len(control), -1)
-        if self.goal is None or self.targets is None:
-            return np.asarray(found)
-        return np.concatenate([found, self.goal.value(control[:, -1], self.targets[which])], axis=1)
+        b = len(control)
+        found = [(self.rows @ control - self.right[which]).reshape(b, -1)]
+        if self.goal is not None and self.targets is not None:
+            found.append(self.goal.value(control[:, -1], self.targets[which]))
+        if self.closure is not None and self.points is not None:
+            found.append(np.asarray(self.closure.value(self.points @ control)).reshape(b, -1))
+        return np.concatenate(found, axis=1)
 
     def jacobian(self, control: np.ndarray, which: np.ndarray) -> np.ndarray:
         """(b, equations, size, n)"""
         b, size, n = control.shape
         linear = np.einsum("ks,ij->kisj", self.rows, np.eye(n)).reshape(-1, size, n)
-        found = np.broadcast_to(linear, (b, *linear.shape))
-        if self.goal is None or self.targets is None:
-            return found
-        J = np.asarray(self.goal.jacobian(control[:, -1], self.targets[which]))
-        last = np.zeros((b, J.shape[1], size, n))
-        last[:, :, -1] = J
-        return np.concatenate([found, last], axis=1)
+        found = [np.broadcast_to(linear, (b, *linear.shape))]
+        if self.goal is not None and self.targets is not None:
+            J = np.asarray(self.goal.jacobian(control[:, -1], self.targets[which]))
+            last = np.zeros((b, J.shape[1], size, n))
+            last[:, :, -1] = J
+            found.append(last)
+        if self.closure is not None and self.points is not None:
+            J = np.asarray(self.closure.jacobian(self.points @ control))
+            found.append(np.einsum("js,bjmi->bjmsi", self.points, J).reshape(b, -1, size, n))
+        return np.concatenate(found, axis=1)
 
     def curve(self, control: np.ndarray, which: np.ndarray, y: np.ndarray, H: np.ndarray, free: slice) -> None:
         """Subtract Σ y ∂²e from the Hessian H (b, variables, variables), whose control points are `free`."""
-        if self.goal is None or self.targets is None:
-            return
-        n = control.shape[2]
-        at = len(range(*free.indices(control.shape[1]))) * n
-        second = self.goal.second(control[:, -1], self.targets[which])
-        H[:, at - n : at, at - n : at] -= np.einsum("bg,bgij->bij", y[:, self.linear :], second)
+        b, _, n = control.shape
+        count = len(range(*free.indices(control.shape[1]))) * n
+        at = self.linear
+        if self.goal is not None and self.targets is not None:
+            second = np.asarray(self.goal.second(control[:, -1], self.targets[which]))
+            H[:, count - n : count, count - n : count] -= np.einsum("bg,bgij->bij", y[:, at : at + second.shape[1]], second)
+            at += second.shape[1]
+        if self.closure is not None and self.points is not None:
+            second = np.asarray(self.closure.second(self.points @ control, y[:, at:].reshape(b, -1, self.closure.size)))
+            near = self.points[:, free]
+            H[:, :count, :count] -= np.einsum("jx,bjmi,jy->bxmyi", near, second, near, optimize=True).reshape(b, count, count)

@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 
 from ..arguments import positive
+from ..constraints.constraint import Constraint, checked
 from ..errors import CoadjointError, ShapeError
+from ..memo import recent
 from ..robot.robot import Robot
 from ..words import short
+from .drives import ClosedChain, Closure, Drives, OpenChain
 from .rows import Coordinates, MotorPower, Rows, Torques
 from .splines import Spline
 from .stages import Cost, Effort, Energy, Forces, Of, Power, action
 
+OPEN = 1e-6
+"""The largest gap of constraints at the ends of a motion."""
 COSTS = ("effort", "action", "energy", "time", "velocity", "acceleration", "jerk")
 
 
@@ -33,7 +38,7 @@ def check_joints(robot: Robot) -> None:
 def configurations(robot: Robot, x: Any, name: str) -> np.ndarray:
     """(..., nq)"""
     try:
-        q = np.asarray(x, dtype=float)
+        q = np.asarray(x if x is not None else "None", dtype=float)
     except (TypeError, ValueError):
         raise CoadjointError(f"{name} is {short(x)}; expected a configuration ({robot.nq},).") from None
     if not q.ndim or q.shape[-1] != robot.nq:
@@ -138,7 +143,10 @@ def _sizes(x: Any, name: str, n: int) -> np.ndarray:
 def _bounds(position: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(position, tuple | list) or len(position) != 2:
         raise CoadjointError(f"position is {short(position)}; expected (lower, upper).")
-    lower, upper = (np.asarray(x, dtype=float) for x in position)
+    try:
+        lower, upper = (np.asarray(x, dtype=float) for x in position)
+    except (TypeError, ValueError):
+        lower, upper = np.zeros((2, 0))
     if any(x.shape not in ((), (n,)) or np.isnan(x).any() for x in (lower, upper)):
         raise CoadjointError(f"position is {short(position)}; expected (lower, upper), each a number or ({n},).")
     lower, upper = (np.array(np.broadcast_to(x, (n,))) for x in (lower, upper))
@@ -147,15 +155,56 @@ def _bounds(position: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     return lower, upper
 
 
+def drives_of(robot: Robot, constraints: Any, motors: Any, start: np.ndarray) -> tuple[Drives, Closure | None]:
+    """What moves the robot, and the constraint that its motions meet, with values that it leaves open as at the first start."""
+    if constraints is None:
+        if motors is not None:
+            raise CoadjointError("motors goes with constraints=; without them every joint has a motor.")
+        return OpenChain(robot), None
+    constraint = checked(constraints).at(robot, start[0])
+    rows, n = constraint.size(robot), robot.nv
+    if len(constraint.holonomic_rows(robot)) < rows:
+        raise CoadjointError("constraints has rows on velocities alone, such as rolling; `optimal_motion` takes holonomic ones.")
+    rank = int(np.linalg.matrix_rank(np.asarray(constraint.jacobian(robot, start[0])), tol=1e-9))
+    if rank < rows:
+        raise CoadjointError(
+            f"constraints has {rows} rows and only {rank} of them are independent at the start; leave out the others, as by axes=."
+        )
+    names = list(robot.joint_names) if motors is None else [motors] if isinstance(motors, str) else list(motors)
+    own = {k for name in names for k in range(*robot.v_slice(name).indices(n))}
+    passive = tuple(k for k in range(n) if k not in own)
+    if len(passive) > rows:
+        raise CoadjointError(
+            f"motors has {n - len(passive)} joints and the mechanism {n - rows} freedoms; name at least as many joints as freedoms."
+        )
+    return recent(robot, ("closed chain", constraint.identity(robot), passive), lambda: _closed(robot, constraint, passive))
+
+
+def _closed(robot: Robot, constraint: Constraint, passive: tuple[int, ...]) -> tuple[Drives, Closure | None]:
+    return ClosedChain(robot, constraint, passive), Closure(robot, constraint)
+
+
+def check_closed(closure: Closure | None, q: np.ndarray, name: str) -> None:
+    """An error for ends q (B, nq) at which the constraint is open."""
+    if closure is None:
+        return
+    gap = np.abs(np.asarray(closure.value(q))).max()
+    if not gap < OPEN:
+        raise CoadjointError(
+            f"the {name} does not meet the constraints: they are open by {gap:.2g}. Take coadjoint.constraints.assemble(robot, "
+            f"constraints, {name})."
+        )
+
+
 def is_position(rows: Rows) -> bool:
     return isinstance(rows, Coordinates) and rows.order == 0
 
 
-def check_within(robot: Robot, limits: Sequence[Rows], q: np.ndarray, name: str) -> None:
+def check_within(drives: Drives, limits: Sequence[Rows], q: np.ndarray, name: str) -> None:
     """An error for ends q (B, nq) of motions that limits forbid."""
-    still = np.zeros((len(q), 4, robot.nv))
+    still = np.zeros((len(q), 4, q.shape[1]))
     still[:, 0] = q
-    forces = Forces(robot, still)
+    forces = Forces(drives, still)
     for rows in limits:
         if isinstance(rows, Coordinates) and rows.order:
             continue
@@ -199,7 +248,10 @@ def first_guess(robot: Robot, spline: Spline, guess: Any, start: np.ndarray, end
     if guess is None:
         points = start[:, None] + (s**3 * (10 - 15 * s + 6 * s**2))[:, None] * (end - start)[:, None]
         return spline.fit(s, points)
-    given = np.asarray(guess.q if hasattr(guess, "q") else guess, dtype=float)
+    try:
+        given = np.asarray(guess.q if hasattr(guess, "q") else guess, dtype=float)
+    except (TypeError, ValueError):
+        raise CoadjointError(f"guess is {short(guess)}; expected a motion, or configurations (K, {robot.nq}).") from None
     if given.ndim < 2 or given.shape[-1] != robot.nq or given.shape[-2] < 2:
         raise ShapeError(f"guess has shape {given.shape}; expected configurations (K, {robot.nq}) along a motion.")
     if not np.isfinite(given).all():

@@ -15,6 +15,7 @@ from ..motion.trajectory import Trajectory
 from . import interior_point
 from .between_nodes import EXCEEDED, INEXACT, beyond, exact_costs
 from .newton import least_curvature
+from .sensitivity import Sensitivity, sensitivity
 from .splines import ORDERS, Spline
 from .stages import Forces
 from .transcription import Here, Transcription
@@ -85,6 +86,14 @@ class OptimalMotion(Trajectory):
         """
         _, H, E = self._solved().hessian()
         return least_curvature(H, E)
+
+    def sensitivity(self, parameters: str) -> Sensitivity:
+        """The derivatives of the motion and of its cost by a set of the robot's parameters: "masses", "inertial", "lengths", "dh:tip", …
+
+        Exact, by the implicit function theorem, as long as the same limits hold the motion: dcost = sensitivity.cost @ dp. The amounts
+        by which limits are drawn in between the nodes are held, as a second call with `guess=motion` does.
+        """
+        return sensitivity(self, parameters)
 
     def _solved(self) -> Conditions:
         if self.conditions is None:
@@ -174,15 +183,19 @@ def motions_of(problem: Transcription, which: np.ndarray, found: interior_point.
     c, T, b = here.control, here.T, len(which)
     s = np.linspace(0.0, 1.0, max(SAMPLES, 8 * spline.spans + 1))
     stage = spline.stage(spline.at(s), c, T)
-    tau = Forces(robot, stage.reshape(-1, ORDERS, robot.nv)).tau.reshape(b, len(s), robot.nv)
+    tau = Forces(problem.drives, stage.reshape(-1, ORDERS, robot.nv)).tau.reshape(b, len(s), robot.nv)
     q, v, a = (np.ascontiguousarray(stage[:, :, order]) for order in range(ORDERS - 1))
     over = beyond(problem, found.x, which)
     exact = exact_costs(problem, c, T)
     held = [-x.reshape(b, len(spline.nodes), -1) for x in here.by_row(found.z, -1.0)]
+    closure = problem.equality.closure
+    gap = np.zeros(b) if closure is None else np.abs(np.asarray(closure.value(q))).max((1, 2))
     made = []
     for k in range(b):
         beside = [part[k] for part in over]
         doubts = _doubts(problem, beside, here.e[k], float(here.f[k]), float(exact[k]), bool(found.converged[k]))
+        if gap[k] > EXCEEDED:
+            doubts.append(f"the constraints are open by {gap[k]:.1e} on the way; take more spans")
         one = slice(which[k], which[k] + 1)
         alone = Conditions(problem.part(one), *(x[k : k + 1] for x in (found.x, found.s, found.z, found.y)))
         made.append(
@@ -192,6 +205,7 @@ def motions_of(problem: Transcription, which: np.ndarray, found: interior_point.
                 q[k],
                 v[k],
                 tau[k],
+                constraints=None if closure is None else closure.constraint,
                 pieces=((0.0, float(T[k]), Between(spline, c[k], float(T[k]))),),
                 a=a[k],
                 cost=float(here.f[k]),

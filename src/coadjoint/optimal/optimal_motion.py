@@ -7,18 +7,21 @@ Hessian are exact, from the dynamics' own first and second derivatives, as Park,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..arguments import a_robot, positive, takes, whole
+from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
-from ..robot.link import as_pose
+from ..kinematics.targets import Target
 from ..robot.robot import Robot
 from ..words import short
 from . import motion_arguments as given
 from .between_nodes import Search
-from .equalities import Equality, Goal, PoseGap
+from .drives import Drives
+from .equalities import Equality, Goal, TargetGap
 from .motion_result import OptimalMotion, OptimalMotions, motions_of
 from .rows import Rows
 from .splines import Spline
@@ -32,7 +35,7 @@ TOGETHER = 32
 def optimal_motion(
     robot: Robot,
     start: Any,
-    goal: Any,
+    goal: Any = None,
     duration: Any = None,
     cost: str | Mapping[Any, float] | Callable[..., Any] = "effort",
     *,
@@ -40,12 +43,15 @@ def optimal_motion(
     start_velocity: Any = "default",
     goal_velocity: Any = "default",
     via: Mapping[float, Any] | None = None,
+    periodic: bool = False,
     position: Any = None,
     velocity: Any = None,
     acceleration: Any = None,
     effort: Any = None,
     power: Any = None,
     jerk: Any = None,
+    constraints: Constraint | None = None,
+    motors: Any = None,
     limits: bool = True,
     spans: int = 16,
     guess: Any = None,
@@ -53,8 +59,11 @@ def optimal_motion(
     iterations: int = 200,
     report: Callable[[int, float], None] | None = None,
 ) -> Any:
-    """The motion of least cost from the configuration `start` (nq,) to `goal`, a configuration (nq,) or, with `frame`, its pose (4, 4).
+    """The motion of least cost from the configuration `start` (nq,) to `goal`, a configuration (nq,) or a task.
 
+    A task is a pose (4, 4) or a position (3,) of `frame`, or a `Target` or a list of them, which may leave directions free; the
+    configuration at the end is then chosen too. `periodic`: velocity and acceleration are the same at both ends, and not given; goal is
+    the start if it is None.
     duration: seconds; "free" to choose it too, as the cost "time" does; None for twice the time that velocity limits ask for, or 1 s.
     cost: integrals over time of |τ|² ("effort"), ½ vᵀMv ("action"), τᵀv + |τ|² ("energy": losses, what brakes is fed back), of the
     squares of "velocity", "acceleration" or "jerk", or "time"; a function fn(robot, q, v, a) of array operations; or {cost: weight}.
@@ -63,14 +72,17 @@ def optimal_motion(
     The motion starts and ends at rest, but for the cost "action", whose velocities at the ends are free; start_velocity and goal_velocity
     are arrays (nv,), or None for free. via: {part of the duration: configuration}. Limits are those of the robot (none if `limits` is
     false), replaced by what is given: position (lower, upper), velocity, acceleration, effort, power, jerk, each a number or (nv,).
+    constraints: loops and other holonomic constraints that the motion meets; motors: the names of the joints that have one, all if None.
+    Joint forces are then the least that make the motion, the rest is done by the constraints.
     spans: how many polynomials of degree 7 make up the motion. guess: another motion, or configurations (K, nq), to begin with. Ctrl-C
     returns the best so far.
 
-    With batch axes in front of `start` or `goal` (or of duration, velocities, points on the way, guess), many motions are found at once:
+    With batch axes in front of `start` or `goal` or duration, many motions are found at once:
     `OptimalMotions`, a sequence of motions.
     """
     given.check_joints(robot)
-    start, end, batch = _ends(robot, start, goal, frame)
+    tasks = _tasks(robot, goal, frame)
+    start, end, batch = _ends(robot, start, start if goal is None and periodic else goal, tasks, duration)
     costs, time_weight = given.costs_of(robot, cost)
     wanted = {
         "position": position,
@@ -81,8 +93,10 @@ def optimal_motion(
         "jerk": jerk,
     }
     rows = given.limits_of(robot, wanted, limits)
+    drives, closure = given.drives_of(robot, constraints, motors, start)
     for name, q in (("start", start), ("goal", end)):
-        given.check_within(robot, rows, q, name)
+        given.check_closed(closure, q, name)
+        given.check_within(drives, rows, q, name)
     free_time = _is_free(duration, costs, time_weight, rows)
     T = given.durations_of(duration, start, end, rows, batch)
     resting = None if isinstance(cost, str) and cost == "action" else np.zeros(robot.nv)
@@ -90,6 +104,8 @@ def optimal_motion(
         resting if isinstance(x, str) and x == "default" else given.velocities(robot, rows, x, name)
         for x, name in ((start_velocity, "start_velocity"), (goal_velocity, "goal_velocity"))
     )
+    if periodic:
+        v0 = v1 = None
     if free_time and any(v is not None and v.any() for v in (v0, v1)):
         raise CoadjointError("a free duration goes with velocities at the ends that are zero or free; give a duration.")
     if whole(spans, "spans") < 1 or whole(iterations, "iterations") < 1:
@@ -99,13 +115,30 @@ def optimal_motion(
     spline = Spline(whole(spans, "spans"))
     control = given.first_guess(robot, spline, guess, start, end, batch)
     ends = [None if v is None else given.flat(v, batch, 1, "a velocity") for v in (v0, v1)]
-    free = _boundary(spline, control, start, None if frame is not None else end, ends[0], ends[1], T)
-    equality = _equality(robot, spline, rows, via, goal, frame, v1, batch)
-    nodes = len(spline.nodes)
-    drawn = [np.zeros((len(T), nodes, len(x.names))) for x in rows]
-    problem = Transcription(robot, spline, costs, time_weight, rows, control, free, T, free_time, equality, drawn)
+    free = _boundary(spline, control, start, None if tasks else end, ends[0], ends[1], T)
+    lines = _lines(robot, drives, spline, rows, via, batch) + (_ends_alike(spline, robot, batch) if periodic else [])
+    equality = _equality(robot, spline, lines, tasks, v1, batch)
+    if closure is not None:
+        equality = replace(equality, closure=closure, points=spline.at(spline.greville[free])[:, 0])
+    drawn = [np.zeros((len(T), len(spline.nodes), len(x.names))) for x in rows]
+    problem = Transcription(robot, spline, costs, time_weight, rows, control, free, T, free_time, equality, drives, drawn)
+    _take_over(problem, guess)
     motions = _found(problem, tolerance, iterations, report)
     return OptimalMotions(motions, batch) if batch else motions[0]
+
+
+def _take_over(problem: Transcription, guess: Any) -> None:
+    """Where the guess is a solution of the same problem, of another robot perhaps, begin with its control points and drawn limits."""
+    earlier = [
+        one.conditions for one in (guess if isinstance(guess, OptimalMotions) else [guess]) if isinstance(one, OptimalMotion)
+    ]
+    if len(earlier) != len(problem.durations):
+        return
+    for k, one in enumerate(earlier):
+        if one is not None and one.problem.is_like(problem.part(slice(k, k + 1))):
+            problem.fixed[k], problem.durations[k] = (x[0] for x in one.problem.split(one.x, np.zeros(1, dtype=int)))
+            for mine, theirs in zip(problem.drawn, one.problem.drawn, strict=True):
+                mine[k] = theirs[0]
 
 
 def _found(
@@ -128,41 +161,51 @@ def _found(
     return found
 
 
-def _ends(robot: Robot, start: Any, goal: Any, frame: str | None) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+def _tasks(robot: Robot, goal: Any, frame: str | None) -> list[Target]:
+    """The goal as targets of frames; none if it is a configuration."""
+    if goal is None and frame is not None:
+        raise CoadjointError(f"goal is None; with frame={frame!r} expected a pose (4, 4) or a position (3,).")
+    if isinstance(goal, Target) or (isinstance(goal, list | tuple) and any(isinstance(x, Target) for x in goal)):
+        if frame is not None:
+            raise CoadjointError("goal is a Target, which has its own frame; leave out frame=.")
+        given_targets = [goal] if isinstance(goal, Target) else list(goal)
+    else:
+        given_targets = [] if frame is None else [Target(frame, goal)]
+    for one in given_targets:
+        if not isinstance(one, Target):
+            raise CoadjointError(f"goal has {short(one)} among its targets; expected coadjoint.Target(frame, pose or position).")
+    return [one.checked(robot) for one in given_targets]
+
+
+def _ends(
+    robot: Robot, start: Any, goal: Any, tasks: list[Target], duration: Any
+) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """The configurations (B, nq) at both ends, and the batch axes."""
     start = given.configurations(robot, start, "start")
-    end = given.configurations(robot, goal, "goal") if frame is None else _reach(robot, goal, frame, start)
+    end = _reach(robot, tasks, start) if tasks else given.configurations(robot, goal, "goal")
     try:
-        batch = np.broadcast_shapes(start.shape[:-1], end.shape[:-1])
+        batch = np.broadcast_shapes(start.shape[:-1], end.shape[:-1], np.shape(duration))
     except ValueError:
-        raise ShapeError(f"start has shape {start.shape} and goal {end.shape}; their batch axes do not broadcast.") from None
+        raise ShapeError(
+            f"start has shape {start.shape}, goal {end.shape} and duration {np.shape(duration)}; their batch axes do not broadcast."
+        ) from None
     if not np.prod(batch):
         raise ShapeError(f"start has shape {start.shape} and goal {end.shape}: there is no motion to be found.")
     return given.flat(start, batch, 1, "start"), given.flat(end, batch, 1, "goal"), batch
 
 
-def _reach(robot: Robot, goal: Any, frame: str, start: np.ndarray) -> np.ndarray:
-    """Configurations at which the frame has the goal's pose, the nearest to the start that are found."""
+def _reach(robot: Robot, tasks: list[Target], start: np.ndarray) -> np.ndarray:
+    """Configurations at which the frames meet their targets, the nearest to the start that are found."""
     from ..kinematics.inverse import inverse_kinematics
 
-    found = inverse_kinematics(robot, as_poses(goal), frame, q0=start)
+    found = inverse_kinematics(robot, tasks, q0=start)
     if not np.all(found.success):
         raise CoadjointError(
-            f"the goal cannot be reached: the best configuration found leaves frame {frame!r} off by "
+            f"the goal cannot be reached: the best configuration found leaves frame {tasks[0].frame!r} off by "
             f"{float(found.distances.max()):.3g} m and {float(found.angles.max()):.3g} rad. "
-            "Choose a pose within reach and limits."
+            "Choose a target within reach and limits."
         )
     return np.asarray(found.q, dtype=float)
-
-
-def as_poses(goal: Any) -> np.ndarray:
-    """(..., 4, 4)"""
-    X = np.asarray(goal, dtype=float) if np.ndim(goal) > 2 else as_pose(goal, "goal")
-    if X.shape[-2:] != (4, 4):
-        raise ShapeError(f"goal has shape {X.shape}; with frame= expected poses (..., 4, 4).")
-    for one in X.reshape(-1, 4, 4):
-        as_pose(one, "goal")
-    return np.asarray(X)
 
 
 def _is_free(duration: Any, costs: Any, time_weight: float, rows: list[Rows]) -> bool:
@@ -200,36 +243,45 @@ def _boundary(
     return slice(first, last)
 
 
-def _equality(
-    robot: Robot,
-    spline: Spline,
-    limits: list[Rows],
-    via: Any,
-    goal: Any,
-    frame: str | None,
-    v1: np.ndarray | None,
-    batch: tuple[int, ...],
-) -> Equality:
-    """Points on the way, and the pose at the end."""
-    count = int(np.prod(batch))
-    rows, right = [np.zeros((0, spline.size))], [np.zeros((count, 0, robot.nv))]
+Line = tuple[np.ndarray, np.ndarray]
+"""A combination of control points (size,), and what it is for every motion and joint (B, n)."""
+
+
+def _lines(robot: Robot, drives: Drives, spline: Spline, limits: list[Rows], via: Any, batch: tuple[int, ...]) -> list[Line]:
+    """Points on the way."""
+    found: list[Line] = []
     if not isinstance(via, Mapping | None):
         raise CoadjointError(f"via is {short(via)}; expected a mapping from parts of the duration to configurations.")
     for s, q in (via or {}).items():
         if not (isinstance(s, int | float | np.number) and 0 < s < 1):
             raise CoadjointError(f"via has the time {short(s)}; expected a part of the duration between 0 and 1.")
-        rows.append(spline.at(np.array([s]))[:, 0])
         point = given.flat(given.configurations(robot, q, f"via[{s:g}]"), batch, 1, f"via[{s:g}]")
-        right.append(point[:, None])
-        given.check_within(robot, [x for x in limits if given.is_position(x)], point, f"point via[{s:g}]")
-    if frame is None:
-        return Equality(np.concatenate(rows), np.concatenate(right, axis=1))
-    if v1 is not None:
+        given.check_within(drives, [x for x in limits if given.is_position(x)], point, f"point via[{s:g}]")
+        found.append((spline.at(np.array([s]))[0, 0], point))
+    return found
+
+
+def _ends_alike(spline: Spline, robot: Robot, batch: tuple[int, ...]) -> list[Line]:
+    """Velocity and acceleration are the same at both ends."""
+    first, last = spline.at(np.array([0.0, 1.0]))
+    rows = [(first[order] - last[order]) / np.abs(first[order]).max() for order in (1, 2)]
+    return [(row, np.zeros((int(np.prod(batch)), robot.nv))) for row in rows]
+
+
+def _equality(
+    robot: Robot, spline: Spline, lines: list[Line], tasks: list[Target], v1: np.ndarray | None, batch: tuple[int, ...]
+) -> Equality:
+    """Linear equations, and tasks at the end."""
+    count = int(np.prod(batch))
+    if tasks and v1 is not None:
         if v1.any():
-            raise CoadjointError("a pose as goal goes with rest at the end, or goal_velocity=None for a free one.")
-        last = np.zeros((1, spline.size))
-        last[0, -1], last[0, -2] = 1.0, -1.0
-        rows.append(last)
-        right.append(np.zeros((count, 1, robot.nv)))
-    targets = given.flat(as_poses(goal), batch, 2, "goal")
-    return Equality(np.concatenate(rows), np.concatenate(right, axis=1), Goal(robot, PoseGap(frame), (4, 4)), targets)
+            raise CoadjointError("a task as goal goes with rest at the end, or goal_velocity=None for a free one.")
+        rest = np.zeros(spline.size)
+        rest[-1], rest[-2] = 1.0, -1.0
+        lines = [*lines, (rest, np.zeros((count, robot.nv)))]
+    rows = np.array([row for row, _ in lines]).reshape(-1, spline.size)
+    right = np.array([x for _, x in lines]).reshape(len(lines), count, robot.nv).swapaxes(0, 1)
+    if not tasks:
+        return Equality(rows, right)
+    gap = TargetGap(tasks)
+    return Equality(rows, right, Goal(robot, gap), gap.numbers(batch))

@@ -51,6 +51,11 @@ class Spline:
         return np.ascontiguousarray(found)
 
     @cached_property
+    def greville(self) -> np.ndarray:
+        """(size,): where the control points stand, the means of their knots."""
+        return np.array([self.knots[k + 1 : k + 1 + self.degree].mean() for k in range(self.size)])
+
+    @cached_property
     def dense(self) -> tuple[np.ndarray, np.ndarray]:
         """Places s (S,) at equal distances, many in every span, and the basis there."""
         s = np.linspace(0.0, 1.0, DENSE * self.spans + 1)

@@ -14,11 +14,10 @@ import numpy as np
 
 from ..compiling import compile as compiled
 from ..differentiating import derivative, differential
-from ..dynamics import inverse_dynamics, inverse_dynamics_derivatives, kinetic_energy
+from ..dynamics import kinetic_energy
 from ..errors import ShapeError
-from ..motion.friction import friction_coefficients
 from ..robot.robot import Robot
-from .force_curvature import force_curvature
+from .drives import Drives
 
 DYNAMIC = 3
 """Position, velocity and acceleration: what joint forces depend on."""
@@ -27,24 +26,19 @@ DYNAMIC = 3
 class Forces:
     """Joint forces at the nodes with their derivatives, computed when they are asked for."""
 
-    def __init__(self, robot: Robot, stage: np.ndarray) -> None:
-        self.robot, self.stage = robot, stage
+    def __init__(self, drives: Drives, stage: np.ndarray) -> None:
+        self.drives, self.stage = drives, stage
         self.q, self.v, self.a = (np.ascontiguousarray(stage[:, k]) for k in range(DYNAMIC))
-
-    @cached_property
-    def damping(self) -> np.ndarray:
-        return np.asarray(friction_coefficients(self.robot)[0], dtype=float)
 
     @cached_property
     def tau(self) -> np.ndarray:
         """(N, n), with the joints' viscous friction."""
-        return np.asarray(inverse_dynamics(self.robot, self.q, self.v, self.a) + self.damping * self.v)
+        return self.drives.tau(self.q, self.v, self.a)
 
     @cached_property
     def jacobian(self) -> np.ndarray:
         """∂τ/∂(q, v, a) (N, n, 3 n)."""
-        by_q, by_v, by_a = inverse_dynamics_derivatives(self.robot, self.q, self.v, self.a)
-        return np.concatenate([by_q, by_v + np.diag(self.damping), by_a], axis=-1)
+        return self.drives.jacobian(self.q, self.v, self.a)
 
     def pull(self, weights: np.ndarray) -> np.ndarray:
         """Σ_r weights_r ∂τ_r/∂(q, v, a) (N, 3, n) for weights (N, n)."""
@@ -80,7 +74,7 @@ class Curvature:
         """By (q, v, a) (N, 9, n, n): blocks qq, qv, qa, vq, …, aa."""
         N, _, n = self.diagonal.shape
         if self.forces:
-            found = np.asarray(force_curvature(forces.robot, forces.q, forces.v, forces.a, self.w, self.d, self.c, forces.damping))
+            found = forces.drives.curvature(forces.q, forces.v, forces.a, self.w, self.d, self.c)
         else:
             found = np.zeros((N, DYNAMIC**2, n, n))
         if self.dense is not None:

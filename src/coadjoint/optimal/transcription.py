@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..robot.robot import Robot
+from .drives import Drives
 from .equalities import Equality
 from .rows import Rows
 from .splines import ORDERS, Spline, powers
@@ -40,6 +41,7 @@ class Transcription:
     """(B,); where the search begins if they are free."""
     free_time: bool
     equality: Equality
+    drives: Drives
     drawn: Sequence[np.ndarray]
     """By how much every limit is drawn in, (B, K, m) of every kind."""
 
@@ -77,6 +79,19 @@ class Transcription:
             drawn=[x[chosen] for x in self.drawn],
         )
 
+    def is_like(self, other: Transcription) -> bool:
+        """Whether other motions have the same splines, ends, limits and, if given, durations, though perhaps not the same robot."""
+        if (self.spline.spans, self.free, self.free_time) != (other.spline.spans, other.free, other.free_time):
+            return False
+        ends = np.r_[: self.free.start, self.free.stop : self.spline.size]
+        pairs = [(self.fixed[:, ends], other.fixed[:, ends])]
+        pairs += [] if self.free_time else [(self.durations, other.durations)]
+        kinds = [x.kind for x in self.limits] == [x.kind for x in other.limits]
+        pairs += [
+            (getattr(a, x), getattr(b, x)) for a, b in zip(self.limits, other.limits, strict=False) for x in ("lower", "upper")
+        ]
+        return kinds and all(np.array_equal(a, b) for a, b in pairs)
+
     def at(self, x: np.ndarray, which: np.ndarray) -> Here:
         """The problems near x (b, variables)."""
         return Here(self, which, *self.split(x, which))
@@ -95,7 +110,7 @@ class Here:
         self.problem, self.which, self.control, self.T = problem, which, control, T
         self.stage = problem.spline.stage(problem.spline.basis, control, T)
         b, K, _, n = self.stage.shape
-        self.forces = Forces(problem.robot, self.stage.reshape(b * K, ORDERS, n))
+        self.forces = Forces(problem.drives, self.stage.reshape(b * K, ORDERS, n))
 
     def some(self, rows: np.ndarray) -> Here:
         """Some of the problems."""

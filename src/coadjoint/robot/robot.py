@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +37,8 @@ from .shape import Shape, check_shapes, missing_meshes
 from .srdf import NamedPoses, checked_poses, coordinates, fitting
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .meshes import Packed
 
 NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping", "friction", "frame_poses")
@@ -434,6 +438,18 @@ class Robot(Coordinates):
         return results(self._memo, Robot.like).get((type(x).__module__.partition(".")[0], x.dtype, device), make)
 
     # --- saving, comparing, showing
+
+    def plot(self, q: ArrayLike | None = None, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The figure of the robot at q (nq,), its neutral configuration if None: its visuals and joints. Notebooks show it; it is saved if
+        a path is given: .png, .svg, .pdf or .html.
+        """
+        from ..arguments import states
+        from ..show.portrait import draw_robot
+
+        (chosen,) = states(self, q=(self.neutral() if q is None else q, self.nq))
+        if chosen.ndim != 1:
+            raise CoadjointError(f"q has shape {chosen.shape}; expected one configuration ({self.nq},).")
+        return draw_robot(self, chosen, None if path is None else Path(path))
 
     def to_json(self) -> str:
         """The robot as JSON text, without loss."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from importlib.util import find_spec
-from io import StringIO
+from io import BytesIO, StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,8 +100,6 @@ def _make_printable(figure: Figure) -> None:
 
 def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure:
     """A panel of the joint force (or acceleration) for every coordinate, with its limit, above positions and velocities."""
-    from matplotlib.figure import Figure
-
     names, units = robot.v_names, force_units(robot)
     values = states.a if forward else states.tau
     if values is None or states.v is None:
@@ -110,7 +108,7 @@ def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure
     across = robot.nv if robot.nv <= 4 else 6 if robot.nv > 16 else min((4, 3), key=lambda n: -robot.nv % n)
     rows = -(-robot.nv // across)
     with style():
-        figure = Figure(figsize=(max(11, 2.6 * across), 1.0 + 1.55 * rows + 2.6), layout="constrained")
+        figure = picture(figsize=(max(11, 2.6 * across), 1.0 + 1.55 * rows + 2.6), layout="constrained")
         grid = figure.add_gridspec(rows + 1, 1, height_ratios=[1.0] * rows + [1.7])
         upper = grid[:rows].subgridspec(rows, across)
         hues = colours(robot.nv)
@@ -120,7 +118,7 @@ def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure
             first = first or axes
             unit = units[k] if not forward else "rad/s²" if units[k] == "N m" else "m/s²"
             _panel(axes, x, values[:, k], hues[k], np.inf if forward else float(robot.effort_limit[k]))
-            axes.set_title(f"{_short(name)}  [{unit}]")
+            axes.set_title(f"{_short(name, 30 if across <= 4 else 22)}  [{unit}]")
             axes.tick_params(labelbottom=k + across >= robot.nv)
         lower = grid[rows].subgridspec(1, 2)
         positions = [unit for unit, force in (("rad", "N m"), ("m", "N")) if force in units]
@@ -130,6 +128,23 @@ def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure
             axes.set_xlabel("time [s]" if states.time is not None else "row")
         what = "joint accelerations" if forward else "joint forces"
         figure.suptitle(f"{robot.name}: {what}", x=0.01, ha="left", fontsize=12, fontweight="bold")
+    return figure
+
+
+def picture(**options: Any) -> Figure:
+    """A figure that notebooks show, whether or not pyplot has been imported."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(**options)
+
+    def shown() -> bytes:
+        buffer = BytesIO()
+        with style():
+            _make_printable(figure)
+            figure.savefig(buffer, format="png", dpi=110)
+        return buffer.getvalue()
+
+    figure._repr_png_ = shown
     return figure
 
 
@@ -149,9 +164,9 @@ def colours(n: int) -> list[Any]:
     return [matplotlib.colormaps["turbo"](0.05 + 0.9 * k / (n - 1)) for k in range(n)]
 
 
-def _short(name: str) -> str:
+def _short(name: str, most: int = 30) -> str:
     """A name of moderate length; matplotlib would leave one that begins with _ out of a legend."""
-    name = name if len(name) <= 30 else f"{name[:14]}…{name[-14:]}"
+    name = name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[1 - most // 2 :]}"
     return f"\u2009{name}" if name.startswith("_") else name
 
 
@@ -168,7 +183,12 @@ def _panel(axes: Axes, x: np.ndarray, y: np.ndarray, colour: Any, limit: float) 
             if np.max(sign * y) > 0.5 * limit:
                 axes.axhline(sign * limit, color=_LIMIT, linestyle=(0, (5, 3)), linewidth=1.0)
     over = largest > limit
-    axes.set_title(f"{'exceeds' if over else 'limit'} {limit:g}", loc="right", fontsize=7.5, color=_LIMIT if over else "0.45")
+    # Inside the panel: beside the name of the joint there is no room for it.
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.8}
+    text = f"{'exceeds' if over else 'limit'} {limit:g}"
+    axes.text(
+        0.99, 0.96, text, transform=axes.transAxes, ha="right", va="top", fontsize=7, color=_LIMIT if over else "0.45", bbox=box
+    )
 
 
 def overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: Sequence[str], title: str) -> None:

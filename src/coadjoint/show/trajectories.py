@@ -10,7 +10,7 @@ import numpy as np
 
 from ..motion.states import turning
 from ..motion.trajectory import Trajectory
-from .plots import check_figure, overlay, save, style, thin
+from .plots import check_drawing, check_figure, overlay, picture, save, style, thin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,22 +19,25 @@ MARKS = 60
 """The most events that are marked."""
 
 
-def draw_trajectory(path: str | Path, trajectory: Trajectory) -> None:
-    """Write the figure of a motion to a file, atomically: .png, .svg, .pdf or .html."""
+def draw_trajectory(path: str | Path | None, trajectory: Trajectory) -> Figure:
+    """The figure of a motion; written to a file, atomically, if one is given: .png, .svg, .pdf or .html."""
+    if path is None:
+        check_drawing("figure.png", "figures", (".png",))
+        return trajectory_figure(trajectory)
     check_figure(path)
     robot = trajectory.robot
     below = "".join(f"<div>{escape(str(x))}</div>" for x in trajectory.happenings[:MARKS])
-    save(path, trajectory_figure(trajectory), f"{robot.name}: motion", escape(str(trajectory)), below + robot._repr_html_())
+    figure = trajectory_figure(trajectory)
+    save(path, figure, f"{robot.name}: motion", escape(str(trajectory)), below + robot._repr_html_())
+    return figure
 
 
 def trajectory_figure(trajectory: Trajectory) -> Figure:
     """The figure: positions, velocities and energies over time."""
-    from matplotlib.figure import Figure
-
     robot, time = trajectory.robot, trajectory.time
     kinetic, potential = trajectory.kinetic_energy, trajectory.potential_energy
     with style():
-        figure = Figure(figsize=(11, 8), layout="constrained")
+        figure = picture(figsize=(11, 8), layout="constrained")
         upper, middle, lower = (figure.add_subplot(3, 1, k) for k in (1, 2, 3))
         turns = turning(robot)
         units = [unit for unit, used in (("rad", turns.any()), ("m", not turns.all())) if used]

@@ -1,0 +1,264 @@
+"""The design of a robot: numbers of its description chosen so that an objective is least, by exact gradients.
+
+The objective is a function of the robot and of states, written with array operations. It is traced once with the chosen numbers as
+variables, differentiated and compiled; every evaluation of all states is one native call. Inertias move on the manifold of those that
+bodies have: their pseudo-inertia is P = L Lᵀ with a positive diagonal of L, so every design is physically possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..arguments import a_function, a_robot, positive, some_names, takes, whole
+from ..arrays import concat
+from ..compiling import with_values
+from ..errors import CoadjointError, ShapeError
+from ..families import built
+from ..kernel.passes.derive import jacobian
+from ..robot.robot import Robot
+from ..words import short
+from .variables import Chart, Variables, variables
+
+Objective = Callable[..., Any]
+States = Mapping[str, Any] | Callable[[Robot], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Design:
+    """The outcome of a design."""
+
+    robot: Robot
+    """The robot with the chosen numbers."""
+    parameters: dict[str, float]
+    """The numbers by name, as "lengths:link2"."""
+    start: dict[str, float]
+    """The numbers at the start."""
+    cost: float
+    start_cost: float
+    history: np.ndarray
+    """The cost after every iteration."""
+    converged: bool
+    """Whether the conditions of first order hold to the tolerance."""
+    message: str
+    gradient: dict[str, float] = field(repr=False)
+    """The derivative of the cost by every number, at the outcome; not zero at a bound."""
+
+    def __str__(self) -> str:
+        width = max(map(len, self.parameters), default=0)
+        lines = [f"cost {self.start_cost:.6g} -> {self.cost:.6g} in {len(self.history) - 1} iterations; {self.message}"]
+        lines += [f"  {name:<{width}}  {self.start[name]:12.6g} -> {x:12.6g}" for name, x in self.parameters.items()]
+        return "\n".join(lines)
+
+
+@takes(robot=a_robot, objective=a_function, tolerance=positive, iterations=whole)
+def optimize(
+    robot: Robot,
+    parameters: str | Sequence[str],
+    objective: Objective,
+    *,
+    states: States | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    constraints: Sequence[Objective] = (),
+    choices: Mapping[str, Sequence[float]] | None = None,
+    tolerance: float = 1e-8,
+    iterations: int = 200,
+    report: Callable[[float], object] | None = None,
+) -> Design:
+    """The robot whose numbers make the mean of an objective over states least.
+
+    parameters: sets of the robot's numbers (`Robot.parameters`: "masses", "lengths", "inertial", "axes", …), those of one link, as
+    "inertial:link2", or one number, as "lengths:link2.length". objective(robot, *arrays) -> (...), written with array operations; states:
+    its arrays by name, with batch axes in front, or a function of the robot that gives them, as from inverse kinematics: the gradient then
+    takes them as fixed, which is exact where the objective is stationary in them. bounds: {number or set: (lower, upper)}.
+    constraints: functions constraint(robot, *arrays) whose mean must be zero or more. choices: numbers that can only take the values of a
+    list, as the armature of a motor behind one of some gears: {number: values}; every combination is tried. Ctrl-C
+    ends the search and keeps the best design so far.
+    """
+    sets = [parameters] if isinstance(parameters, str) else list(some_names(parameters, "parameters"))
+    space = variables(robot, sets, bounds or {})
+    lists = _choices(robot, space, choices or {})
+    problem = _Problem(robot, space, objective, constraints, states)
+    best: Design | None = None
+    combinations = list(product(*lists.values()))
+    for k, values in enumerate(combinations):
+        part = (lambda x, k=k: report((k + x) / len(combinations))) if report else None
+        found = _solved(problem, dict(zip(lists, values, strict=True)), tolerance, iterations, part)
+        if best is None or found.cost < best.cost:
+            best = found
+    assert best is not None
+    return best
+
+
+def _choices(robot: Robot, space: Variables, given: Mapping[str, Sequence[float]]) -> dict[int, list[float]]:
+    """The values of every number that is chosen from a list, by its place."""
+    found = {}
+    for name, values in given.items():
+        numbers = [float(x) for x in values]
+        if not numbers or not np.isfinite(numbers).all():
+            raise CoadjointError(f"choices of {name!r} are {short(list(values))}; expected one finite number or more.")
+        found[space.place(name)] = numbers
+    count = int(np.prod([len(x) for x in found.values()])) if found else 1
+    if count > 1000:
+        raise CoadjointError(f"choices have {count} combinations; every one is tried, so give at most 1000.")
+    return found
+
+
+class _Problem:
+    """Cost, constraints and their gradients, natively, at values of the design's numbers."""
+
+    def __init__(
+        self, robot: Robot, space: Variables, objective: Objective, constraints: Sequence[Objective], states: States | None
+    ) -> None:
+        self.robot, self.space, self.states = robot, space, states
+        arrays = self.arrays(robot)
+        self.functions = [_Mean(robot, space, fn, arrays) for fn in (objective, *constraints)]
+
+    def arrays(self, robot: Robot) -> dict[str, np.ndarray]:
+        given = self.states(robot) if callable(self.states) else (self.states or {})
+        if not isinstance(given, Mapping):
+            raise CoadjointError(f"states is {short(given)}; expected a mapping of arrays by name, as {{'q': q, 'v': v}}.")
+        return {name: np.asarray(x, dtype=float) for name, x in given.items()}
+
+    def evaluate(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The cost and the constraints (1 + m,), and their gradients (1 + m, n) by the numbers."""
+        arrays = self.arrays(self.space.robot(self.robot, values)) if callable(self.states) else None
+        found = [fn(values, arrays) for fn in self.functions]
+        return np.array([x for x, _ in found]), np.array([g for _, g in found])
+
+
+class _Mean:
+    """The mean of one function over the states, and its gradient."""
+
+    def __init__(self, robot: Robot, space: Variables, fn: Objective, arrays: Mapping[str, np.ndarray]) -> None:
+        from inspect import signature
+
+        named = list(signature(fn).parameters)[1:]
+        missing = [x for x in named if x not in arrays]
+        if missing:
+            raise CoadjointError(
+                f"{_name(fn)} takes {missing[0]!r}, which states does not give; expected states={{{missing[0]!r}: array}}."
+            )
+        self.names, self.space, self.own = named, space, {x: arrays[x] for x in named}
+        sizes = {"q": robot.nq} | dict.fromkeys(("v", "a", "tau", "dv"), robot.nv)
+        for name in named:
+            if name in sizes and arrays[name].shape[-1:] != (sizes[name],):
+                raise ShapeError(f"states[{name!r}] has shape {arrays[name].shape}; expected (..., {sizes[name]}).")
+        shapes = {x: arrays[x].shape[-1:] for x in named} | {x: (n,) for x, n in zip(space.sets, space.sizes, strict=True)}
+
+        def with_slopes(*given: Any) -> tuple[Any, Any]:
+            """The function at one state, and its derivatives by all numbers of the design."""
+            numbers = given[len(named) :]
+            changed = with_values(robot, dict(zip(space.sets, numbers, strict=True)))
+            found = fn(changed, *given[: len(named)])
+            if getattr(found, "shape", ()) != ():
+                raise ShapeError(f"{_name(fn)} gave an array of shape {found.shape} for one state; expected one number.")
+            return found, concat([jacobian(found, x) for x in numbers])
+
+        self.run = built(robot, with_slopes, shapes, "design")
+
+    def __call__(self, values: np.ndarray, arrays: Mapping[str, np.ndarray] | None) -> tuple[float, np.ndarray]:
+        given = [(arrays or self.own)[x] for x in self.names]
+        result, slopes = self.run(*given, *self.space.split(values))
+        return float(np.mean(result)), np.asarray(slopes).reshape(-1, values.size).mean(0)
+
+
+def _name(fn: Any) -> str:
+    return getattr(fn, "__name__", "the objective").replace("<lambda>", "the objective")
+
+
+class _Search:
+    """The best design for one combination of the chosen values: z are the coordinates of a `Chart`."""
+
+    def __init__(self, problem: _Problem, fixed: dict[int, float], tolerance: float) -> None:
+        self.problem, self.tolerance = problem, tolerance
+        self.chart: Chart = problem.space.chart(fixed)
+        self._seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+        self.best = self.chart.start
+        self.first = float(self.at(self.best)[0][0])
+        self.scale = max(abs(self.first), 1e-300)
+        self.history = [self.first]
+
+    def at(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cost, constraints and margins of partly free bodies (k,), and their gradients (k, n)."""
+        key = z.tobytes()
+        if key not in self._seen:
+            values, slopes = self.problem.evaluate(self.chart.values(z))
+            margins, rates = self.chart.possible(z)
+            self._seen = {key: (np.concatenate([values, margins]), np.concatenate([slopes @ self.chart.jacobian(z), rates]))}
+        return self._seen[key]
+
+    def keep(self, z: np.ndarray) -> None:
+        """Note an iteration, and keep the design if it is the best."""
+        values, _ = self.at(z)
+        self.history.append(float(values[0]))
+        if values[0] <= self.at(self.best)[0][0] and (values[1:] >= -self.tolerance).all():
+            self.best = z.copy()
+
+    def run(self, iterations: int, report: Callable[[float], object] | None) -> bool:
+        """Search; whether it came to its end without an interrupt."""
+        from scipy.optimize import minimize
+
+        def noted(z: np.ndarray) -> None:
+            self.keep(z)
+            if report:
+                report(min(1.0, len(self.history) / iterations))
+
+        rows = [
+            {"type": "ineq", "fun": lambda z, k=k: self.at(z)[0][k], "jac": lambda z, k=k: self.at(z)[1][k]}
+            for k in range(1, len(self.at(self.best)[0]))
+        ]
+        options: dict[str, Any] = {"maxiter": iterations}
+        options |= {"ftol": 1e-15} if rows else {"ftol": 0.0, "gtol": self.tolerance, "maxls": 50}
+        try:
+            done = minimize(
+                lambda z: self.at(z)[0][0] / self.scale,
+                self.chart.start,
+                jac=lambda z: self.at(z)[1][0] / self.scale,
+                bounds=list(zip(self.chart.lower, self.chart.upper, strict=True)),
+                constraints=rows,
+                method="SLSQP" if rows else "L-BFGS-B",
+                callback=noted,
+                options=options,
+            )
+        except KeyboardInterrupt:
+            return False
+        self.keep(done.x)
+        return True
+
+    def design(self, finished: bool) -> Design:
+        """What was found, with the conditions of first order at it."""
+        space, robot = self.problem.space, self.problem.robot
+        values, slopes = self.at(self.best)
+        error = self.chart.stationarity(self.best, slopes[0] / self.scale, slopes[1:], values[1:])
+        feasible = bool((values[1:] >= -10 * self.tolerance).all())
+        converged = finished and feasible and error <= 100 * self.tolerance
+        if not finished:
+            message = "interrupted: the best so far"
+        elif not feasible:
+            message = "a constraint is violated"
+        else:
+            message = f"{'' if converged else 'not an optimum: '}the conditions of first order hold to {error:.1e}"
+        numbers = self.chart.values(self.best)
+        after, before, slope = (
+            {name: float(x) for name, x in zip(space.names, row, strict=True) if name in space.free}
+            for row in (numbers, self.chart.values(self.chart.start), self.problem.evaluate(numbers)[1][0])
+        )
+        history = np.array(self.history)
+        return Design(space.robot(robot, numbers), after, before, float(values[0]), self.first, history, converged, message, slope)
+
+
+def _solved(
+    problem: _Problem, fixed: dict[int, float], tolerance: float, iterations: int, report: Callable[[float], object] | None
+) -> Design:
+    search = _Search(problem, fixed, tolerance)
+    if not np.isfinite(search.at(search.best)[0]).all() or not np.isfinite(search.at(search.best)[1]).all():
+        raise CoadjointError(
+            f"the cost of the robot as it is, {search.first:g}, or its gradient is not finite; start from another robot."
+        )
+    finished = search.run(iterations, report) if search.best.size else True
+    return search.design(finished)

@@ -1,0 +1,164 @@
+"""Designs: exact gradients, known optima, possible bodies, and clear refusals."""
+
+import numpy as np
+import pytest
+
+import coadjoint as cj
+from coadjoint.cli import main
+from coadjoint.design import objectives, optimize, studies
+from coadjoint.design.optimize import _Problem
+from coadjoint.design.variables import variables
+from coadjoint.lie import inertia
+
+RNG = np.random.default_rng(0)
+
+
+def motion(robot, n=20, seed=0):
+    rng = np.random.default_rng(seed)
+    return {"q": robot.random(rng, (n,)), "v": rng.normal(size=(n, robot.nv)), "a": rng.normal(size=(n, robot.nv))}
+
+
+@pytest.mark.parametrize("sets", [["masses", "lengths"], ["inertial", "axes"]])
+@pytest.mark.parametrize("name", ["effort", "base_reaction", "variation", "curvature"])
+def test_gradients_are_those_of_central_differences(name, sets):
+    robot, fn = studies.planar_chain((0.5, 0.4, 0.3)), getattr(objectives, name)
+    arrays = {k: x for k, x in motion(robot, 5).items() if k in fn.__code__.co_varnames[: fn.__code__.co_argcount]}
+    space = variables(robot, sets, {})
+    problem = _Problem(robot, space, fn, (), arrays)
+    chart = space.chart({})
+    z = chart.start + 0.05 * RNG.normal(size=chart.start.size)
+    slope = problem.evaluate(chart.values(z))[1][0] @ chart.jacobian(z)
+    h = 1e-5
+    value = lambda z: problem.evaluate(chart.values(z))[0][0]
+    known = np.array([(value(z + h * d) - value(z - h * d)) / (2 * h) for d in np.eye(z.size)])
+    np.testing.assert_allclose(slope, known, atol=1e-6 * np.abs(known).max())
+
+
+def test_a_linear_problem_has_the_solution_of_its_normal_equations():
+    """τ is linear in inertias, so that a least-squares objective of some of them is solved by linear algebra, too."""
+    robot = studies.planar_chain((0.5, 0.4))
+    given = motion(robot)
+    tau = np.asarray(cj.inverse_dynamics(robot.with_gravity((0, 0, 0)), **given)) * 1.03
+
+    def misfit(robot, q, v, a, tau):
+        gap = cj.inverse_dynamics(robot, q, v, a) - tau
+        return (gap * gap).sum(-1)
+
+    free = ["inertial:link2.Izz", "inertial:link1.Izz"]
+    found = optimize(robot, free, misfit, states=given | {"tau": tau})
+    Y = np.asarray(cj.regressor(robot, **given)).reshape(-1, 20)
+    known = np.linalg.lstsq(
+        Y[:, [9, 19]], tau.reshape(-1) - np.delete(Y, [9, 19], 1) @ np.delete(robot.inertial_parameters, [9, 19]), rcond=None
+    )[0]
+    assert found.converged
+    np.testing.assert_allclose([found.parameters["inertial:link1.Izz"], found.parameters["inertial:link2.Izz"]], known, rtol=1e-6)
+
+
+def test_a_balanced_linkage_is_the_closed_form():
+    """Brockett, Stokes & Park (1993): m_k p_kk = -(Σ_{j>k} m_j) p_{k,k+1}."""
+    found = studies.balanced_linkage(4)
+    masses, lengths = [1.3, 1.6, 1.9], [0.4, 0.3]
+    expected = {"link2": -(masses[1] + masses[2]) * lengths[0], "link3": -masses[2] * lengths[1], "link4": 0.0}
+    for link, h in expected.items():
+        assert found.parameters[f"inertial:{link}.hx"] == pytest.approx(h, abs=1e-6)
+        assert found.parameters[f"inertial:{link}.hy"] == pytest.approx(0.0, abs=1e-6)
+    assert cj.design.balance(found.robot).variation < 1e-6
+    assert found.converged
+
+
+@pytest.mark.native
+def test_lengths_are_found_from_what_the_arm_should_reach():
+    found = studies.reaching_lengths()
+    assert found.parameters["lengths:link2.length"] == pytest.approx(0.7, abs=1e-6)
+    assert found.parameters["frames:tip.vx"] == pytest.approx(0.1, abs=1e-6)
+
+
+def test_the_arm_of_least_curvature_keeps_its_constraint():
+    found = studies.least_curvature()
+    assert found.converged
+    assert found.cost < 0.2 * found.start_cost
+    assert sum(x for name, x in found.parameters.items() if name.startswith("masses")) <= 6.0 + 1e-6
+
+
+def test_inertias_stay_those_of_bodies():
+    """Least effort of given motions wants negative masses; the design stays possible, whole links and parts of them alike."""
+    robot = studies.planar_chain((0.5, 0.4, 0.3))
+    given = motion(robot)
+    for free in (["inertial"], ["inertial:link2"], ["inertial:link3.hx", "inertial:link3.Izz"]):
+        found = optimize(robot, free, objectives.effort, states=given, iterations=60)
+        assert found.cost < found.start_cost
+        for row in np.asarray(found.robot.inertial_parameters).reshape(-1, 10):
+            assert np.linalg.eigvalsh(inertia.pseudo(row)).min() > 0
+
+
+def test_values_from_a_list_are_all_tried():
+    """The armature of a motor behind one of some gears: the best of the list, by enumeration."""
+    robot = cj.load("planar2r")
+    given, name = motion(robot), "armature:" + robot.parameter_names("armature")[0]
+    wanted = lambda robot: (robot.armature[..., 0] - 0.42) ** 2 + (robot.armature[..., 1] - 0.1) ** 2
+    found = optimize(
+        robot,
+        "armature",
+        lambda robot, q: wanted(robot) + 0.0 * q[..., 0],
+        states={"q": given["q"]},
+        choices={name: [0.0, 0.3, 0.5, 1.0]},
+    )
+    other = "armature:" + robot.parameter_names("armature")[1]
+    assert found.parameters[name] == 0.5
+    assert found.parameters[other] == pytest.approx(0.1, abs=1e-5)
+
+
+def test_bounds_hold_and_hold_the_optimum():
+    robot = cj.load("planar2r")
+    found = optimize(robot, "lengths", objectives.effort, states=motion(robot), bounds={"lengths": (0.4, 2.0)})
+    assert list(found.parameters.values()) == [pytest.approx(0.4)]
+    assert found.converged
+    assert all(x > 0 for x in found.gradient.values())
+
+
+def test_an_interrupt_keeps_the_best():
+    robot, calls = studies.planar_chain((0.5, 0.4, 0.3)), []
+
+    def stop(x):
+        calls.append(x)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    found = optimize(robot, "inertial", objectives.variation, states={"q": motion(robot)["q"]}, report=stop)
+    assert "interrupted" in found.message
+    assert not found.converged
+    assert found.cost < found.start_cost
+
+
+def test_what_cannot_be_designed_is_named():
+    robot = cj.load("planar2r")
+    given = motion(robot)
+    for wrong, options, message in [
+        ("mases", {}, "no set of parameters is named 'mases'"),
+        ("masses:link9", {}, "link9"),
+        ([], {}, "parameters is empty"),
+        ("inertial", {}, "bodies with volume"),
+        (["masses", "inertial"], {}, "the same numbers"),
+        ("payload:tip", {}, "a payload begins as nothing"),
+        ("masses", {"bounds": {"length": (0, 1)}}, "length"),
+        ("masses", {"bounds": {"masses": (2, 1)}}, "lower <= upper"),
+        ("masses", {"choices": {"masses:link1.m": []}}, "one finite number"),
+    ]:
+        with pytest.raises(cj.CoadjointError, match=message):
+            optimize(robot, wrong, objectives.effort, states=given, **options)
+    with pytest.raises(cj.CoadjointError, match="which states does not give"):
+        optimize(robot, "masses", objectives.effort, states={"q": given["q"]})
+    with pytest.raises(cj.CoadjointError, match=r"expected \(\.\.\., 2\)"):
+        optimize(robot, "masses", objectives.effort, states=given | {"q": np.zeros((20, 3))})
+
+
+def test_the_command_designs_and_draws(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["design", "planar2r", "--parameters", "lengths", "--bounds", "lengths", "0.5", "2"]
+    assert main([*words, "--out", "r.json", "--plot", "d.svg"]) == 0
+    assert "lengths:link2.length" in capsys.readouterr().out
+    assert cj.load(tmp_path / "r.json").parameters("lengths") == pytest.approx(0.5)
+    assert "<svg" in (tmp_path / "d.svg").read_text()
+    assert main(["design", "balanced-linkage"]) == 0
+    assert main(["design", "planar2r"]) == 1
+    assert "--parameters" in capsys.readouterr().err
