@@ -17,6 +17,7 @@ from coadjoint.optimal.splines import Spline
 from coadjoint.optimal.stages import Effort, Energy, Power, action
 from coadjoint.optimal.transcription import Transcription
 from laws import rate
+from models import urdf_files
 
 ARM = cj.load("planar2r")
 NAMES = ("joint1", "joint2")
@@ -382,6 +383,8 @@ def test_many_motions_at_once_are_those_one_by_one():
         alone = cj.optimal_motion(ARM, start[index], goal, T[index], **options)
         np.testing.assert_allclose(one.cost, alone.cost, rtol=1e-8)
         np.testing.assert_allclose(many.q[index], alone.q, atol=1e-5)
+    slower = cj.optimal_motion(ARM, start[0, 0], goal, [T[0, 0], 1.5 * T[0, 0]], **options)
+    np.testing.assert_allclose(slower.cost[0], many.cost[0, 0], rtol=1e-8)
     fast = cj.optimal_motion(ARM, start[0], goal, cost="time", **options)
     assert fast.converged.all()
     assert (fast.duration < T[0]).all()
@@ -442,6 +445,21 @@ def test_the_fastest_motions_of_the_panda_are_found():
 
 
 @pytest.mark.native
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [x for x in urdf_files() if x.endswith("ur5_robot.urdf")])
+def test_reaches_of_robots_from_elsewhere_keep_their_limits(name):
+    robot, rng = cj.load(urdf_files()[name]), np.random.default_rng(2)
+    start, goal = rng.uniform(-0.8, 0.8, (2, 6, robot.nv))
+    motions = cj.optimal_motion(robot, start, goal, spans=12)
+    assert motions.converged.all(), [one.message for one in motions]
+    assert max(one.error for one in motions) < 1e-8
+    for one in motions:
+        t = np.linspace(0.0, one.duration, 3001)
+        assert (np.abs(one(t)[1]) <= robot.velocity_limit * (1 + 2e-6)).all()
+        assert (np.abs(one.tau) <= robot.effort_limit * (1 + 2e-6)).all()
+
+
+@pytest.mark.native
 def test_wrong_arguments_are_named():
     for call, words in [
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], start_velocity="free"), "start_velocity is 'free'"),
@@ -461,7 +479,9 @@ def test_wrong_arguments_are_named():
         (lambda: cj.optimal_motion(ARM, np.zeros((0, 2)), [1.0, 1.0]), "there is no motion to be found"),
         (lambda: cj.optimal_motion(ARM, np.zeros((3, 2)), np.zeros((2, 2))), "do not broadcast"),
         (lambda: cj.optimal_motion(ARM, np.zeros((3, 2)), [1.0, 1.0], [1.0, 2.0, -1.0]), "duration has -1"),
-        (lambda: cj.optimal_motion(ARM, np.zeros((3, 2)), [1.0, 1.0], [1.0, 2.0]), "duration has batch axes"),
+        (lambda: cj.optimal_motion(ARM, np.zeros((3, 2)), [1.0, 1.0], [1.0, 2.0]), "do not broadcast"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], position=("a", "b")), "position is"),
+        (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], guess="near"), "guess is 'near'"),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], position=(1.0, -1.0)), "nothing is between them"),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], np.eye(4)), "A pose goes with frame="),
         (lambda: cj.optimal_motion(ARM, [0.0, 0.0], [1.0, 1.0], -1.0), "duration is -1"),

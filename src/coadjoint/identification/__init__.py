@@ -2,6 +2,7 @@
 
 from .adaptive import Estimator, natural_gradient, recursive_least_squares
 from .base_parameters import BaseParameters, base_parameters
+from .drives import DriveGains, drive_gains
 from .elastic import ElasticJoints, elastic_joints
 from .excitation import Excitation, excitation
 from .fitting import identify
@@ -10,12 +11,14 @@ from .result import Identification
 
 __all__ = [
     "BaseParameters",
+    "DriveGains",
     "ElasticJoints",
     "Estimator",
     "Excitation",
     "Identification",
     "OutputError",
     "base_parameters",
+    "drive_gains",
     "elastic_joints",
     "excitation",
     "identify",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .equations import Equations
 from .friction import POSITIVE, TERMS
-from .model import Choice, Collapsed, Fit, Fitter, floored
+from .model import TILT, Choice, Collapsed, Fit, Fitter, floored
 
 ENOUGH = 3.0
 """The least gain of held-back log-likelihood for which a term is taken."""
@@ -17,6 +16,8 @@ SMALL = 1e-6
 """The part of a force that no term is taken for."""
 GAMMA = 3.0
 """The weight of the prior in this choice."""
+USUAL = ("offset", "viscous", "armature", "coulomb", "spring")
+"""Terms that are tried together."""
 MOST = 7
 """Terms of a joint beside its offset."""
 
@@ -30,45 +31,67 @@ class Judge:
     fit: Fit
 
     def __post_init__(self) -> None:
-        own = self.fitter.collapse((self.eq.G, self.eq.c, self.eq.yy), self.fit.tilt, self.fit.x[: self.fitter.s.rank])
+        f, s = self.fitter, self.fitter.s
+        own = f.collapse((self.eq.G, self.eq.c, self.eq.yy), self.fit.tilt, self.fit.x[: s.rank], turned=len(self.fit.tilt) > 0)
         self.own = own
         total = Collapsed(*(x.sum(0) for x in own))
-        self.rest = Collapsed(*(np.concatenate([t[None] - x, t[None]]) for x, t in zip(own, total, strict=True)))
+        weight = 1.0 / (self.fit.variance * f.correlation)
+        self.G, self.c = (
+            np.concatenate([t[None] - x, t[None]]) * weight.reshape(-1, *[1] * (x.ndim - 2))
+            for x, t in zip(own[:2], total[:2], strict=True)
+        )
+        self.sums = self.G.sum(1), self.c.sum(1)
         self.rows = self.eq.count.sum(0)
-        self.H, self.h = self.fitter.gaussian(GAMMA)
+        self.H, self.h = f.gaussian(GAMMA)
 
-    def __call__(self, choice: Choice) -> tuple[np.ndarray, np.ndarray]:
-        """(nv,): log-likelihoods of blocks by models fitted to the others; whether what must be positive is so without being forced."""
-        f, none = self.fitter, np.zeros(len(self.rows))
-        r, hidden = f.s.rank, f.hidden
-        A, b = f.weighted(self.rest, choice, self.fit.tilt, none, self.fit.variance)
-        keep = np.r_[0:r, r + hidden : A.shape[-1]]
-        A, b = A[:, keep[:, None], keep], b[:, keep]
+    def __call__(self, choice: Choice) -> tuple[np.ndarray, set[tuple[int, int]]]:
+        """(nv,): log-likelihoods of blocks by models fitted to the others; and what must be positive but is not without being forced."""
+        r, last = self.fitter.s.rank, self.fitter.s.rank + len(TERMS) + 1
+        common = np.r_[0:r, last : last + 2] if choice.tilt else np.arange(r)
+        A, b = self._equations(choice, common)
+        x = _ridge(A, b)
+        z = np.zeros(self.own.c.shape)
+        z[..., common] = x[:-1, None, : len(common)]
+        bad = set()
+        for k, (j, number) in enumerate(choice.unknowns, len(common)):
+            z[:, j, r + number] = x[:-1, k]
+            if TERMS[number] in POSITIVE and not x[-1, k] > 0:
+                bad.add((j, number))
+        squares = (self.own.yy - 2.0 * (self.own.c * z).sum(-1) + ((self.own.G @ z[..., None])[..., 0] * z).sum(-1)).sum(0)
+        mean = floored(squares / self.rows.clip(1), self.eq.yy.sum(0) / self.rows.clip(1), SMALL)
+        return np.asarray(-0.5 * self.rows / self.fitter.correlation * np.log(mean)), bad
+
+    def _equations(self, choice: Choice, common: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A (blocks + 1, n, n) and b of fits to all blocks but one, and to all: common unknowns first, then those of friction."""
+        r, n, m = self.fitter.s.rank, len(common), len(common) + len(choice.unknowns)
+        A, b = np.zeros((len(self.G), m, m)), np.zeros((len(self.G), m))
+        A[:, :n, :n] = self.sums[0][:, common[:, None], common]
+        b[:, :n] = self.sums[1][:, common]
         A[:, :r, :r] += self.H
         b[:, :r] += self.h
-        x = np.zeros((len(A), f.size(choice)))
-        x[:, keep] = _ridge(A, b)
-        squares = np.zeros(len(none))
-        for j, (index, G, c, yy) in enumerate(f.assemble(self.own, choice, none)):
-            z = x[:-1, index]
-            squares[j] = (yy - 2.0 * (c * z).sum(-1) + ((G @ z[..., None])[..., 0] * z).sum(-1)).sum()
-        good = np.ones(len(none), dtype=bool)
-        for (j, number), value in zip(choice.unknowns, x[-1, r + hidden :], strict=False):
-            good[j] &= TERMS[number] not in POSITIVE or value > 0
-        mean = floored(squares / self.rows.clip(1), self.eq.yy.sum(0) / self.rows.clip(1), SMALL)
-        return np.asarray(-0.5 * self.rows / f.correlation * np.log(mean)), good
+        if choice.tilt:
+            k = np.array([r, r + 1])
+            A[:, k, k] += 1.0 / TILT**2
+            b[:, k] -= self.fit.tilt / TILT**2
+        at = n
+        for j, terms in enumerate(choice.local):
+            k = r + np.array(terms, dtype=int)
+            own = slice(at, at + len(k))
+            columns = self.G[:, j][:, :, k]
+            A[:, :n, own] = columns[:, common]
+            A[:, own, :n] = np.swapaxes(columns[:, common], 1, 2)
+            A[:, own, own] = columns[:, k]
+            b[:, own] = self.c[:, j, k]
+            at += len(k)
+        A[:, n:, n:] += self.fitter.expected(choice)
+        return A, b
 
 
-def choose(judges: Sequence[tuple[Judge, bool]], allowed: tuple[str, ...]) -> tuple[Choice, list[dict[str, object]]]:
-    """The model that held-back stretches ask for, and a table of what each choice gained; judges without and with a free gravity."""
-    found = [choose_terms(judge, allowed, turned) for judge, turned in judges]
-    gain = found[-1][2] - found[0][2]
-    choice, table, _ = found[-1] if gain > ENOUGH else found[0]
-    return choice, [*table, *([{"joint": "base", "term": "tilt", "gain": gain}] if choice.tilt else [])]
+def choose_terms(judge: Judge, allowed: tuple[str, ...], tilt: bool) -> tuple[Choice, list[dict[str, object]]]:
+    """The terms of friction of each joint, and a table of what each gained.
 
-
-def choose_terms(judge: Judge, allowed: tuple[str, ...], tilt: bool) -> tuple[Choice, list[dict[str, object]], float]:
-    """The terms of friction of each joint: forward, the term that gains most held-back likelihood, as long as one gains enough."""
+    Forward: the term that gains most held-back likelihood, as long as one gains enough.
+    """
     choice = Choice(((TERMS.index("offset"),) if "offset" in allowed else (),) * len(judge.rows), tilt)
     best, _ = judge(choice)
     names, table = judge.fitter.s.robot.v_names, list[dict[str, object]]()
@@ -79,18 +102,35 @@ def choose_terms(judge: Judge, allowed: tuple[str, ...], tilt: bool) -> tuple[Ch
             if not any(able):
                 continue
             trial = replace(choice, local=tuple((*own, number) if ok else own for own, ok in zip(choice.local, able, strict=True)))
-            value, good = judge(trial)
-            gain = value - best
+            value, bad = judge(trial)
+            gain, worse = value - best, {j for j, _ in bad}
             for j in range(len(gain)):
                 least = ENOUGH if (f := found[j]) is None else f[0]
-                if able[j] and good[j] and gain[j] > least:
+                if able[j] and j not in worse and gain[j] > least:
                     found[j] = (float(gain[j]), number)
         if not any(found):
             break
         choice = replace(choice, local=tuple((*own, f[1]) if f else own for own, f in zip(choice.local, found, strict=True)))
         best, _ = judge(choice)
         table += [{"joint": names[j], "term": TERMS[f[1]], "gain": f[0]} for j, f in enumerate(found) if f]
-    return choice, table, float(best.sum())
+    return _together(judge, choice, best, allowed, table), table
+
+
+def _together(judge: Judge, choice: Choice, best: np.ndarray, allowed: tuple[str, ...], table: list[dict[str, object]]) -> Choice:
+    """The choice, with several terms at once for joints to which each of them alone is of little use."""
+    usual = [TERMS.index(name) for name in USUAL if name in allowed]
+    full = replace(choice, local=tuple((*own, *(k for k in usual if k not in own)) for own in choice.local))
+    _, bad = judge(full)
+    full = replace(full, local=tuple(tuple(k for k in own if (j, k) not in bad) for j, own in enumerate(full.local)))
+    value, bad = judge(full)
+    worse = {j for j, _ in bad}
+    local = list(choice.local)
+    for j in range(len(best)):
+        new = [TERMS[k] for k in full.local[j] if k not in local[j]]
+        if new and j not in worse and value[j] > best[j] + ENOUGH * len(new):
+            table.append({"joint": judge.fitter.s.robot.v_names[j], "term": " + ".join(new), "gain": float(value[j] - best[j])})
+            local[j] = full.local[j]
+    return replace(choice, local=tuple(local))
 
 
 def _able(own: tuple[int, ...], number: int) -> bool:
@@ -103,6 +143,7 @@ def _able(own: tuple[int, ...], number: int) -> bool:
 
 def _ridge(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A⁻¹ b of matrices (..., n, n), whose columns are scaled to one."""
-    scale = 1.0 / np.sqrt(np.einsum("...ii->...i", A).clip(1e-300))
+    diagonal = np.einsum("...ii->...i", A)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     S = A * scale[..., None] * scale[..., None, :] + 1e-10 * np.eye(A.shape[-1])
     return np.asarray(scale * np.linalg.solve(S, (scale * b)[..., None])[..., 0])

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import multigammaln
 
 from ..errors import CoadjointError
@@ -26,9 +26,14 @@ FLOOR = 1e-4
 """The least second moment of a projected body, relative to its largest."""
 
 
+def pseudo(parameters: np.ndarray) -> np.ndarray:
+    """Σ (..., 4, 4) of ten parameters (..., 10), as one product."""
+    return np.asarray(parameters @ _BASIS.reshape(10, 16)).reshape(*np.shape(parameters)[:-1], 4, 4)
+
+
 def log_determinants(parameters: np.ndarray) -> np.ndarray:
     """log det Σ (...) of ten parameters (..., 10); -inf where the body is not possible."""
-    Sigma = np.asarray(inertia.pseudo(parameters))
+    Sigma = pseudo(parameters)
     try:
         L = np.linalg.cholesky(Sigma)
     except np.linalg.LinAlgError:
@@ -99,7 +104,7 @@ class ConsistentFit:
     def __post_init__(self) -> None:
         self.prior = np.asarray(self.prior, dtype=float).reshape(-1, 10)
         n = len(self.prior)
-        self._inverse = np.linalg.inv(np.asarray(inertia.pseudo(self.prior))) if n else np.zeros((0, 4, 4))
+        self._inverse = np.linalg.inv(pseudo(self.prior)) if n else np.zeros((0, 4, 4))
         self._log = log_determinants(self.prior) if n else np.zeros(0)
         self._trace = np.einsum("kij,lji->lk", _BASIS, self._inverse)
         self._blocks = self.K.reshape(n, 10, -1)
@@ -123,12 +128,12 @@ class ConsistentFit:
         """Gradient and Hessian: ∂ log det = tr(Σ⁻¹ B_k), ∂² = -tr(Σ⁻¹ B_k Σ⁻¹ B_l)."""
         g, H = self.A @ x - self.b, self.A.copy()
         if len(self.prior):
-            C = np.linalg.inv(np.asarray(inertia.pseudo(self.inertias(x))))[:, None] @ _BASIS
+            C = np.linalg.inv(pseudo(self.inertias(x)))[:, None] @ _BASIS
             first = -np.trace(C, axis1=-2, axis2=-1) + (self._trace if centred else 0.0)
             flat = C.reshape(len(C), 10, 16)
             second = flat @ np.swapaxes(np.swapaxes(C, -1, -2).reshape(len(C), 10, 16), -1, -2)
             g += gamma * (first.reshape(-1) @ self.K)
-            H += gamma * (np.swapaxes(self._blocks, -1, -2) @ second @ self._blocks).sum(0)
+            H += gamma * (self.K.T @ (second @ self._blocks).reshape(self.K.shape))
         k = self.positive
         if len(k):
             g[k] -= mu / x[k]
@@ -189,9 +194,7 @@ def _solve(H: np.ndarray, g: np.ndarray) -> np.ndarray:
     scale = 1.0 / np.sqrt(np.diag(H).clip(1e-300))
     S = H * scale[:, None] * scale
     for ridge in (0.0, 1e-13, 1e-11, 1e-9, 1e-6):
-        try:
-            factor = cho_factor(S + ridge * np.eye(len(S)) if ridge else S)
-        except np.linalg.LinAlgError:
-            continue
-        return np.asarray(scale * cho_solve(factor, scale * g))
+        L, failed = dpotrf(S + ridge * np.eye(len(S)) if ridge else S, lower=1)
+        if not failed:
+            return np.asarray(scale * dpotrs(L, scale * g, lower=1)[0])
     return np.asarray(scale * np.linalg.lstsq(S, scale * g, rcond=None)[0])

@@ -25,9 +25,10 @@ from ..robot.robot import Robot
 from ..words import printable, short
 from .fitting import identify
 from .preparation import CUTOFF, Prepared, is_rough, prepare
-from .result import Z95, Identification, Parameters
+from .result import Identification, Parameters
 from .statistics import meat
 
+Z95 = 1.959963984540054
 TERMS = ("inertia", "viscous", "coulomb", "offset", "stiffness", "damping")
 """Numbers of a joint's drive; all but the offset are not negative."""
 WIDTH = 0.03
@@ -213,7 +214,8 @@ def _fitted(X: np.ndarray, y: np.ndarray, stretch: np.ndarray, positive: list[bo
     e = y - Z @ x
     order = int(np.clip(len(e) // 50, 1, 24))
     inverse = np.linalg.pinv(Z.T @ Z, rcond=1e-13, hermitian=True)
-    covariance = inverse @ meat(Z, e, stretch, order) @ inverse * (len(e) / max(len(e) - len(x), 1))
+    U, values, _ = np.linalg.svd(Z, full_matrices=False)
+    covariance = inverse @ meat(Z, e, stretch, order, U[:, values > 1e-12 * values[0]]) @ inverse
     hidden = np.eye(len(x)) - np.linalg.pinv(Z, rcond=1e-10) @ Z
     lost = (np.diag(hidden) > 1e-6) | (size == 0)
     deviation = np.where(lost, np.inf, np.sqrt(np.diag(covariance).clip(0)) * scale)

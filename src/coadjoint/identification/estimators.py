@@ -67,7 +67,7 @@ class Model:
     gains: np.ndarray
     """(nv,)."""
     expected: np.ndarray
-    """Inverse variances of coefficients of friction by what is expected of gains; 0: anything."""
+    """The inverse covariance of coefficients of friction by what is expected of gains."""
     beta: np.ndarray
     """Base parameters, for friction that depends on the load."""
 
@@ -115,6 +115,12 @@ class Model:
         if self.choice.tilt:
             tilt, theta = tilt + theta[-2:], np.concatenate([theta[:-2], np.zeros(2)])
         return replace(self, theta=theta, tilt=tilt, gains=gains)
+
+    @property
+    def expected_gains(self) -> np.ndarray:
+        """The part of `expected` that is of gains."""
+        k = self.gained[1] - self.s.rank
+        return np.asarray(self.expected[k[:, None], k])
 
     @property
     def gained(self) -> tuple[np.ndarray, np.ndarray]:
@@ -208,9 +214,10 @@ def _sums(model: Model, chunks: Chunks, weights: Weights) -> tuple[np.ndarray, n
         A[own] += square if b.W is b.X else (b.W.T * w) @ X
         g[b.places] += (X if b.W is b.X else b.W).T @ (w * e)
     joints, k = model.gained
-    A[k, k] += model.expected[k - model.s.rank]
-    S[k, k] += model.expected[k - model.s.rank]
-    g[k] -= model.gains[joints] * model.expected[k - model.s.rank]
+    Q = model.expected_gains
+    A[k[:, None], k] += Q
+    S[k[:, None], k] += Q
+    g[k] -= Q @ model.gains[joints]
     return A, g, S
 
 
@@ -303,7 +310,7 @@ def _finished(model: Model, chunks: Chunks, weights: Weights, floor: np.ndarray,
         innovations = max(innovations / max(rows[j], 1.0), floor[j] * (1.0 - float(np.sum(a))) ** 2)
         middle[own] += spare[j] * _spectral((X if b.W is b.X else b.W) * w[:, None], b.stretch, a, innovations)
     _, k = model.gained
-    middle[k, k] += model.expected[k - model.s.rank]
+    middle[k[:, None], k] += model.expected_gains
     core = np.linalg.lstsq(V.T @ A @ V, V.T @ middle @ V, rcond=None)[0]
     core = np.linalg.lstsq(V.T @ A @ V, core.T, rcond=None)[0]
     core = 0.5 * (core + core.T)

@@ -13,7 +13,7 @@ from ..errors import CoadjointError
 from ..motion.chunks import LogChunks
 from ..robot.robot import Robot
 from .bounds import bound_rows
-from .choosing import ENOUGH, Judge, choose
+from .choosing import ENOUGH, Judge, choose_terms
 from .consistency import consistent
 from .equations import GAIN, Equations, Rows, Structure, equations, level, structure
 from .estimators import METHODS, refined
@@ -22,7 +22,7 @@ from .instruments import instruments
 from .model import GAMMAS, Choice, Fit, Fitter, spreads
 from .preparation import Prepared, prepare
 from .priors import Posterior, checked_prior
-from .result import Identification
+from .result import Choices, Identification
 from .reversals import reversals, usual
 from .simulated import SIMULATED, by_simulation
 from .statistics import correlation_sum, meat
@@ -32,8 +32,12 @@ FOLDS = 5
 """Blocks of rows that are held back one after the other."""
 
 
+DECIDED = 10.0
+"""The loss of log evidence after which larger weights are not tried."""
 RICH = ("offset", "viscous", "armature", "coulomb", "load", "spring")
 """Terms of the first fit, whose residuals are taken as noise."""
+ANY = 1.0
+"""The standard deviation of gains that payloads show."""
 FREE = 0.1
 """A weight of the prior that hardly counts."""
 
@@ -52,6 +56,7 @@ def identify(
     gravity: str = "auto",
     cutoff: float | str | None = "auto",
     gains: Any = None,
+    payloads: Sequence[Mapping[str, Any] | None] | None = None,
     **reading: Any,
 ) -> Identification:
     """The model of a robot that its log shows: inertias of possible bodies, friction, rotors' inertias, offsets, the mounting's tilt.
@@ -66,18 +71,22 @@ def identify(
     with (reference, kp, kd, …).
     `gravity`: "fixed", "tilted" (two angles), or "auto".
     `cutoff`: Hz of the zero-phase low-pass, None for no filter. `gains` (nv,): factors of the log's tau, which are then currents.
+    `payloads`: what the robot carried in each log, None or arguments of `Robot.with_payload` (frame, mass, com, inertia): the gains of all
+    joints are then identified too (`fit.gains`), since the forces of the payload are known.
     """
     kind, given = checked_prior(prior, weight)
     one_of("auto", *METHODS, *SIMULATED)(method, "method")
     within = bound_rows(robot, bounds)
     stream = None
     if isinstance(log, LogChunks):
+        if payloads is not None:
+            raise CoadjointError("payloads are of logs that are in memory; a log in parts has none.")
         one_of("auto", *METHODS[:-1])(method, "method of a log in parts")
         stream = Spool(robot, log, cutoff, _factors(robot, gains))
         data = stream.sample
     else:
         log = _scaled(robot, log, gains, reading)
-        data = prepare(robot, log, cutoff, **reading)
+        data = prepare(robot, log, cutoff, payloads=payloads, **reading)
     notes = list(data.notes)
     start, moved = consistent(robot.inertias, robot.link_names)
     notes += moved
@@ -88,7 +97,7 @@ def identify(
     folds = _folds(data)
     _reverse(rows, start, folds)
     choice, fit, fitter, eq, rows, table = _model(
-        rows, start, folds, allowed, forced, gravity, given if kind == "entropic" else None
+        rows, start, folds, allowed, forced, gravity, given if kind == "entropic" else None, payloads is not None
     )
     s = eq.structure
     notes += _doubts(robot, data)
@@ -177,15 +186,23 @@ def _folds(data: Prepared) -> np.ndarray:
 
 
 def _model(
-    rows: Rows, start: np.ndarray, folds: np.ndarray, allowed: tuple[str, ...], forced: bool, gravity: str, gamma: float | None
+    rows: Rows,
+    start: np.ndarray,
+    folds: np.ndarray,
+    allowed: tuple[str, ...],
+    forced: bool,
+    gravity: str,
+    gamma: float | None,
+    gained: bool,
 ) -> tuple[Choice, Fit, Fitter, Equations, Rows, list[dict[str, object]]]:
     """The chosen model and its fit."""
     s, n = rows.structure, rows.data.tau.shape[1]
     table: list[dict[str, object]] = []
     eq = equations(rows, s.base.matrix @ start.reshape(-1), folds)
     sums = eq.total()
-    spread = spreads(np.sqrt(sums[2] / sums[3].clip(1)))
+    spread = spreads(np.sqrt(sums[2] / sums[3].clip(1)), *([ANY] if gained else []))
     names = allowed if forced else tuple(x for x in RICH if x in allowed)
+    names = (*names, "gain") if gained and "gain" not in names else names
     choice = Choice((tuple(TERMS.index(name) for name in names),) * n)
     fitter = Fitter(s, start, np.ones(n), spread)
     # residuals of a model that is stiffer than the data would be correlated by that
@@ -197,12 +214,17 @@ def _model(
     fitter = Fitter(s, start, _correlations(rows, fitter, *fits[-1]), spread)
     judges = [(Judge(fitter, eq, fit), choice.tilt) for choice, fit in fits]
     judges = judges[-1:] if gravity == "tilted" else judges
-    if forced:
-        values = [float(judge(replace(choice, tilt=tilt))[0].sum()) for judge, tilt in judges]
-        choice = replace(choice, tilt=judges[-1 if values[-1] > values[0] + ENOUGH or gravity == "tilted" else 0][1])
-    else:
-        choice, table = choose(judges, allowed)
-    fit = fits[-1 if choice.tilt else 0][1]
+    values = [float(judge(replace(choice, tilt=tilt))[0].sum()) for judge, tilt in judges]
+    asked = -1 if values[-1] > values[0] + ENOUGH else 0
+    judge, tilt = judges[asked]
+    choice = replace(choice, tilt=tilt)
+    if not forced:
+        choice, table = choose_terms(judge, allowed, tilt)
+    if gained:
+        choice = replace(choice, local=tuple(own if GAIN in own else (*own, GAIN) for own in choice.local))
+    if tilt:
+        table.append({"joint": "base", "term": "tilt", "gain": values[-1] - values[0]})
+    fit = judge.fit
     if len(s.horizontal) and not choice.tilt:
         s = structure(s.robot, s.shape, False)
         eq, rows, fitter = level(eq, s), rows.level(s), Fitter(s, start, fitter.correlation, spread)
@@ -211,7 +233,7 @@ def _model(
         fit = fitter.solve(eq.total(), choice, 3.0, fit)
         eq = equations(rows, fit.x[: s.rank], folds)
     free = Fitter(s, start, np.ones(n), spread)
-    loose = free.solve(eq.total(), choice, FREE, fit)
+    loose = free.solve(eq.total(), choice, FREE, fit, tolerance=1e-4)
     fitter = Fitter(s, start, _correlations(rows, free, choice, loose), spread)
     best = _by_evidence(fitter, eq, choice, loose) if gamma is None else fitter.solve(eq.total(), choice, gamma, loose)
     return choice, best, fitter, eq, rows, table
@@ -221,8 +243,10 @@ def _by_evidence(fitter: Fitter, eq: Equations, choice: Choice, fit: Fit) -> Fit
     """The fit with the weight of the prior that has most evidence."""
     sums, found = eq.total(), []
     for gamma in GAMMAS:
-        fit = fitter.solve(sums, choice, gamma, fit, rounds=3)
+        fit = fitter.solve(sums, choice, gamma, fit, rounds=2, tolerance=1e-4)
         found.append((fitter.evidence(sums, choice, fit), fit))
+        if found[-1][0] < max(found, key=lambda x: x[0])[0] - DECIDED:
+            break
     best = max(found, key=lambda x: x[0])[1]
     return fitter.solve(sums, choice, best.gamma, best)
 
@@ -311,8 +335,9 @@ def _result(
         unknowns=tuple((robot.v_names[j], TERMS[k]) for j, k in choice.unknowns),
         correlation=fitter.correlation,
         predicted=data.tau - _residuals(rows, fitter, choice, fit),
-        choices=tuple(table),
+        choices=Choices(table),
         notes=tuple(dict.fromkeys(notes)),
+        freedoms=min(max(int(x), 1) / _order(int(x)) for x in data.used.sum(0)),
     )
 
 
@@ -322,16 +347,17 @@ def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: 
     Weighted least squares; the covariance knows the autocorrelation of the residuals. What the motion does not show has infinite variance.
     """
     r, hidden = fitter.s.rank, fitter.hidden
-    made = fitter.assemble(fitter.collapse(eq.total(), fit.tilt, fit.x[:r]), choice, fit.gains)
+    made = fitter.assemble(fitter.collapse(eq.total(), fit.tilt, fit.x[:r], choice.tilt), choice, fit.gains)
     n = fitter.size(choice)
     A, b = np.zeros((n, n)), np.zeros(n)
     for j, (index, G, c, _) in enumerate(made):
         A[np.ix_(index, index)] += G / fit.variance[j]
         b[index] += c / fit.variance[j]
     joints, places = fitter.gained(choice)
-    weights = fitter.expected(choice)[places - len(fitter.start)]
-    A[places, places] += weights
-    b[places] -= fit.gains[joints] * weights
+    k = places - len(fitter.start)
+    weights = fitter.expected(choice)[k[:, None], k]
+    A[places[:, None], places] += weights
+    b[places] -= weights @ fit.gains[joints]
     keep = np.r_[0:r, r + hidden : n]
     A, b = A[np.ix_(keep, keep)], b[keep]
     scale = 1.0 / np.sqrt(np.diag(A).clip(1e-300))
@@ -341,8 +367,9 @@ def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: 
     V = scale[:, None] * vectors[:, seen] / np.sqrt(values[seen])
     start = fit.x[keep]
     estimate = start + V @ (V.T @ (b - A @ start))
-    middle = _meat(rows, fitter, choice, fit, estimate)
-    middle[places - hidden, places - hidden] += weights
+    middle = _meat(rows, choice, fit, estimate, V)
+    k = places - hidden
+    middle[k[:, None], k] += weights
     covariance = V @ (V.T @ middle @ V) @ V.T
     unseen = vectors[:, ~seen]
     lost = (unseen**2).sum(1) > 1e-8
@@ -354,8 +381,13 @@ def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: 
     return estimate, covariance
 
 
-def _meat(rows: Rows, fitter: Fitter, choice: Choice, fit: Fit, estimate: np.ndarray) -> np.ndarray:
-    """The covariance of Xᵀ W e, X being the columns of the model that is linear at the fit."""
+def _order(rows: int) -> int:
+    """Of the autoregression of so many residuals."""
+    return int(np.clip(rows // 50, 1, 24))
+
+
+def _meat(rows: Rows, choice: Choice, fit: Fit, estimate: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """The covariance of Xᵀ W e, X being the columns of the model that is linear at the fit, and V Vᵀ = (Xᵀ W X)⁻¹."""
     s, r, data, unknowns = rows.structure, rows.structure.rank, rows.data, len(choice.unknowns)
     beta = fit.x[:r]
     X = np.concatenate([rows.columns(k, beta) for k in rows])
@@ -370,8 +402,8 @@ def _meat(rows: Rows, fitter: Fitter, choice: Choice, fit: Fit, estimate: np.nda
         index = [*range(r), *(r + count + k for k in range(len(own))), *(r + unknowns + d for d in range(len(turned)))]
         Z = np.concatenate([factor * b, np.stack([*local, *turned], axis=1)], axis=1) if local or turned else factor * b
         residual = data.tau[use, j] - factor * known - Z @ estimate[index]
-        order = int(np.clip(len(residual) // 50, 1, 24))
-        correction = len(residual) / max(len(residual) - len(estimate) / data.tau.shape[1], 1.0)
-        out[np.ix_(index, index)] += correction * meat(Z, residual, data.stretch[use], order) / fit.variance[j] ** 2
+        order = _order(len(residual))
+        fitted = Z @ V[index] / np.sqrt(fit.variance[j])
+        out[np.ix_(index, index)] += meat(Z, residual, data.stretch[use], order, fitted) / fit.variance[j] ** 2
         count += len(own)
     return out

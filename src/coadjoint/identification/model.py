@@ -25,6 +25,9 @@ SPRING = 0.05
 """The standard deviation of a joint's spring that is expected, in root-mean-square forces of the joint per radian or metre."""
 SCALE = 0.03
 """The standard deviation of a force sensor's gain that is expected."""
+COMMON = 0.005
+"""The standard deviation of the mean of all gains that is expected."""
+SPRINGS = TERMS.index("spring")
 GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Weights of the entropic prior among which the evidence chooses."""
 BARRIER = 1e-3
@@ -81,7 +84,7 @@ def spreads(forces: np.ndarray, gain: float = SCALE) -> np.ndarray:
     """(terms, nv): standard deviations of coefficients of friction that are expected, for root-mean-square forces (nv,); inf: any."""
     out = np.full((len(TERMS), len(forces)), np.inf)
     out[GAIN] = gain
-    out[TERMS.index("spring")] = SPRING * forces
+    out[SPRINGS] = SPRING * forces
     return out
 
 
@@ -99,20 +102,19 @@ class Fitter:
         self.K0[rest, range(len(piv), M.shape[1])] = 1.0
         self.start = np.concatenate([M @ self.prior.reshape(-1), self.prior.reshape(-1)[rest]])
 
-    def collapse(self, sums: tuple[np.ndarray, ...], tilt: np.ndarray, beta: np.ndarray) -> Collapsed:
-        """Sums (..., nv, P, …) in the columns of the model that is linear at a tilt and base parameters β."""
-        s, r, terms = self.s, self.s.rank, len(TERMS)
-        wide = np.zeros((s.size, r + terms + 1 + len(tilt)))
-        for d, t in enumerate([1.0, *tilt]):
-            block = slice(d * r, (d + 1) * r)
-            wide[block, :r] = t * np.eye(r)
-            wide[block, r + GAIN] = t * beta
-            if d:
-                wide[block, r + terms + d] = beta
+    def collapse(self, sums: tuple[np.ndarray, ...], tilt: np.ndarray, beta: np.ndarray, turned: bool) -> Collapsed:
+        """Sums (..., nv, P, …) in the columns of the model that is linear at a tilt and base parameters β; with the tilt's if `turned`."""
+        s, r = self.s, self.s.rank
         local = s.blocks * r
-        wide[local : local + len(LOCAL), r : r + len(LOCAL)] = np.eye(len(LOCAL))
-        wide[-1, r + GAIN] = wide[-1, r + terms] = 1.0
-        return Collapsed(wide.T @ sums[0] @ wide, sums[1] @ wide, sums[2])
+
+        def own(X: np.ndarray) -> np.ndarray:
+            blocks = [X[..., d * r : (d + 1) * r] for d in range(s.blocks)]
+            base = sum((t * x for t, x in zip(tilt, blocks[1:], strict=True) if t), start=blocks[0])
+            gain, known = (base @ beta)[..., None] + X[..., -1:], X[..., -1:]
+            turns = [(x @ beta)[..., None] for x in blocks[1:]] if turned else []
+            return np.concatenate([base, X[..., local : local + len(LOCAL)], gain, known, *turns], axis=-1)
+
+        return Collapsed(own(np.swapaxes(own(sums[0]), -1, -2)), own(sums[1]), sums[2])
 
     def assemble(self, made: Collapsed, choice: Choice, gains: np.ndarray) -> list[tuple[np.ndarray, ...]]:
         """For every joint (columns of x, G, c, Σ τ²) of the linearised model, whose residual at x is τ - X x."""
@@ -166,8 +168,17 @@ class Fitter:
         return joints, places
 
     def expected(self, choice: Choice) -> np.ndarray:
-        """The inverse variances of coefficients of friction by what is expected of them."""
-        return np.array([self.spread[number, j] ** -2.0 for j, number in choice.unknowns]).reshape(-1)
+        """The inverse covariance of coefficients of friction by what is expected of them.
+
+        Gains that are all alike cannot be told from heavier links: their mean, weighed by the force, is expected to be all but 0.
+        """
+        Q = np.diag(np.array([self.spread[number, j] ** -2.0 for j, number in choice.unknowns]).reshape(-1))
+        joints, places = self.gained(choice)
+        share = self.spread[SPRINGS, joints] ** 2 / (self.spread[SPRINGS] ** 2).sum()
+        k = places - len(self.start)
+        if len(k) and self.spread[GAIN, 0] <= SCALE:
+            Q[k[:, None], k] += np.outer(share, share) / COMMON**2
+        return Q
 
     def weighted(
         self, made: Collapsed, choice: Choice, tilt: np.ndarray, gains: np.ndarray, variance: np.ndarray
@@ -179,11 +190,11 @@ class Fitter:
         for j, (index, G, c, _) in enumerate(self.assemble(made, choice, gains)):
             A[..., index[:, None], index] += weight[j] * G
             b[..., index] += weight[j] * c
-        weights = self.expected(choice)
-        k = np.arange(len(weights)) + len(self.start)
-        A[..., k, k] += weights
-        joints, k = self.gained(choice)
-        b[..., k] -= gains[joints] * weights[k - len(self.start)]
+        Q = self.expected(choice)
+        k = np.arange(len(Q)) + len(self.start)
+        A[..., k[:, None], k] += Q
+        joints, places = self.gained(choice)
+        b[..., k] -= Q[:, places - len(self.start)] @ gains[joints]
         if choice.tilt:
             k = np.array([n - 2, n - 1])
             A[..., k, k] += 1.0 / TILT**2
@@ -207,7 +218,7 @@ class Fitter:
         squares = sums[2] - 2.0 * (sums[1] * z).sum(1) + ((sums[0] @ z[..., None])[..., 0] * z).sum(1)
         return floored(squares / sums[3].clip(1), sums[2] / sums[3].clip(1))
 
-    def solve(self, sums: Sums, choice: Choice, gamma: float, start: Fit | None, rounds: int = 8) -> Fit:
+    def solve(self, sums: Sums, choice: Choice, gamma: float, start: Fit | None, rounds: int = 8, tolerance: float = 1e-8) -> Fit:
         """The maximum posterior, weights, gains and the direction of gravity being iterated with it."""
         x = self.first(choice) if start is None else self.continued(choice, start)
         tilt = np.zeros(len(self.s.horizontal)) if start is None else start.tilt.copy()
@@ -218,9 +229,9 @@ class Fitter:
         size = sums[2] / sums[3].clip(1)
         variance = 1e-2 * size if start is None else np.maximum(start.variance, 1e-6 * size)  # no smaller: steps start far away
         for _ in range(rounds):
-            made = self.collapse(sums, tilt, x[: self.s.rank])
+            made = self.collapse(sums, tilt, x[: self.s.rank], choice.tilt)
             A, b = self.weighted(made, choice, tilt, gains, variance)
-            x = ConsistentFit(A, b, self.K(choice), self.prior, self.positive(choice)).followed(x, gamma, BARRIER)
+            x = ConsistentFit(A, b, self.K(choice), self.prior, self.positive(choice)).followed(x, gamma, BARRIER, tolerance)
             change = [*x[places], *(x[-2:] if choice.tilt else ())]
             x, tilt, gains = self.absorbed(choice, x, tilt, gains)
             new = self.mean_squares(sums, choice, x, tilt, gains)
@@ -251,7 +262,7 @@ class Fitter:
 
     def evidence(self, sums: Sums, choice: Choice, fit: Fit) -> float:
         """The log evidence of γ."""
-        made = self.collapse(sums, fit.tilt, fit.x[: self.s.rank])
+        made = self.collapse(sums, fit.tilt, fit.x[: self.s.rank], choice.tilt)
         A, b = self.weighted(made, choice, fit.tilt, fit.gains, fit.variance)
         found = ConsistentFit(A, b, self.K(choice), self.prior, self.positive(choice)).log_evidence(fit.x, fit.gamma, BARRIER)
         squares = np.array([yy for *_, yy in self.assemble(made, choice, fit.gains)])

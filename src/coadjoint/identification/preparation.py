@@ -6,17 +6,19 @@ forward and backward at `cutoff` Hz, differentiated, freed of its ends, where a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from ..dynamics import inverse_dynamics
 from ..errors import CoadjointError
 from ..motion.filtering import resample, zero_phase
 from ..motion.logs import Log, read_log
 from ..robot.robot import Robot
+from ..words import short
 
 CUTOFF = 10.0
 """Hz: above what arms move by, below where gears and currents are noisy."""
@@ -55,19 +57,51 @@ class Prepared:
         return len(self.time)
 
 
-def prepare(robot: Robot, log: Any, cutoff: float | str | None = "auto", **reading: Any) -> Prepared:
-    """One or several logs ready for a fit. `cutoff` in Hz; None: not filtered; "auto": 10 Hz where it is needed."""
+def prepare(
+    robot: Robot,
+    log: Any,
+    cutoff: float | str | None = "auto",
+    *,
+    payloads: Sequence[Mapping[str, Any] | None] | None = None,
+    **reading: Any,
+) -> Prepared:
+    """One or several logs ready for a fit. `cutoff` in Hz; None: not filtered; "auto": 10 Hz where it is needed.
+
+    `payloads`: what the robot carried in each log; the forces that need be are `known`.
+    """
     logs = list(log) if isinstance(log, list | tuple) else [log]
     if not logs:
         raise CoadjointError("there is no log: the list of logs is empty.")
     if not (cutoff is None or cutoff == "auto" or (isinstance(cutoff, int | float) and np.isfinite(cutoff) and cutoff > 0)):
         raise CoadjointError(f"cutoff is {cutoff!r}; expected a frequency in Hz, None or 'auto'.")
+    loaded = _loaded(robot, len(logs), payloads)
     parts: list[Prepared] = []
-    for one in logs:
+    for one, other in zip(logs, loaded, strict=True):
         read = read_log(one, robot, **reading)
         _check(robot, read)
-        parts += _stretches(robot, read, cutoff)
+        made = _stretches(robot, read, cutoff)
+        parts += made if other is None else [replace(x, known=_more(robot, other, x)) for x in made]
     return _joined(robot, parts)
+
+
+def _loaded(robot: Robot, count: int, payloads: Sequence[Mapping[str, Any] | None] | None) -> list[Robot | None]:
+    """The robot with the payload of each log."""
+    if payloads is None:
+        return [None] * count
+    given = list(payloads)
+    if len(given) != count or not any(given):
+        raise CoadjointError(f"payloads has {len(given)} items, of which one must be a payload; there are {count} logs.")
+    try:
+        return [None if not x else robot.with_payload(**x) for x in given]
+    except TypeError:
+        raise CoadjointError(
+            f"payloads is {short(given)}; expected None or {{'frame': …, 'mass': …, 'com': …, 'inertia': …}}."
+        ) from None
+
+
+def _more(robot: Robot, loaded: Robot, x: Prepared) -> np.ndarray:
+    """The forces (N, nv) that a payload adds."""
+    return np.asarray(inverse_dynamics(loaded, x.q, x.v, x.a) - inverse_dynamics(robot, x.q, x.v, x.a))
 
 
 def _check(robot: Robot, log: Log) -> None:
@@ -83,8 +117,8 @@ def _check(robot: Robot, log: Log) -> None:
         raise CoadjointError(
             f"{label}: the log is constant: no joint moves. Record a motion that moves every joint; `coadjoint.excitation` designs one."
         )
-    if not np.abs(log.tau).max() > 0:
-        raise CoadjointError(f"{label}: all measured joint forces are 0.")
+    if not np.ptp(log.tau, axis=0).max() > 0:
+        raise CoadjointError(f"{label}: the measured joint forces are constant: the first row has {short(log.tau[0].tolist())}.")
     if log.v is None and robot.nq != robot.nv:
         raise CoadjointError(f"{label}: robot {robot.name!r} has joints of several coordinates; the log needs v and a.")
 

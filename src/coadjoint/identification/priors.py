@@ -148,7 +148,7 @@ class Posterior:
         fitter, choice, sums = self.fitter, self.choice, eq.total()
         x, tilt, gains, variance = fit.x, fit.tilt, fit.gains, fit.variance
         for _ in range(12):
-            made = fitter.collapse(sums, tilt, x[: fitter.s.rank])
+            made = fitter.collapse(sums, tilt, x[: fitter.s.rank], choice.tilt)
             A, b = fitter.weighted(made, choice, tilt, gains, variance)
             x, tilt, gains = fitter.absorbed(choice, self.minimum(A, b, x, gamma), tilt, gains)
             new = fitter.mean_squares(sums, choice, x, tilt, gains)
@@ -161,7 +161,7 @@ class Posterior:
     def by_held_back(self, eq: Equations, fit: Fit) -> float:
         """The weight with which blocks are most likely by fits to the others, weights of joints being those of a fit."""
         fitter, choice = self.fitter, self.choice
-        own = fitter.collapse((eq.G, eq.c, eq.yy), fit.tilt, fit.x[: fitter.s.rank])
+        own = fitter.collapse((eq.G, eq.c, eq.yy), fit.tilt, fit.x[: fitter.s.rank], choice.tilt)
         rest = Collapsed(*(x.sum(0) - x for x in own))
         A, b = fitter.weighted(rest, choice, fit.tilt, fit.gains, fit.variance)
         blocks = fitter.assemble(own, choice, fit.gains)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from ..arrays import Array
 from ..dynamics import inverse_dynamics
@@ -20,8 +21,6 @@ from ..words import printable
 from .base_parameters import BaseParameters
 from .friction import Friction
 from .preparation import Prepared
-
-Z95 = 1.959963984540054
 
 
 class Parameter(NamedTuple):
@@ -76,6 +75,23 @@ class Parameters:
         return "\n".join(rows)
 
 
+class Choices(tuple[dict[str, Any], ...]):
+    """Terms that were taken, in this order, with the held-back log-likelihood each gained; prints as a table of joints and terms."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        terms = list(dict.fromkeys(str(x["term"]) for x in self))
+        joints = list(dict.fromkeys(str(x["joint"]) for x in self))
+        width = max([len("joint"), *(len(printable(x)) for x in joints)]) + 2
+        rows = [f"{'joint':<{width}}" + "".join(f"{term:>{max(10, len(term) + 2)}}" for term in terms)]
+        gains = {(str(x["joint"]), str(x["term"])): float(x["gain"]) for x in self}
+        for joint in joints:
+            cells = ((f"{gains[joint, term]:.1f}" if (joint, term) in gains else "", term) for term in terms)
+            rows.append(f"{printable(joint):<{width}}" + "".join(f"{cell:>{max(10, len(term) + 2)}}" for cell, term in cells))
+        return "\n".join(rows)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Identification:
     """A model that was fitted to a log: `robot`, `torque`, `parameters`, `base`, `residuals`, `report`; prints as a table."""
@@ -102,12 +118,14 @@ class Identification:
     """(nv,): how many rows count as one independent one."""
     predicted: np.ndarray
     """(N, nv): the forces of the model at the prepared rows."""
-    choices: tuple[dict[str, Any], ...] = ()
+    choices: Choices = field(default_factory=Choices)
     """The terms that held-back stretches asked for, with the log-likelihood each gained."""
     notes: tuple[str, ...] = field(default=())
     prior_kind: str = "entropic"
     method: str = "auto"
     """The estimator; "auto" is the maximum posterior."""
+    freedoms: float = 1e6
+    """By how many freedoms the spectrum of the residuals is known: intervals are those of Student's t."""
 
     # --- the model
 
@@ -134,6 +152,11 @@ class Identification:
         return np.asarray(
             rigid + self.friction(np.asarray(q, dtype=float), np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid)
         )
+
+    @property
+    def gains(self) -> np.ndarray:
+        """(nv,): the joint force for a measured one: 1 / (1 + gain). Drives' gains are those that were assumed, times these."""
+        return np.asarray(1.0 / (1.0 + self.friction.coefficients.get("gain", np.zeros(self.prior.nv))))
 
     # --- how well it fits
 
@@ -190,7 +213,7 @@ class Identification:
         lower, upper = np.full(len(names), -np.inf), np.full(len(names), np.inf)
         seen = place >= 0
         with np.errstate(invalid="ignore"):
-            half = Z95 * np.sqrt(np.diag(self.covariance))[place[seen]]
+            half = float(stdtrit(self.freedoms, 0.975)) * np.sqrt(np.diag(self.covariance))[place[seen]]
         middle = self.estimate[place[seen]]
         finite = np.isfinite(half)
         lower[np.flatnonzero(seen)[finite]] = (middle - half)[finite]

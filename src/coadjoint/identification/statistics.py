@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+EXPECTATIONS = 8
+"""Steps towards the spectrum that returns itself."""
+
 
 def correlation_sum(x: np.ndarray, stretch: np.ndarray) -> float:
     """1 + 2 Σ ρ_k, summed over pairs of lags as long as the pairs are positive (Geyer): the rows that count as one independent one."""
@@ -23,20 +26,34 @@ def correlation_sum(x: np.ndarray, stretch: np.ndarray) -> float:
     return float(max(2.0 * pairs[:stop].sum() - 1.0, 1.0)) if stop else 1.0
 
 
-def autoregression(x: np.ndarray, stretch: np.ndarray, order: int) -> tuple[np.ndarray, float]:
-    """(coefficients, variance of the innovations) of x_t = Σ a_k x_{t-k} + e_t, by Yule and Walker's equations."""
-    x = x - x.mean()
-    rho = np.zeros(order + 1)
+def autoregression(x: np.ndarray, stretch: np.ndarray, order: int, fitted: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+    """(coefficients, variance of the innovations) of x_t = Σ a_k x_{t-k} + e_t, by Yule and Walker's equations.
+
+    `fitted` (N, K): residuals x = (1 - U Uᵀ) e of a fit lack what the fit took, most at the low frequencies of its columns. Their expected
+    power is S (N - |Û|²), so |x̂|² + S |Û|² is that of e, and S the one that returns itself.
+    """
+    powers, taken = [], []
     for s in np.unique(stretch):
-        part = x[stretch == s]
-        for k in range(min(order + 1, len(part))):
-            rho[k] += part[k:] @ part[: len(part) - k]
-    rho /= len(x)
-    if not rho[0] > 0:
-        return np.zeros(order), 0.0
-    R = rho[np.abs(np.subtract.outer(np.arange(order), np.arange(order)))] + 1e-10 * rho[0] * np.eye(order)
-    a = np.linalg.solve(R, rho[1:])
-    return a, float(max(rho[0] - a @ rho[1:], 1e-12 * rho[0]))
+        own = stretch == s
+        part = x[own] - (x.mean() if fitted is None else 0.0)
+        size = 1 << int(np.ceil(np.log2(2 * len(part))))
+        powers.append(np.abs(np.fft.rfft(part, size)) ** 2)
+        taken.append(0.0 * powers[-1] if fitted is None else (np.abs(np.fft.rfft(fitted[own], size, axis=0)) ** 2).sum(1))
+    a, variance = np.zeros(order), float(x @ x) / len(x)
+    for _ in range(1 if fitted is None else EXPECTATIONS):
+        rho = np.zeros(order + 1)
+        for power, gone in zip(powers, taken, strict=True):
+            size = 2 * (len(power) - 1)
+            S = spectrum(a, variance, np.arange(len(power)) / size) if fitted is not None else 0.0
+            lags = np.fft.irfft(power + S * gone, size)[: order + 1]
+            rho[: len(lags)] += lags
+        rho /= len(x)
+        if not rho[0] > 0:
+            return np.zeros(order), 0.0
+        R = rho[np.abs(np.subtract.outer(np.arange(order), np.arange(order)))] + 1e-10 * rho[0] * np.eye(order)
+        a = np.linalg.solve(R, rho[1:])
+        variance = float(max(rho[0] - a @ rho[1:], 1e-12 * rho[0]))
+    return a, variance
 
 
 def spectrum(a: np.ndarray, variance: float, frequency: np.ndarray) -> np.ndarray:
@@ -45,9 +62,9 @@ def spectrum(a: np.ndarray, variance: float, frequency: np.ndarray) -> np.ndarra
     return np.asarray(variance / np.abs(1.0 - np.exp(-2j * np.pi * np.outer(frequency, lags)) @ a) ** 2)
 
 
-def meat(X: np.ndarray, residual: np.ndarray, stretch: np.ndarray, order: int) -> np.ndarray:
+def meat(X: np.ndarray, residual: np.ndarray, stretch: np.ndarray, order: int, fitted: np.ndarray) -> np.ndarray:
     """E[(Xᵀ e)(Xᵀ e)ᵀ] (P, P) of columns X (N, P), e having the autocorrelation of the residuals: Σ over frequencies of S |X̂|²."""
-    a, variance = autoregression(residual, stretch, order)
+    a, variance = autoregression(residual, stretch, order, fitted)
     out = np.zeros((X.shape[1], X.shape[1]))
     for s in np.unique(stretch):
         part = X[stretch == s]

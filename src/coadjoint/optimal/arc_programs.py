@@ -156,17 +156,13 @@ def slacks(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int, x:
             at = rows + p * W + k
             square = x + arc[p]
             value = load(w, at) * arc[16 + p] + load(w, at + R) * square + load(w, at + 2 * R)
-            bound = splat(1.0)
             if curved == 1:
                 root = sqrt(max(square, 1e-24))
                 dry = load(constants, R + k)
                 d = load(w, at + 3 * R)
                 value = value + where(way > 0.0, dry, where(way < 0.0, -dry, 0.0)) + load(constants, k) * d * root
-                power = load(constants, 2 * R + k)
-                used = value * abs(d) * root / where(power > 0.0, power, 1.0)
-                value = where(power > 0.0, used, value)
-            store(z, to, bound - value)
-            store(z, to + R, bound + value)
+            store(z, to, 1.0 - value)
+            store(z, to + R, 1.0 + value)
     for p in range(10):
         for k in range(0, V, 8):
             store(z, p * (2 * R + V) + 2 * R + k, 1.0 - (x + arc[p]) * load(w, rows + p * W + 4 * R + k))
@@ -512,7 +508,12 @@ def crossing(
     for k in range(2 * R + V):
         if z[k] < z[worst]:
             worst = k
-    return take_over(w, c, constants, R, V, curved, int(ahead[1]), False, x0, worst, z, cut)
+    cut = take_over(w, c, constants, R, V, curved, int(ahead[1]), False, x0, worst, z, cut)
+    if x0 >= w[c + CAP] * (1.0 - TIE):
+        cut = take_over(w, c, constants, R, V, curved, int(ahead[1]), False, x0, 2 * R, z, cut)
+    if x1 >= w[c + CAP + 9] * (1.0 - TIE) and (x0 < w[c + CAP] * (1.0 - TIE)):
+        cut = take_over(w, c, constants, R, V, curved, int(behind[1]), True, x1, 2 * R, z, cut)
+    return cut
 
 
 def change(curves: Floats, found: Floats) -> int:
@@ -564,8 +565,9 @@ def take_over(
     """
     columns = 2 * R + V
     first = 9 if back else 0
-    capped = x >= w[c + CAP + first] * (1.0 - EXACT)
-    if row < 0 or not (z[first * columns + worst] < -TOLERANCE):
+    capped = x >= w[c + CAP + first] * (1.0 - TIE)
+    leaves = capped and worst >= 2 * R  # the limit of speed is followed until the row is too weak for it
+    if row < 0 or not (leaves or z[first * columns + worst] < -TOLERANCE):
         return cut
     if not capped and (worst >= 2 * R or worst == row or worst == row + R):
         return cut
@@ -589,4 +591,6 @@ def take_over(
     if not (values[0] > 0.0 and low < 0.0):
         return cut
     root = first_root(values)
+    if leaves and (root < 1e-6 or root > 1.0 - 1e-6):
+        return cut
     return 1.0 - root if back else root

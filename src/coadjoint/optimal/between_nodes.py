@@ -123,9 +123,19 @@ def beyond(problem: Transcription, x: np.ndarray, which: np.ndarray) -> list[np.
     found = []
     for rows in problem.limits:
         value = rows.value(forces).reshape(len(x), len(s), -1)
-        over = np.maximum(np.maximum(rows.lower - value, value - rows.upper), 0.0) / size(rows.lower, rows.upper)
+        over = np.maximum(np.maximum(rows.lower + _peaks(-value), _peaks(value) - rows.upper), 0.0) / size(rows.lower, rows.upper)
         between = np.maximum.reduceat(over, groups, axis=1)
         found.append(np.maximum(between[:, :-1], between[:, 1:]))
+    return found
+
+
+def _peaks(value: np.ndarray) -> np.ndarray:
+    """Values (b, S, m) at equal distances; where one is larger than its neighbours, the height of the parabola through the three."""
+    before, here, after = value[:, :-2], value[:, 1:-1], value[:, 2:]
+    bend = 2.0 * here - before - after
+    peak = (here >= before) & (here >= after) & (bend > 0)
+    found = value.copy()
+    found[:, 1:-1] += np.where(peak, (after - before) ** 2 / (8.0 * np.where(peak, bend, 1.0)), 0.0)
     return found
 
 

@@ -136,9 +136,9 @@ def caps(w: Floats, c: int, R: int, V: int) -> None:
 
 
 def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
-    """Linear bounds: of rows in √x and 1/√x about the guess. Then the maps and the range of speeds.
+    """Linear bounds: of rows in √x about the guess. Then the maps and the range of speeds.
 
-    constants (3 R): for each row its damping, its dry friction and its power, relative to its limit.
+    constants (2 R): for each row its damping and its dry friction, relative to its limit.
     """
     W = 4 * R + V
     rows = c + rows_at(R)
@@ -160,12 +160,11 @@ def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: in
 
 
 def curved_bounds(w: Floats, c: int, constants: Floats, R: int, V: int, k: int) -> None:
-    """Linear bounds of a block of rows with friction or power about the guess; dry friction alone where there is no guess."""
+    """Linear bounds of a block of rows with friction about the guess; dry friction alone where there is no guess."""
     W = 4 * R + V
     rows = c + rows_at(R)
     to = c + linear_at(R, V)
     damping = load(constants, k)
-    power = load(constants, 2 * R + k)
     way = splat(0.0)
     for p in range(10):
         way = way + load(w, rows + p * W + 3 * R + k)
@@ -178,14 +177,10 @@ def curved_bounds(w: Floats, c: int, constants: Floats, R: int, V: int, k: int) 
         known = 1.0 if guess >= 0.0 else 0.0
         root = sqrt(max(guess, 1e-24)) if guess >= 0.0 else 1.0
         e = damping * d * known
-        force = power / maximum(abs(d), 1e-12)
-        slow = maximum(force * 0.01, root)  # where a hundred times the largest force is allowed, power limits nothing
-        bound = where(power > 0.0, where(splat(known) > 0.5, 1.5 * force / slow, LARGE), 1.0)
-        bend = where(power > 0.0, 0.5 * known * force / (slow * slow * slow), 0.0)
-        store(w, to + p * 4 * R + k, b + e * (0.5 / root) + bend)
-        store(w, to + p * 4 * R + R + k, b + e * (0.5 / root) - bend)
-        store(w, to + p * 4 * R + 2 * R + k, bound - g - e * (0.5 * root))
-        store(w, to + p * 4 * R + 3 * R + k, bound + g + e * (0.5 * root))
+        store(w, to + p * 4 * R + k, b + e * (0.5 / root))
+        store(w, to + p * 4 * R + R + k, b + e * (0.5 / root))
+        store(w, to + p * 4 * R + 2 * R + k, 1.0 - g - e * (0.5 * root))
+        store(w, to + p * 4 * R + 3 * R + k, 1.0 + g + e * (0.5 * root))
 
 
 def maps(w: Floats, c: int, R: int, V: int) -> None:

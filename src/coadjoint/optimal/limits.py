@@ -5,7 +5,6 @@ With q' = dq/ds and q'' = d²q/ds², v = q' √x and a = q' u + q'' x, so that
     acceleration     q' u + q'' x
     joint force      (M q') u + (M q'' + C(q, q') q') x + d q' √x + g + μ sign(q')
     reaction         the wrench through a joint, of the same form
-    power            |joint force| ≤ p / (|q'| √x)
 
 each between its bounds, and x ≤ (limit / |q'|)² for velocities. Rows are divided by their limits, so that residuals are relative.
 """
@@ -35,7 +34,6 @@ class Limits:
     velocity: np.ndarray
     acceleration: np.ndarray
     effort: np.ndarray
-    power: np.ndarray
     reactions: tuple[tuple[int, int, float], ...] = ()
     names: tuple[tuple[str, str], ...] = field(init=False)
     """What each row limits: a quantity and its joint."""
@@ -43,7 +41,6 @@ class Limits:
     def __post_init__(self) -> None:
         joints = self.robot.v_names
         names = [("acceleration", joints[j]) for j in self.accelerated] + [("effort", joints[j]) for j in self.loaded]
-        names += [("power", joints[j]) for j in self.powered]
         for joint, component, _ in self.reactions:
             what = ("moment x", "moment y", "moment z", "force x", "force y", "force z")[component]
             names.append((what, self.robot.joint_names[joint]))
@@ -58,24 +55,20 @@ class Limits:
         return np.flatnonzero(np.isfinite(self.effort))
 
     @cached_property
-    def powered(self) -> np.ndarray:
-        return np.flatnonzero(np.isfinite(self.power))
-
-    @cached_property
     def fast(self) -> np.ndarray:
         return np.flatnonzero(np.isfinite(self.velocity))
 
     @cached_property
     def dynamic(self) -> bool:
         """Whether the dynamics of the robot matter."""
-        return bool(len(self.loaded) or len(self.powered) or self.reactions)
+        return bool(len(self.loaded) or self.reactions)
 
     @cached_property
     def curved(self) -> bool:
-        """Whether some row is not linear in x or jumps with the sign of q': friction, power."""
+        """Whether some row is not linear in x or jumps with the sign of q': friction."""
         d, dry = friction_coefficients(self.robot)
-        some = np.union1d(self.loaded, self.powered)
-        return bool(len(self.powered) or np.any(np.asarray(d)[some] != 0) or np.any(np.asarray(dry)[some] != 0))
+        some = self.loaded
+        return bool(np.any(np.asarray(d)[some] != 0) or np.any(np.asarray(dry)[some] != 0))
 
     @cached_property
     def rows(self) -> int:
@@ -90,19 +83,17 @@ class Limits:
     @cached_property
     def scale(self) -> np.ndarray:
         """(rows + speeds): what rows and velocities are divided by."""
-        own = self.effort[self.powered]
         last = [limit for _, _, limit in self.reactions]
-        return np.concatenate([self.acceleration[self.accelerated], self.effort[self.loaded], own, last, self.velocity[self.fast]])
+        return np.concatenate([self.acceleration[self.accelerated], self.effort[self.loaded], last, self.velocity[self.fast]])
 
     @cached_property
     def constants(self) -> np.ndarray:
-        """(3, R): damping, dry friction and power of every row, divided by its limit."""
-        found = np.zeros((3, self.rows))
+        """(2, R): damping and dry friction of every row, divided by its limit."""
+        found = np.zeros((2, self.rows))
         d, dry = (np.asarray(x) for x in friction_coefficients(self.robot))
-        first, some = len(self.accelerated), np.concatenate([self.loaded, self.powered]).astype(int)
+        first, some = len(self.accelerated), self.loaded
         mine = slice(first, first + len(some))
         found[0, mine], found[1, mine] = d[some], dry[some]
-        found[2, first + len(self.loaded) : first + len(some)] = self.power[self.powered]
         found[:, mine] /= self.scale[mine]
         return found
 
@@ -112,7 +103,7 @@ class Limits:
         At each place the coefficients of u, those of x, the rest, q' of the row's joint (R each), and the inverse limits of x (V).
         """
         robot = self.robot
-        key = (order, *(tuple(x.tolist()) for x in (self.accelerated, self.loaded, self.powered, self.fast)))
+        key = (order, *(tuple(x.tolist()) for x in (self.accelerated, self.loaded, self.fast)))
         places = tuple((joint, component) for joint, component, _ in self.reactions)
         shapes = {"c": (order, robot.nv), "d": (1,), "scale": (len(self.scale),)}
         make = lambda: built(robot, lambda c, d, scale: self._traced(places, c, d, scale), shapes, "timing_rows")
@@ -120,7 +111,7 @@ class Limits:
 
     def _traced(self, places: tuple[tuple[int, int], ...], c: Array, d: Array, scale: Array) -> Array:
         q, dq, ddq = horner([c[..., k, :] for k in range(c.shape[-2])], d)
-        effort = np.concatenate([self.loaded, self.powered]).astype(int)
+        effort = self.loaded
         parts = {"a": [dq[..., j] for j in self.accelerated], "b": [ddq[..., j] for j in self.accelerated]}
         parts["g"] = [0.0 * x for x in parts["a"]]
         parts["d"] = list(parts["g"])

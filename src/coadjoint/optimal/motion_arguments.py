@@ -143,7 +143,10 @@ def _sizes(x: Any, name: str, n: int) -> np.ndarray:
 def _bounds(position: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(position, tuple | list) or len(position) != 2:
         raise CoadjointError(f"position is {short(position)}; expected (lower, upper).")
-    lower, upper = (np.asarray(x, dtype=float) for x in position)
+    try:
+        lower, upper = (np.asarray(x, dtype=float) for x in position)
+    except (TypeError, ValueError):
+        lower, upper = np.zeros((2, 0))
     if any(x.shape not in ((), (n,)) or np.isnan(x).any() for x in (lower, upper)):
         raise CoadjointError(f"position is {short(position)}; expected (lower, upper), each a number or ({n},).")
     lower, upper = (np.array(np.broadcast_to(x, (n,))) for x in (lower, upper))
@@ -245,7 +248,10 @@ def first_guess(robot: Robot, spline: Spline, guess: Any, start: np.ndarray, end
     if guess is None:
         points = start[:, None] + (s**3 * (10 - 15 * s + 6 * s**2))[:, None] * (end - start)[:, None]
         return spline.fit(s, points)
-    given = np.asarray(guess.q if hasattr(guess, "q") else guess, dtype=float)
+    try:
+        given = np.asarray(guess.q if hasattr(guess, "q") else guess, dtype=float)
+    except (TypeError, ValueError):
+        raise CoadjointError(f"guess is {short(guess)}; expected a motion, or configurations (K, {robot.nq}).") from None
     if given.ndim < 2 or given.shape[-1] != robot.nq or given.shape[-2] < 2:
         raise ShapeError(f"guess has shape {given.shape}; expected configurations (K, {robot.nq}) along a motion.")
     if not np.isfinite(given).all():

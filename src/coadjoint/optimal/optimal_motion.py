@@ -77,12 +77,12 @@ def optimal_motion(
     spans: how many polynomials of degree 7 make up the motion. guess: another motion, or configurations (K, nq), to begin with. Ctrl-C
     returns the best so far.
 
-    With batch axes in front of `start` or `goal` (or of duration, velocities, points on the way, guess), many motions are found at once:
+    With batch axes in front of `start` or `goal` or duration, many motions are found at once:
     `OptimalMotions`, a sequence of motions.
     """
     given.check_joints(robot)
     tasks = _tasks(robot, goal, frame)
-    start, end, batch = _ends(robot, start, start if goal is None and periodic else goal, tasks)
+    start, end, batch = _ends(robot, start, start if goal is None and periodic else goal, tasks, duration)
     costs, time_weight = given.costs_of(robot, cost)
     wanted = {
         "position": position,
@@ -177,14 +177,18 @@ def _tasks(robot: Robot, goal: Any, frame: str | None) -> list[Target]:
     return [one.checked(robot) for one in given_targets]
 
 
-def _ends(robot: Robot, start: Any, goal: Any, tasks: list[Target]) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+def _ends(
+    robot: Robot, start: Any, goal: Any, tasks: list[Target], duration: Any
+) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """The configurations (B, nq) at both ends, and the batch axes."""
     start = given.configurations(robot, start, "start")
     end = _reach(robot, tasks, start) if tasks else given.configurations(robot, goal, "goal")
     try:
-        batch = np.broadcast_shapes(start.shape[:-1], end.shape[:-1])
+        batch = np.broadcast_shapes(start.shape[:-1], end.shape[:-1], np.shape(duration))
     except ValueError:
-        raise ShapeError(f"start has shape {start.shape} and goal {end.shape}; their batch axes do not broadcast.") from None
+        raise ShapeError(
+            f"start has shape {start.shape}, goal {end.shape} and duration {np.shape(duration)}; their batch axes do not broadcast."
+        ) from None
     if not np.prod(batch):
         raise ShapeError(f"start has shape {start.shape} and goal {end.shape}: there is no motion to be found.")
     return given.flat(start, batch, 1, "start"), given.flat(end, batch, 1, "goal"), batch

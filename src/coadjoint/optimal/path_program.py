@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.programs import Floats, empty, least, load, maximum, minimum, some, splat, sqrt, store, where
+from ..kernel.programs import Floats, empty, least, load, maximum, minimum, some, splat, sqrt, store
 from .arc_programs import SLIDE, best_row, first_root, follow, gather, settle
 from .cell_programs import (
     CAP,
@@ -45,9 +45,7 @@ from .cell_programs import (
 )
 from .collocation import LARGE, MONOMIALS, POINTS, WEIGHTS
 
-ROUNDS = 60
-PATIENCE = 15
-"""Rounds after which an arc that touches the limit of speed may miss it by ten times more."""
+ROUNDS = 45
 SAME = 1e-9
 """Relative difference of x from the limit of speed that is none."""
 ZERO = 1e-9
@@ -92,7 +90,7 @@ def time_paths(
     coarse (cells, 10, 4 R + V)
                          its rows at ten points; afterwards their polynomials
     ends (paths, 2)      x at start and end, LARGE where it is free
-    constants (3, R)     damping, dry friction and power of rows
+    constants (2, R)     damping and dry friction of rows
     w, z, v              work: cells, slacks, speeds
     smooth               the last coefficient of the polynomials, beside the largest value of the row, beyond which a cell is too long
     most                 cells of a path
@@ -149,8 +147,6 @@ def time_path(
         for p in range(10):
             w[c + GUESS + p] = -1.0
         make_cell(w, c, coarse, spans, constants, R, V, curved)
-        if curved == 1 and start_slow(w, c, constants, R, V) == 1:
-            make_linear(w, c, constants, R, V, curved)
     count = regular(w, count, coarse, spans, constants, R, V, curved, most)
     for turn in range(ROUNDS + 1):
         status = passes(w, v, ends, path, R, V, told, most)
@@ -158,16 +154,13 @@ def time_path(
             status = bent_passes(w, v, ends, path, constants, R, V, told, most, status)
         if status != TIMED:
             return status
-        near = SAME
-        for _ in range(turn // PATIENCE):
-            near = 10.0 * near
         before = count
         i = 0
         while i >= 0:
             c = i * size
             after = int(w[c + NEXT])
             if w[c + FRESH] > 0.5:
-                cut = settle(w, c, constants, R, V, curved, w[c + X0], w[c + X1], near, z)
+                cut = settle(w, c, constants, R, V, curved, w[c + X0], w[c + X1], SAME, z)
                 w[c + FRESH] = 0.0
                 if cut >= 0.0:
                     told[4 * path + 1] = w[c + S0]
@@ -180,25 +173,6 @@ def time_path(
             told[4 * path + 2] = float(turn)
             return TIMED
     return UNFINISHED
-
-
-def start_slow(w: Floats, c: int, constants: Floats, R: int, V: int) -> int:
-    """Whether power is limited: then the guess becomes so slow that a hundred times the largest force is allowed.
-
-    The bounds p / (|q'| √x) of forces are convex: made linear, they are safe from any guess, and from slow ones the speed grows.
-    """
-    slowest = splat(LARGE)
-    for k in range(0, R, 8):
-        power = load(constants, 2 * R + k)
-        for p in range(10):
-            d = abs(load(w, c + rows_at(R) + p * (4 * R + V) + 3 * R + k))
-            slowest = minimum(slowest, where(power > 0.0, 0.01 * power / maximum(d, 1e-12), LARGE))
-    root = least(slowest)
-    if root >= LARGE:
-        return 0
-    for p in range(10):
-        w[c + GUESS + p] = min(root * root, LARGE)
-    return 1
 
 
 def regular(w: Floats, count: int, coarse: Floats, spans: Floats, constants: Floats, R: int, V: int, curved: int, most: int) -> int:
@@ -400,17 +374,12 @@ def bent_passes(
 ) -> int:
     """`passes` with rows in √x made linear about the profile itself, again and again until it no longer changes.
 
-    known: what `passes` found before. With limits of power the guess is slow at first and grows twofold at most; what is infeasible
-    on the way need not be so in the end.
+    known: what `passes` found before.
     """
     size = stride(R, V)
-    powered = 0
-    for r in range(R):
-        if constants[2 * R + r] > 0.0:
-            powered = 1
     status = known
     for _ in range(60):
-        if status != TIMED and powered == 0:
+        if status != TIMED:
             return status
         fastest = 0.0
         off = 0.0
@@ -419,7 +388,7 @@ def bent_passes(
             c = i * size
             if w[c + GUESS] < 0.0:
                 off = 1.0
-            off = max(off, guess(w, c, R, V, powered))
+            off = max(off, guess(w, c, R, V))
             for p in range(10):
                 fastest = max(fastest, w[c + GUESS + p])
             make_linear(w, c, constants, R, V, 1)
@@ -430,7 +399,7 @@ def bent_passes(
     return status
 
 
-def guess(w: Floats, c: int, R: int, V: int, powered: int) -> float:
+def guess(w: Floats, c: int, R: int, V: int) -> float:
     """The profile in a cell becomes its guess; by how much it changed."""
     front = empty(32)
     rear = empty(32)
@@ -444,8 +413,6 @@ def guess(w: Floats, c: int, R: int, V: int, powered: int) -> float:
     off = 0.0
     for p in range(10):
         x = max(min(min(x0 + front[p], x1 + rear[p]), w[c + CAP + p]), 0.0)
-        if powered == 1 and w[c + GUESS + p] > 0.0:
-            x = min(x, 2.0 * w[c + GUESS + p])
         off = max(off, abs(x - w[c + GUESS + p]))
         w[c + GUESS + p] = x
     return off

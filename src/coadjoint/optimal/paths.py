@@ -22,6 +22,9 @@ KINK = 1e-9
 """Largest jump of dq/ds, beside its size, that is no kink."""
 
 
+_WHOLE = np.array([0.0, 1.0])
+
+
 class Splines:
     """Piecewise polynomials: for every path its breaks (m + 1,) from 0 to 1 and coefficients (k, m, nv), highest power first."""
 
@@ -63,7 +66,7 @@ class Curves:
         return len(self.functions)
 
     def breaks(self, k: int) -> np.ndarray:
-        return np.array([0.0, 1.0])
+        return _WHOLE
 
     def at(self, which: np.ndarray, middle: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         found = np.empty((3, *s.shape, self.nv))

@@ -17,6 +17,8 @@ from .paths import Curves, Splines
 
 GRID = 32
 """Cells of a path at the beginning, about."""
+AGAIN = (45, 73, 101, 150, 211)
+"""The same where a path was not finished."""
 SMOOTH = 1e-9
 """The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
 HALVINGS = 6
@@ -78,7 +80,14 @@ def solve(
 ) -> tuple[Profile, list[Failure]]:
     """The fastest profiles of all paths but those `without`, from x = start (paths,) to x = end, and why some have none."""
     n, run = len(paths), native_program(time_paths)
-    waiting = [_Task(k, _grid(limits, paths.breaks(k))) for k in range(n) if k not in without]
+    grids: dict[int, np.ndarray] = {}
+    waiting = []
+    for k in range(n):
+        if k not in without:
+            breaks = paths.breaks(k)
+            if id(breaks) not in grids:  # of waypoints all are the same
+                grids[id(breaks)] = _grid(limits, breaks)
+            waiting.append(_Task(k, grids[id(breaks)]))
     asked, duration = len(waiting), np.full(n, np.nan)
     failures: list[Failure] = []
     found: dict[int, np.ndarray] = {}
@@ -104,6 +113,11 @@ def solve(
                 duration[task.path] = time
             elif status == ROUGH:
                 waiting.append(task.finer(kinds[int(a) : int(b)] >= 8))
+            elif status == UNFINISHED and task.tries < len(
+                AGAIN
+            ):  # cuts close in on a point where arcs graze: from others they do not
+                grid = _grid(limits, paths.breaks(task.path), AGAIN[task.tries])
+                waiting.append(_Task(task.path, grid, 0, task.tries + 1))
             else:
                 failures.append(Failure(task.path, value, KINDS[int(status)], further))
         if report is not None:
@@ -123,11 +137,12 @@ class _Task:
     path: int
     grid: np.ndarray
     halved: int = 0
+    tries: int = 0
 
     def finer(self, rough: np.ndarray) -> _Task:
         middle = (self.grid[:-1] + self.grid[1:])[rough] / 2
         grid = np.sort(np.concatenate([self.grid, middle]))
-        return _Task(self.path, grid, self.halved + 1 if len(grid) < FINEST else HALVINGS)
+        return _Task(self.path, grid, self.halved + 1 if len(grid) < FINEST else HALVINGS, self.tries)
 
 
 def _work(limits: Limits, most: int) -> list[np.ndarray]:
@@ -149,8 +164,8 @@ def _coarse(
     return first.astype(float), spans, kinds, rows_on(limits, paths, np.repeat(which, count), spans)
 
 
-def _grid(limits: Limits, breaks: np.ndarray) -> np.ndarray:
-    each = -(-GRID // (len(breaks) - 1))
+def _grid(limits: Limits, breaks: np.ndarray, count: int = GRID) -> np.ndarray:
+    each = -(-count // (len(breaks) - 1))
     s = np.append(np.concatenate([np.linspace(p, q, each, endpoint=False) for p, q in pairwise(breaks)]), breaks[-1])
     if limits.curved:
         parts = np.array([0.125, 0.25, 0.5])
@@ -174,13 +189,10 @@ def bounds_at(
     c, d = paths.polynomials(which, s, s[:, None])
     found = np.asarray(limits.kernel(c.shape[-2])(c, d, limits.scale))[:, 0]
     a, b, g, way = (found[:, k * R : k * R + n] for k in range(4))
-    damping, dry, power = limits.constants[:, :n]
+    damping, dry = limits.constants[:, :n]
     root = np.sqrt(np.zeros(len(s)) if x is None else x)[:, None]
     rest = g + dry * np.sign(way) + damping * way * root
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bound = np.where(power > 0, np.minimum(power / (np.abs(way) * root), LARGE), 1.0)
-    bound = np.where(np.isnan(bound), LARGE, bound)
-    return a, b, -bound - rest, bound - rest, 1.0 / np.maximum(found[:, 4 * R :].max(axis=-1), 1.0 / LARGE)
+    return a, b, -1.0 - rest, 1.0 - rest, 1.0 / np.maximum(found[:, 4 * R :].max(axis=-1), 1.0 / LARGE)
 
 
 def largest_square(a: np.ndarray, b: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

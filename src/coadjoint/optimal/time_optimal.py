@@ -103,7 +103,6 @@ def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reactio
         _limit(velocity, "velocity", robot.nv, names, robot.velocity_limit),
         _limit(acceleration, "acceleration", robot.nv, names, none),
         _limit(effort, "effort", robot.nv, names, robot.effort_limit),
-        none,
         tuple(reactions),
     )
     if not limits.names:
@@ -149,28 +148,32 @@ def _check_motion(paths: Splines | Curves, start: np.ndarray, end: np.ndarray) -
     """
     start, end = start.copy(), end.copy()
     still: dict[int, str] = {}
-    grid = np.linspace(0.0, 1.0, 65)
+    kinds: dict[int, list[int]] = {}
     for k in range(len(paths)):
-        x = paths.breaks(k)
-        s = np.unique(np.concatenate([grid, x]))
-        middle, which = (s[:-1] + s[1:]) / 2, np.full(len(s) - 1, k)
-        _, dq, ddq = paths.at(which, middle, np.stack([s[:-1], middle, s[1:]], axis=1))
-        speed, bend = np.abs(dq).max(axis=-1), np.abs(ddq).max(axis=-1)
-        size = speed.max()
-        if size == 0:
-            still[k] = "does not move: dq/ds = 0 everywhere."
-            continue
-        dead = (speed <= STILL * size) & (bend <= STILL * max(size, bend.max()))
-        if dead.any():
-            i, j = np.argwhere(dead)[0]
-            at = (s[:-1], middle, s[1:])[j][i]
-            still[k] = (
-                f"stands still at s = {at:.6g}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
-            )
-            continue
-        start[k] = LARGE if speed[0, 0] <= STILL * size else start[k]
-        end[k] = LARGE if speed[-1, -1] <= STILL * size else end[k]
-    return start, end, still
+        kinds.setdefault(id(paths.breaks(k)), []).append(k)
+    for some in kinds.values():  # those with the same breaks together
+        s = np.unique(np.concatenate([np.linspace(0.0, 1.0, 65), paths.breaks(some[0])]))
+        middle = (s[:-1] + s[1:]) / 2
+        places = np.stack([s[:-1], middle, s[1:]], axis=1)
+        for first in range(0, len(some), 128):
+            which = np.array(some[first : first + 128])
+            n, m = len(which), len(middle)
+            _, dq, ddq = paths.at(np.repeat(which, m), np.tile(middle, n), np.tile(places, (n, 1)))
+            speed, bend = (np.abs(x).max(axis=-1).reshape(n, m, 3) for x in (dq, ddq))
+            size, most = speed.max(axis=(1, 2)), bend.max(axis=(1, 2))
+            rest = STILL * size[:, None, None]
+            dead = (speed <= rest) & (bend <= np.maximum(rest, STILL * most[:, None, None]))
+            for i in np.flatnonzero(dead.any(axis=(1, 2))):
+                if size[i] == 0:
+                    still[int(which[i])] = "does not move: dq/ds = 0 everywhere."
+                    continue
+                at = places[tuple(np.argwhere(dead[i])[0])]
+                still[int(which[i])] = (
+                    f"stands still at s = {at:.6g}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
+                )
+            start[which[speed[:, 0, 0] <= STILL * size]] = LARGE
+            end[which[speed[:, -1, -1] <= STILL * size]] = LARGE
+    return start, end, dict(sorted(still.items()))
 
 
 def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:

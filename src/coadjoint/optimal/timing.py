@@ -126,7 +126,6 @@ class Timing:
             damping, dry = friction_coefficients(self.robot)
             tau = np.asarray(inverse_dynamics(self.robot, q, v, a)) + damping * v + dry * np.sign(dq)
             found["effort"] = np.abs(tau) / limits.effort
-            found["power"] = np.abs(tau * v) / limits.power
         if limits.reactions:
             F = np.asarray(joint_reactions(self.robot, q, v, a))
             found["reaction"] = np.stack([np.abs(F[..., j, k]) / limit for j, k, limit in limits.reactions], axis=-1)

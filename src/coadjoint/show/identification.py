@@ -52,6 +52,8 @@ def report_figure(fit: Any) -> Figure:
             axes.plot(*thin(x, data.tau[:, k]), color=MEASURED, linewidth=1.0, label="measured")
             axes.plot(*thin(x, fit.predicted[:, k]), color=PREDICTED, linewidth=1.0, label="predicted")
             axes.set_title(f"{name}  [{units[k]}]   rms residual {fit.rms[k]:.3g}")
+            if k == robot.nv - 1:
+                axes.set_xlabel("time [s]")
             if k == 0:
                 axes.legend(loc="upper right", fontsize=7, frameon=False)
             used = e[data.used[:, k], k]
@@ -61,6 +63,9 @@ def report_figure(fit: Any) -> Figure:
             lines = figure.add_subplot(grid[k, 2])
             frequency, power = _spectrum(used, data.step)
             lines.loglog(frequency, power, color=PREDICTED, linewidth=0.8)
+            for axis in (lines.xaxis, lines.yaxis):
+                axis.set_major_formatter(lambda x, _: f"{x:g}")
+                axis.set_minor_formatter(lambda *_: "")
             lines.set_title("their spectrum [Hz]")
         figure.suptitle(f"{robot.name}: measured and predicted joint forces", x=0.01, ha="left", fontsize=12, fontweight="bold")
     return figure
@@ -80,12 +85,9 @@ def _below(fit: Any) -> str:
     advice = "".join(f"<li>{escape(text)}</li>" for text in fit.advice)
     parts.append(f"<h2>What to record next</h2><ul>{advice}</ul>")
     if fit.choices:
-        rows = "".join(
-            f"<tr><td>{escape(str(x['joint']))}</td><td>{escape(str(x['term']))}</td><td>{x['gain']:.1f}</td></tr>"
-            for x in fit.choices
+        parts.append(
+            f"<h2>Terms that held-back stretches asked for, and the log-likelihood each gained</h2><pre>{escape(str(fit.choices))}</pre>"
         )
-        head = "<tr><th>joint</th><th>term</th><th>gain of held-back log-likelihood</th></tr>"
-        parts.append(f"<h2>Terms that held-back stretches asked for</h2><table>{head}{rows}</table>")
     parts.append(f"<h2>Base parameters</h2><pre>{escape(str(fit.base))}</pre>")
     parts.append(f"<h2>Parameters</h2><pre>{escape(str(fit.parameters))}</pre>")
     return "\n".join(parts)
