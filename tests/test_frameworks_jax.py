@@ -281,7 +281,7 @@ def test_equal_functions_are_compiled_once():
 
     outer(q), outer(q + 1)
     assert len(traces) == 1
-    from coadjoint.interop.jax import _jitted
+    from coadjoint.interop._jax_functions import _jitted
 
     before = _jitted.cache_info().currsize
     for _ in range(3):
@@ -291,8 +291,8 @@ def test_equal_functions_are_compiled_once():
 
 def test_other_devices_run_the_function_as_written():
     """No GPU is needed to see what would be sent to one; and what would, computes the same."""
+    from coadjoint.interop._jax_functions import _as_written, primitive
     from coadjoint.interop._programs import program
-    from coadjoint.interop.jax import _as_written, primitive
 
     robot = random_robot(17, 1, ("free",))
     q, v, a = (jnp.asarray(x) for x in state(robot, 17, (2,)))

@@ -20,6 +20,7 @@ LAZY_UPWARD = {
     ("calibration.calibrate", "show"),  # Calibration.report
     ("scale.sources", "motion"),  # the names of columns in tables
     ("robot.mjcf", "interop"),  # read by MuJoCo's own compiler
+    ("interop._rollouts", "dynamics"),  # the step of a rollout
     ("robot.structure", "dynamics"),  # the size of pivots, an input of kernels that robots share
     ("robot.parameters", "kinematics"),  # the sets "dh:…" and "homes"
 }

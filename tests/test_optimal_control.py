@@ -141,7 +141,7 @@ def test_second_derivatives(kinds):
     n, h = robot.nv, 0.05
     chosen = [cj.costs.state(robot.random(rng), rng.normal(size=n), 0.3), cj.costs.function(lambda robot, q, v, u: (u * v).sum(-1))]
     cost, numbers = traced_sum(robot, n, terms(chosen, "costs"))
-    steps = Steps(robot, cost, np.eye(n), "euler", False)
+    steps = Steps(robot, cost, np.eye(n), "euler", False, direct=False)
     row = np.concatenate([[h], *numbers])
     q, v, u, costate = robot.random(rng), rng.normal(size=n), rng.normal(size=n), rng.normal(size=2 * n)
     end = [x[1] for x in cj.rollout(robot, q, v, u[None], dt=h)]
@@ -219,6 +219,31 @@ def test_a_motion_on_a_group():
     assert found.converged, found.message
     assert np.allclose(np.linalg.norm(found.q[:, 3:], axis=-1), 1.0)
     assert np.abs(cj.lie.se3.log(cj.lie.se3.inverse(X) @ cj.pose(robot, found.q[-1], "body"))).max() < 0.05
+
+
+def test_a_receding_horizon_follows_the_optimum(arm, found):
+    """From the optimum, a controller that runs on the model stays on it; disturbed, it returns; its controls keep their limits."""
+    costs = [cj.costs.position("tip", GOAL, 10.0), cj.costs.state([0.3, 0.4], weight=[0, 0, 0.1, 0.1]), cj.costs.control(1e-3)]
+    end = cj.costs.position("tip", GOAL, 100.0)
+    controller = cj.receding_horizon(arm, cj.Stage(40, costs, 0.02), [0.3, 0.4], end, guess=found)
+    u = controller.step(found.q[0], found.v[0])
+    assert np.allclose(u, found.u[0], atol=1e-6)
+    assert controller.cost == pytest.approx(found.cost, abs=1e-8)
+    assert controller.gains.shape == (2, 4)
+    careful = cj.receding_horizon(arm, cj.Stage(40, costs, 0.02), [0.3, 0.4], end, effort=[25.0, 6.0], iterations=2)
+    q, v = np.array([0.3, 0.4]), np.zeros(2)
+    for k in range(120):
+        u = careful.step(q, v)
+        assert np.all(np.abs(u) <= [25.0, 6.0])
+        qs, vs = cj.rollout(arm, q, v, u[None], dt=0.02)
+        q, v = qs[1], vs[1] + (0.2 if k == 60 else 0.0)
+    assert np.abs(cj.pose(arm, q, "tip")[:3, 3] - GOAL).max() < 0.05
+    assert len(careful.times) == 120
+    assert careful.worst_time == max(careful.times)
+    with pytest.raises(cj.CoadjointError, match="q has shape"):
+        careful.step(np.zeros(3), v)
+    with pytest.raises(cj.CoadjointError, match="not finite"):
+        careful.step(np.array([np.nan, 0.0]), v)
 
 
 def test_an_interrupt_returns_the_best_so_far(arm):

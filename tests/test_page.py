@@ -234,6 +234,20 @@ def test_sliders_are_moved_by_hand(page, tmp_path):
     assert page.requests == [path.as_uri()]
 
 
+def test_shapes_of_the_robot_are_drawn(page, tmp_path):
+    plain = cj.load("planar2r")
+    shapes = [cj.Shape("link1", "box", size=(0.5, 0.4, 0.4), colour=(1, 0, 0)), cj.Shape("link2", "sphere", size=0.2)]
+    opened(page, tmp_path, plain.with_shapes(shapes))
+    assert page.run("coadjoint.scene.figure.visuals.map(x => x.link)") == [0, 1]
+    page.settle()
+    red = lambda x: ((x[..., 0] > 0.5) & (x[..., 1] < 0.25) & (x[..., 2] < 0.25)).sum()
+    assert red(picture(page)[100:, :850]) > 2000
+    page.run("coadjoint.show.set('visuals', false)")
+    page.settle()
+    assert red(picture(page)[100:, :850]) < 1500  # the axis of the floor
+    assert page.errors == []
+
+
 def test_every_sheet_opens_without_error(page, tmp_path):
     opened(page, tmp_path, cj.load("planar2r"))
     names = page.run("coadjoint.sheets.map(x => x.name)")

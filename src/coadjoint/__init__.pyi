@@ -103,6 +103,8 @@ from .optimal.optimal_control import OptimalControl as OptimalControl
 from .optimal.optimal_control import Stage as Stage
 from .optimal.optimal_control import optimal_control as optimal_control
 from .optimal.optimal_motion import optimal_motion as optimal_motion
+from .optimal.receding import RecedingHorizon as RecedingHorizon
+from .optimal.receding import receding_horizon as receding_horizon
 from .optimal.time_optimal import time_optimal as time_optimal
 from .optimal.timing import Timing as Timing
 from .optimal.timing import Timings as Timings
@@ -904,6 +906,7 @@ __all__ = [
     "OptimalControl",
     "OptimalMotion",
     "OptimalMotions",
+    "RecedingHorizon",
     "Robot",
     "Shape",
     "SimulationError",
@@ -994,6 +997,7 @@ __all__ = [
     "potential_energy_regressor",
     "product_of_exponentials",
     "read_log",
+    "receding_horizon",
     "redundancy",
     "regressor",
     "relative_screws",

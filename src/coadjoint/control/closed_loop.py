@@ -15,9 +15,10 @@ import numpy as np
 from ..arguments import a_number, a_robot, numbers, positive, takes, whole
 from ..arrays import Array, concat, namespace, to_numpy
 from ..dynamics import forward_dynamics
+from ..dynamics.steps import rk4_step
 from ..errors import CoadjointError
 from ..families import Family
-from ..motion.rollout import rk4_step, roll_states
+from ..motion.rollout import roll_states
 from ..robot.robot import Robot
 from .controller import Controller
 from .sampled import SampledController

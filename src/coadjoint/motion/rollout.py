@@ -21,6 +21,7 @@ from ..constraints.manifold import check_state, check_vanishing
 from ..constraints.rank import ConstraintError, is_overconstrained, note_overconstrained
 from ..dynamics import forward_dynamics, mass_matrix, mass_matrix_inverse
 from ..dynamics.newton_euler import friction_force
+from ..dynamics.steps import euler_step, rk4_step
 from ..errors import CoadjointError, ShapeError
 from ..families import Family, number_axes
 from ..kernel.runtime.function import run_steps
@@ -37,29 +38,6 @@ METHODS = ("euler", "rk4", "variational")
 
 TOUCHED, PAGE = 1 << 25, 1 << 21
 """Bytes of fresh memory that are made ready in one bit, and those of a large page."""
-
-Acceleration = Callable[[Array, Array, Array], Array]
-"""a (nv,) from q, v and t (1,)."""
-
-
-def euler_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Acceleration, h: float) -> tuple[Array, Array]:
-    """One semi-implicit step of length h."""
-    v = v + h * acceleration(q, v, t)
-    return robot.integrate(q, h * v), v
-
-
-def rk4_step(robot: Robot, q: Array, v: Array, t: Array, acceleration: Acceleration, h: Array | float) -> tuple[Array, Array]:
-    """One step of Runge and Kutta's method of fourth order: its stages stand at the times t, t + h/2, t + h/2 and t + h."""
-
-    def slope(q: Array, v: Array, t: Array) -> tuple[Array, Array]:
-        return robot.rate(q, v), acceleration(q, v, t)
-
-    q1, v1 = slope(q, v, t)
-    q2, v2 = slope(q + h / 2 * q1, v + h / 2 * v1, t + h / 2)
-    q3, v3 = slope(q + h / 2 * q2, v + h / 2 * v2, t + h / 2)
-    q4, v4 = slope(q + h * q3, v + h * v3, t + h)
-    q = q + h / 6 * (q1 + 2 * q2 + 2 * q3 + q4)
-    return robot.normalize(q), v + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
 
 
 @lazily("step nq", "step nv", q="nq", v="nv", tau="step nv", parameters=number_axes)

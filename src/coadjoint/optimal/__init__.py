@@ -4,6 +4,7 @@ from . import costs
 from .motion_result import OptimalMotion, OptimalMotions
 from .optimal_control import OptimalControl, Stage, optimal_control
 from .optimal_motion import optimal_motion
+from .receding import RecedingHorizon, receding_horizon
 from .time_optimal import time_optimal
 from .timing import Switch, Timing, Timings
 from .tracking import TrackingGains, time_varying_lqr
@@ -12,6 +13,7 @@ __all__ = [
     "OptimalControl",
     "OptimalMotion",
     "OptimalMotions",
+    "RecedingHorizon",
     "Stage",
     "Switch",
     "Timing",
@@ -20,6 +22,7 @@ __all__ = [
     "costs",
     "optimal_control",
     "optimal_motion",
+    "receding_horizon",
     "time_optimal",
     "time_varying_lqr",
 ]

@@ -63,6 +63,8 @@ class Local:
     g: list[np.ndarray]
     H: list[np.ndarray]
     entries: list[np.ndarray]
+    turned: list[tuple[np.ndarray, ...]]
+    """Gradients by velocities, and E, of spans that go by them (`Steps.direct`)."""
     g_end: np.ndarray
     H_end: np.ndarray
     costate: np.ndarray
@@ -139,21 +141,21 @@ class Problem:
         """Values and first derivatives; Hessians of Gauss and Newton's kind."""
         P, N = path.u.shape[:2]
         gap = np.empty((P, N, self.nx))
-        g, H, entries = [], [], []
+        g, H, entries, turned = [], [], [], []
         cost = np.zeros(P)
         for s in self.spans:
             at = slice(s.start, s.stop)
             after = slice(s.start + 1, s.stop + 1)
             given = (path.q[:, at], path.v[:, at], path.u[:, at], s.numbers, path.q[:, after], path.v[:, after])
-            c, slope, curve, linear, gap[:, at] = s.steps.model(*given)
+            c, slope, curve, linear, gap[:, at], *more = _flat(s.steps.model, *given)
+            turned.append(tuple(more))
             cost += c[..., 0].sum(-1)
             g.append(slope)
             H.append(curve)
             entries.append(linear)
-        none = np.zeros((1, self.m))
-        c, g_end, H_end = self.final.model(path.q[:, -1], path.v[:, -1], none, self.final_numbers)
+        c, g_end, H_end = self.final.model(*self._end(path), _rows(self.final_numbers, P))
         costate, slope = np.empty((P, N + 1, self.nx)), np.empty((P, N, self.m))
-        found = Local(cost + c[:, 0], gap, g, H, entries, g_end, H_end, costate, slope)
+        found = Local(cost + c[:, 0], gap, g, H, entries, turned, g_end, H_end, costate, slope)
         if costates:
             costate[:, -1] = g_end
             for s, first, linear in zip(reversed(self.spans), reversed(g), reversed(entries), strict=True):
@@ -165,11 +167,11 @@ class Problem:
     def curvature(self, path: Path, local: Local) -> tuple[list[np.ndarray], np.ndarray]:
         """The exact Hessians: of the steps, and of the terminal cost."""
         found = []
-        for s in self.spans:
+        for s, turned in zip(self.spans, local.turned, strict=True):
             at, after = slice(s.start, s.stop), slice(s.start + 1, s.stop + 1)
-            found.append(s.steps.curvature(path.q[:, at], path.v[:, at], path.u[:, at], s.numbers, local.costate[:, after]))
-        none = np.zeros((1, self.m))
-        return found, self.final.curvature(path.q[:, -1], path.v[:, -1], none, self.final_numbers, local.costate[:, -1])
+            given = (path.q[:, at], path.v[:, at], path.u[:, at], s.numbers, local.costate[:, after])
+            found += _flat(s.steps.curvature, *given, *turned[1:])
+        return found, self.final.curvature(*self._end(path), _rows(self.final_numbers, len(path.u)), local.costate[:, -1].copy())
 
     def backward(self, path: Path, local: Local, H: list[np.ndarray], H_end: np.ndarray, shift: np.ndarray) -> Policy:
         P, N, nx, m = *path.u.shape[:2], self.nx, self.m
@@ -177,11 +179,13 @@ class Problem:
         K, k, told = np.empty((P, N, m * nx)), np.empty((P, N, m)), np.empty((P, N, 3))
         V[:, -1], p[:, -1] = H_end, local.g_end
         box = [] if self.low is None or self.high is None else [self.low - path.u, self.high - path.u]
-        shifts = np.broadcast_to(shift[:, None, None], (P, N, 1))
-        for s, curve, first, linear in list(zip(self.spans, H, local.g, local.entries, strict=True))[::-1]:
+        shifts = shift[:, None, None]
+        for s, curve, first, linear, turned in list(zip(self.spans, H, local.g, local.entries, local.turned, strict=True))[::-1]:
             at, ends = slice(s.start, s.stop), slice(s.start, s.stop + 1)
             V1, p1 = V[:, ends][:, ::-1], p[:, ends][:, ::-1]
-            further = [linear, curve, first, local.gap[:, at], shifts[:, at], *(x[:, at] for x in box)]
+            if turned:
+                first, linear = turned[0], linear[..., : s.steps.pattern_T.size]
+            further = [linear, curve, first, local.gap[:, at], shifts, *(x[:, at] for x in box)]
             results = [x[:, at][:, ::-1] for x in (K, k, told)]
             run_steps(
                 s.steps.backward,
@@ -189,6 +193,8 @@ class Problem:
                 [V1[:, 1:], p1[:, 1:], *results],
                 self.threads,
             )
+            if turned:
+                K[:, at], k[:, at] = _flat(s.steps.gains, K[:, at], k[:, at], turned[1])
         return Policy(K, k, V, p, told[..., 0].min(-1), told[..., 1:].sum(-2))
 
     def forward(self, path: Path, local: Local, policy: Policy, lengths: np.ndarray) -> tuple[Path, np.ndarray]:
@@ -198,26 +204,26 @@ class Problem:
         R, robot = P * A, self.robot
 
         def spread(x: np.ndarray) -> np.ndarray:
-            x = np.broadcast_to(x, (P, *x.shape[1:])) if len(x) == 1 else x
-            return np.broadcast_to(x, (A, *x.shape[1:])) if P == 1 else x if A == 1 else np.repeat(x, A, axis=0)
+            return x if len(x) == 1 or A == 1 else np.repeat(x, A, axis=0)
 
         new = Path(np.empty((R, N + 1, robot.nq)), np.empty((R, N + 1, robot.nv)), np.empty((R, N, self.m)))
-        cost = np.zeros(R)
-        new.q[:, 0], new.v[:, 0] = spread(self.q0), spread(self.v0)
-        long = np.broadcast_to(np.tile(lengths, P)[:, None, None], (R, N, 1))
-        box = [] if self.low is None or self.high is None else [self.low, self.high]
-        box = [np.broadcast_to(x, (len(x), N, self.m)) for x in box]
+        cost = np.empty((R, N + 1, 1))
+        new.q[:, 0], new.v[:, 0], cost[:, 0] = spread(self.q0), spread(self.v0), 0.0
+        long = np.tile(lengths, P).reshape(R, 1, 1)
+        box = [] if self.low is None or self.high is None else [spread(self.low), spread(self.high)]
         for s in self.spans:
-            at, ends = slice(s.start, s.stop), slice(s.start, s.stop + 1)
+            at = slice(s.start, s.stop)
             old = [path.q[:, at], path.v[:, at], path.u[:, at], policy.K[:, at], policy.k[:, at], local.gap[:, at]]
-            numbers = spread(s.numbers)
-            given = [*map(spread, old), long[:, at], numbers[..., :1], *(spread(x[:, at]) for x in box)]
-            states = [new.q[:, ends], new.v[:, ends]]
+            given = [*map(spread, old), long, spread(s.numbers), *box]
+            states = [x[:, s.start : s.stop + 1] for x in (new.q, new.v, cost)]
             outputs = [*(x[:, 1:] for x in states), new.u[:, at]]
             run_steps(s.steps.forward, [*(x[:, :-1] for x in states), *given], outputs, self.threads)
-            cost += s.steps.value(*(x[:, :-1] for x in states), new.u[:, at], numbers)[..., 0].sum(-1)
-        end = self.final.value(new.q[:, -1], new.v[:, -1], np.zeros((1, self.m)), spread(self.final_numbers))
-        return new, (cost + end[:, 0]).reshape(P, A)
+        end = self.final.value(*self._end(new), _rows(spread(self.final_numbers), R))
+        return new, (cost[:, -1, 0] + end[:, 0]).reshape(P, A)
+
+    def _end(self, path: Path) -> tuple[np.ndarray, ...]:
+        """The last states, and no control."""
+        return path.q[:, -1].copy(), path.v[:, -1].copy(), np.zeros((len(path.u), self.m))
 
     def projected(self, path: Path, local: Local) -> np.ndarray:
         """The largest entry (P,) of ∂J/∂u, less what limits hold back."""
@@ -269,6 +275,7 @@ class _Solver:
         self.V, self.p = np.zeros((P, N + 1, nx * (nx + 1) // 2)), np.zeros((P, N + 1, nx))
         self.costate, self.slope = np.zeros((P, N + 1, nx)), np.zeros((P, N, m))
         self.converged, self.taken = np.zeros(P, dtype=bool), np.zeros(P, dtype=int)
+        self.full, self.failed = np.ones(P, dtype=bool), np.zeros(P, dtype=bool)
         self.message = [""] * P
         self.active = np.arange(P)
         self.table: list[dict[str, Any]] = []
@@ -309,7 +316,7 @@ class _Solver:
         rows = self.active
         problem, path = self.problem.some(rows), self.path.of(rows) if len(rows) < self.problem.count else self.path
         local = problem.local(path)
-        self.cost[rows], self.costate[rows], self.slope[rows] = local.cost, local.costate, local.slope
+        self._note(rows, local)
         gap = np.abs(local.gap).max((-1, -2), initial=0.0)
         self.gap[rows], self.error[rows] = gap, np.maximum(problem.projected(path, local), gap)
         self.table.append({"cost": float(self.cost.sum()), "error": float(self.error.max()), "gap": float(self.gap.max())})
@@ -342,25 +349,38 @@ class _Solver:
             self.message[k] = f"no further progress: the conditions of first order hold to {self.error[k]:.1e}"
         self.active = rows[go & ~stuck]
 
+    def _note(self, rows: np.ndarray, local: Local) -> None:
+        self.cost[rows] = local.cost
+        if len(rows) == self.problem.count:
+            self.costate, self.slope = local.costate, local.slope
+            return
+        self.costate[rows], self.slope[rows] = local.costate, local.slope
+
     def _keep(self, rows: np.ndarray, policy: Policy) -> None:
+        if len(rows) == self.problem.count:  # nothing to be copied
+            self.K, self.k, self.V, self.p = policy.K, policy.k, policy.V, policy.p
+            return
         self.K[rows], self.k[rows], self.V[rows], self.p[rows] = policy.K, policy.k, policy.V, policy.p
 
     def _policy(self, problem: Problem, path: Path, local: Local, gap: np.ndarray) -> tuple[Policy, np.ndarray]:
         """The backward pass with exact Hessians where that is convex, else with those of Gauss and Newton's kind, shifted if need be."""
         rows = self.active
-        exact = (gap < FEASIBLE) & self.exact
+        # Exact Hessians are tried after steps of full length; where they were not convex, at every other iteration.
+        exact = (gap < FEASIBLE) & self.exact & self.full[rows] & ~self.failed[rows]
+        self.failed[rows] = False
         H, H_end = local.H, local.H_end
         if exact.any():
             H2, H2_end = problem.curvature(path, local)
             choose = exact[:, None, None]
-            H = [np.where(choose, x, y) for x, y in zip(H2, H, strict=True)]
-            H_end = np.where(exact[:, None], H2_end, H_end)
+            H = H2 if exact.all() else [np.where(choose, x, y) for x, y in zip(H2, H, strict=True)]
+            H_end = H2_end if exact.all() else np.where(exact[:, None], H2_end, H_end)
         policy = problem.backward(path, local, H, H_end, self.shift[rows])
         again = ~(policy.least > 0)
         while again.any():
             now = np.flatnonzero(again)
             first = exact[now]
             exact[now] = False
+            self.failed[rows[now[first]]] = True
             shifted = self.shift[rows[now]]
             shifted[~first] = np.maximum(SHIFTS[0], 10.0 * shifted[~first])
             self.shift[rows[now]] = shifted
@@ -370,6 +390,7 @@ class _Solver:
                 [x[now] for x in local.g],
                 [],
                 [x[now] for x in local.entries],
+                [tuple(x[now] for x in turned) for turned in local.turned],
                 local.g_end[now],
                 local.H_end[now],
                 local.costate[now],
@@ -410,14 +431,30 @@ class _Solver:
                     self.path.q[k], self.path.v[k], self.path.u[k] = new.q[row], new.v[row], new.u[row]
                     accepted[place], taken[place] = True, some[best[i]]
             left = left[~accepted[left]]
+        self.full[rows] = taken == 1.0
         down = accepted & (taken >= 0.5)
         lower = self.shift[rows] / 10.0
         self.shift[rows] = np.where(down, np.where(lower < SHIFTS[0], 0.0, lower), self.shift[rows])
         return accepted, taken
 
 
+def _flat(function: Callable[..., Any], *arrays: np.ndarray) -> list[np.ndarray]:
+    """The results (P, N, ...) of a compiled function for arrays (P, N, ...), all in a row where that needs no copies: such calls are
+    shortest. Arrays may have one row for all."""
+    P, N = arrays[0].shape[:2]
+    if P == 1:
+        arrays = tuple(x[0] for x in arrays)
+    found = function(*arrays)
+    return [x.reshape(P, N, *x.shape[1:]) if P == 1 else x for x in (found if isinstance(found, tuple) else (found,))]
+
+
+def _rows(x: np.ndarray, count: int) -> np.ndarray:
+    """As many rows (count, ...), from so many or from one."""
+    return x if len(x) == count else np.repeat(x, count, axis=0)
+
+
 def _gaps(local: Local, rows: np.ndarray) -> Local:
-    return Local(local.cost[rows], local.gap[rows], [], [], [], local.g_end, local.H_end, local.costate, local.slope)
+    return Local(local.cost[rows], local.gap[rows], [], [], [], [], local.g_end, local.H_end, local.costate, local.slope)
 
 
 def _gains(policy: Policy, rows: np.ndarray) -> Policy:

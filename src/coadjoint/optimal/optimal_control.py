@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,8 @@ class OptimalControl(Trajectory):
     error: Any = np.nan
     """The largest violation of these conditions."""
     iterations: Any = 0
+    solve_time: float = field(default=0.0, metadata={"for_all": True})
+    """Seconds of the processor that the iterations took."""
     table: Sequence[dict[str, Any]] = field(default=(), metadata={"for_all": True})
     """The iterations; of many problems together, the sum of the costs and the largest errors."""
 
@@ -124,7 +127,7 @@ def optimal_control(
     tolerance = float(positive(tolerance, "tolerance"))
     if whole(iterations, "iterations") < 1:
         raise CoadjointError(f"iterations is {iterations}; expected at least 1.")
-    stages = _stages(stages)
+    stages = as_stages(stages)
     B = actuation_matrix(robot, actuation)
     q0, v0, batch = start_states(robot, start, start_velocity)
     box = control_limits(robot, B, effort)
@@ -133,12 +136,15 @@ def optimal_control(
     path = first_path(problem, guess, batch)
     check_finite(problem, path, [", ".join(x.name for x in sums) for sums in (*(s.costs for s in stages), end)])
     exact = method == "euler" and robot.nv <= EXACT  # Runge and Kutta's steps are used without their second derivatives
+    begin = process_time()
     found = fddp.solve(problem, path, tolerance=tolerance, iterations=iterations, exact=exact, report=report)
+    spent = process_time() - begin
     time = np.concatenate([[0.0], np.cumsum(np.concatenate([s.dt for s in stages]))])
-    return _result(robot, time, batch, B, problem, found)
+    return _result(robot, time, batch, B, problem, found, spent)
 
 
-def _stages(stages: Any) -> list[Stage]:
+def as_stages(stages: Any) -> list[Stage]:
+    """The stages as a list, at least one."""
     found = [stages] if isinstance(stages, Stage) else list(stages) if isinstance(stages, Sequence) else [stages]
     for stage in found:
         if not isinstance(stage, Stage):
@@ -149,7 +155,7 @@ def _stages(stages: Any) -> list[Stage]:
 
 
 def _result(
-    robot: Robot, time: np.ndarray, batch: tuple[int, ...], B: np.ndarray, problem: fddp.Problem, found: fddp.Outcome
+    robot: Robot, time: np.ndarray, batch: tuple[int, ...], B: np.ndarray, problem: fddp.Problem, found: fddp.Outcome, spent: float
 ) -> OptimalControl:
     path, N, m = found.path, problem.horizon, problem.m
 
@@ -181,5 +187,6 @@ def _result(
         message=one(np.array(found.message, dtype=object), str),
         error=one(found.error, float),
         iterations=one(found.iterations, int),
+        solve_time=spent,
         table=found.table,
     )

@@ -149,7 +149,7 @@ def _rows(parts: Sequence[np.ndarray], batch: tuple[int, ...], steps: int, costs
     shape = (1, steps) if same else (*batch, steps)
     whole_parts = [np.broadcast_to(x.reshape(x.shape[-2:]) if same and x.ndim > 2 else x, (*shape, x.shape[-1])) for x in parts]
     found = np.concatenate(whole_parts, axis=-1)
-    return found.reshape(-1, steps, found.shape[-1])
+    return np.ascontiguousarray(found.reshape(-1, steps, found.shape[-1]))
 
 
 def first_path(problem: Problem, guess: Any, batch: tuple[int, ...]) -> Path:
@@ -175,7 +175,7 @@ def first_path(problem: Problem, guess: Any, batch: tuple[int, ...]) -> Path:
         return rolled(problem, _within(problem, u))
     cores = ((N + 1, robot.nq), (N + 1, robot.nv), (N, m))
     q, v, u = (_spread(x, batch, core, f"{name} of the guess") for x, core, name in zip(found, cores, NAMES, strict=True))
-    q = np.array(robot.normalize(q))
+    q = np.array(robot.normalize(q), order="C")
     q[:, 0], v[:, 0] = problem.q0, problem.v0
     return Path(q, v, _within(problem, u))
 
@@ -189,7 +189,8 @@ def check_finite(problem: Problem, path: Path, names: Sequence[str]) -> None:
             where, k = (int(i) for i in np.argwhere(bad)[0])
             raise CoadjointError(
                 f"the cost ({name}) of step {s.start + k} is not a number, or infinite, at the first guess of problem {where}: "
-                "the costs must be defined there; give another guess, or keep logarithms and roots away from their ends."
+                "the motion of the guess runs away, or the costs are not defined there; give another guess, or keep logarithms and roots "
+                "away from their ends."
             )
     none = np.zeros((1, problem.m))
     if not np.isfinite(problem.final.value(path.q[:, -1], path.v[:, -1], none, problem.final_numbers)).all():
@@ -216,6 +217,6 @@ def rolled(problem: Problem, u: np.ndarray) -> Path:
     P, N, nx, m = problem.count, problem.horizon, problem.nx, problem.m
     none = np.zeros(0)
     still = Path(np.repeat(problem.q0[:, None], N + 1, axis=1), np.zeros((P, N + 1, problem.robot.nv)), u)
-    local = Local(none, np.zeros((P, N, nx)), [], [], [], none, none, none, none)
+    local = Local(none, np.zeros((P, N, nx)), [], [], [], [], none, none, none, none)
     policy = Policy(np.zeros((P, N, m * nx)), np.zeros((P, N, m)), none, none, none, none)
     return problem.forward(still, local, policy, np.ones(1))[0]

@@ -6,6 +6,10 @@ A state x = (q, v) moves by q' = q ⊕ h v', v' = v + h a(q, v, B u), semi-impli
     G = [[1, 0, 0], [h ∂a/∂q, 1 + h ∂a/∂v, h ∂a/∂τ B]],    T = [[Ad exp(-h v'), h dexp(-h v')], [0, 1]],
 
 so that what is constant in them, found when they are traced, costs nothing in the backward pass.
+
+Where every joint has its motor and no limit, the backward pass goes by the velocity w = v' in the place of u, of which the next state is
+a constant function: δu = E (δq, δv, δw) with E = B⁻¹ (∂τ/∂q, ∂τ/∂v - M/h, M/h), derivatives of inverse dynamics. What this moves into
+the Hessians is computed for all steps at once, and one step of the recursion, which has to wait for the next, has a third of the work.
 """
 
 from __future__ import annotations
@@ -19,12 +23,19 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, concat, mirror, mv, stack, transpose, where
-from ..dynamics import forward_dynamics, forward_dynamics_derivatives, from_triangle, inverse_dynamics, triangle
+from ..dynamics import (
+    forward_dynamics,
+    forward_dynamics_derivatives,
+    from_triangle,
+    inverse_dynamics,
+    inverse_dynamics_derivatives,
+    triangle,
+)
+from ..dynamics.steps import rk4_step
 from ..errors import ShapeError
 from ..families import built
 from ..memo import recent
 from ..motion.discrete_mechanics import coadjoint, dexp_dual
-from ..motion.rollout import rk4_step
 from ..robot.robot import Robot
 from ..traced import Traced, traced
 from .costs import Term
@@ -129,11 +140,17 @@ def traced_sum(robot: Robot, m: int, terms: Sequence[Term]) -> tuple[Sum, list[n
 class Steps:
     """The compiled functions of the steps of one stage, and of the terminal cost where `final`."""
 
-    def __init__(self, robot: Robot, cost: Sum, B: np.ndarray, method: str, limited: bool, final: bool = False) -> None:
+    def __init__(
+        self, robot: Robot, cost: Sum, B: np.ndarray, method: str, limited: bool, final: bool = False, direct: bool | None = None
+    ) -> None:
         self.robot, self.cost, self.B, self.method, self.limited, self.final = robot, cost, B, method, limited, final
         self.n, self.m = robot.nv, B.shape[1]
         self.nx, self.nz = 2 * self.n, 2 * self.n + (0 if final else self.m)
-        self.key = (cost, B.shape, B.tobytes(), method, limited, final)
+        if direct is None:
+            direct = method == "euler" and not limited and not final and robot.nv <= LARGEST and _invertible(B)
+        self.direct = direct
+        """Whether the backward pass goes by velocities; see above."""
+        self.key = (cost, B.shape, B.tobytes(), method, limited, final, direct)
         self.shapes: dict[str, tuple[int, ...]] = {"q": (robot.nq,), "v": (robot.nv,), "u": (self.m,), "numbers": (1 + cost.size,)}
         if not final:
             self.pattern_T, self.pattern_G = recent(robot, ("patterns", self.key), self._patterns)
@@ -210,10 +227,11 @@ class Steps:
 
     # --- compiled
 
-    @property
+    @functools.cached_property
     def model(self) -> Callable[..., Any]:
         """(q, v, u, numbers, q', v') -> cost (1,), gradient (nz,), triangle of the Hessian, entries of T and of G, and the gap (nx,)
-        between where the step ends and (q', v'); of a terminal cost (q, v, u, numbers) -> the first three."""
+        between where the step ends and (q', v'); of a terminal cost (q, v, u, numbers) -> the first three. Where `direct`, the Hessian is
+        by velocities, and there are two more: the gradient by velocities, and E (m · nz)."""
 
         def end(q: Array, v: Array, u: Array, numbers: Array) -> tuple[Array, ...]:
             cost, slope, curve = self._expansion(q, v, u, numbers, exact=False)
@@ -224,13 +242,19 @@ class Steps:
             entries = [x.reshape(-1)[p.first] for x, p in parts]
             q1, v1 = self.step(q, v, u, numbers[..., 0])
             gap = concat([self.robot.difference(q_next, q1), v1 - v_next])
-            return (*end(q, v, u, numbers), concat(entries), gap)
+            if not self.direct:
+                return (*end(q, v, u, numbers), concat(entries), gap)
+            cost, slope, curve = self._expansion(q, v, u, numbers, exact=False)
+            E = self._exchange(q, v, u, numbers[..., 0])
+            S = self._by_velocity(E)
+            turned = mv(transpose(S), slope)
+            return stack([cost]), slope, triangle(self._turned(curve, S)), concat(entries), gap, turned, E.reshape(-1)
 
         if self.final:
             return self._made("model", end, self.shapes)
         return self._made("model", model, self.shapes | {"q_next": (self.robot.nq,), "v_next": (self.n,)})
 
-    @property
+    @functools.cached_property
     def linear(self) -> Callable[..., Any]:
         """(q, v, u, h (1,)) -> the entries of T and of G."""
 
@@ -240,15 +264,44 @@ class Steps:
 
         return self._made("linear", linear, {"q": (self.robot.nq,), "v": (self.n,), "u": (self.m,), "h": (1,)})
 
-    @property
+    @functools.cached_property
     def curvature(self) -> Callable[..., Any]:
-        """(q, v, u, numbers, costate (nx,)) -> triangle of the Hessian of cost + costate · (q', v') in z."""
+        """(q, v, u, numbers, costate (nx,)[, E]) -> triangle of the Hessian of cost + costate · (q', v') in z, or by velocities."""
 
-        def curvature(q: Array, v: Array, u: Array, numbers: Array, costate: Array) -> Array:
+        def curvature(q: Array, v: Array, u: Array, numbers: Array, costate: Array, *E: Array) -> Array:
             _, _, curve = self._expansion(q, v, u, numbers, exact=True)
-            return triangle(curve if self.final else curve + self._second(q, v, u, numbers[..., 0], costate))
+            curve = curve if self.final else curve + self._second(q, v, u, numbers[..., 0], costate)
+            return triangle(self._turned(curve, self._by_velocity(E[0].reshape((self.m, self.nz)))) if E else curve)
 
-        return self._made("curvature", curvature, self.shapes | {"costate": (self.nx,)})
+        more = {"E": (self.m * self.nz,)} if self.direct else {}
+        return self._made("curvature", curvature, self.shapes | {"costate": (self.nx,)} | more)
+
+    # --- velocities in the place of controls
+
+    def _exchange(self, q: Array, v: Array, u: Array, h: Array) -> Array:
+        """E (m, nz)."""
+        a = forward_dynamics(self.robot, q, v, mv(self.B, u))
+        by_q, by_v, M = inverse_dynamics_derivatives(self.robot, q, v, a)
+        return np.linalg.inv(self.B) @ concat([by_q, by_v - M / h, M / h])
+
+    def _by_velocity(self, E: Array) -> Array:
+        """S (nz, nz): z = S (δq, δv, δw)."""
+        return concat_rows([concat([np.eye(self.nx), np.zeros((self.nx, self.m))]), E])
+
+    def _turned(self, curve: Array, S: Array) -> Array:
+        return mirror(transpose(S) @ (curve @ S))
+
+    @functools.cached_property
+    def gains(self) -> Callable[..., Any]:
+        """(K, k) of velocities and E -> (K, k) of controls."""
+        m, nx = self.m, self.nx
+
+        def gains(K: Array, k: Array, E: Array) -> tuple[Array, Array]:
+            E = E.reshape((m, self.nz))
+            return (E[:, :nx] + E[:, nx:] @ K.reshape((m, nx))).reshape(-1), mv(E[:, nx:], k)
+
+        shapes = {"K": (m * nx,), "k": (m,), "E": (m * self.nz,)}
+        return recent(self.robot, ("gains", m, nx), lambda: built(self.robot, gains, shapes, "gains"))
 
     def _second(self, q: Array, v: Array, u: Array, h: Array, costate: Array) -> Array:
         """The Hessian (nz, nz) in z of costate · (q', v') of a semi-implicit step.
@@ -286,15 +339,17 @@ class Steps:
         split = self.pattern_T.size
         return self.pattern_T.whole(entries[..., :split]), self.pattern_G.whole(entries[..., split:])
 
-    @property
+    @functools.cached_property
     def backward(self) -> Callable[..., Any]:
-        """One step of the backward pass: see `riccati.backward_step`; V and H as triangles, T and G as their entries."""
+        """One step of the backward pass: see `riccati.backward_step`; V and H as triangles, T and G as their entries, T alone where
+        G is constant because it goes by velocities."""
         nx, nz, m = self.nx, self.nz, self.m
+        by_velocity = np.eye(nz)[[*range(self.n), *range(nx, nz)]] if self.direct else None
 
         def backward(
             V: Array, p: Array, entries: Array, H: Array, g: Array, gap: Array, shift: Array, *box: Array
         ) -> tuple[Array, ...]:
-            T, G = self.whole(entries)
+            T, G = self.whole(entries) if by_velocity is None else (self.pattern_T.whole(entries), by_velocity)
             V, p, K, k, told = backward_step(
                 from_triangle(V), p, T, G, from_triangle(H), g, gap, shift, *(box if box else (None, None))
             )
@@ -303,7 +358,7 @@ class Steps:
         shapes: dict[str, tuple[int, ...]] = {
             "V": (nx * (nx + 1) // 2,),
             "p": (nx,),
-            "entries": (self.pattern_T.size + self.pattern_G.size,),
+            "entries": (self.pattern_T.size + (0 if self.direct else self.pattern_G.size),),
             "H": (nz * (nz + 1) // 2,),
             "g": (nz,),
             "gap": (nx,),
@@ -315,11 +370,11 @@ class Steps:
             return functools.partial(_written, backward)
         return recent(
             self.robot,
-            ("backward", self.pattern_T.key, self.pattern_G.key, self.limited),
+            ("backward", self.pattern_T.key, None if self.direct else self.pattern_G.key, self.limited),
             lambda: built(self.robot, backward, shapes, "backward"),
         )
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Callable[..., Any]:
         """(p, entries, g) -> ∂J/∂x, ∂J/∂u."""
 
@@ -333,29 +388,30 @@ class Steps:
             lambda: built(self.robot, adjoint, shapes, "adjoint"),
         )
 
-    @property
+    @functools.cached_property
     def forward(self) -> Callable[..., Any]:
-        """(q, v, q̄, v̄, u, K, k, gap, length, numbers[, low, high]) -> q', v', u of a step of the forward pass."""
+        """(q, v, cost, q̄, v̄, u, K, k, gap, length, numbers[, low, high]) -> q', v', cost', u of a step of the forward pass."""
         robot, n, m = self.robot, self.n, self.m
 
-        def forward(q: Array, v: Array, q0: Array, v0: Array, u: Array, *rest: Array) -> tuple[Array, ...]:
-            K, k, gap, length, h, *box = rest
+        def forward(q: Array, v: Array, cost: Array, q0: Array, v0: Array, u: Array, *rest: Array) -> tuple[Array, ...]:
+            K, k, gap, length, numbers, *box = rest
             away = concat([robot.difference(q0, q), v - v0])
             u = u + length * k + mv(K.reshape((*K.shape[:-1], m, 2 * n)), away)
             if box:
                 u = where(u < box[0], box[0], u)
                 u = where(u > box[1], box[1], u)
-            missed = (1.0 - length) * gap
-            q, v = self.step(q, v, u, h[..., 0])
-            return robot.integrate(q, -missed[..., :n]), v - missed[..., n:], u
+            missed, h = (1.0 - length) * gap, numbers[..., 0]
+            cost = cost + stack([h * self.cost.value(q, v, u, numbers[..., 1:])])
+            q, v = self.step(q, v, u, h)
+            return robot.integrate(q, -missed[..., :n]), v - missed[..., n:], cost, u
 
-        state: dict[str, tuple[int, ...]] = {"q": (robot.nq,), "v": (n,)}
+        state: dict[str, tuple[int, ...]] = {"q": (robot.nq,), "v": (n,), "cost": (1,)}
         old = {"q0": (robot.nq,), "v0": (n,), "u": (m,)}
-        gains = {"K": (m * 2 * n,), "k": (m,), "gap": (2 * n,), "length": (1,), "h": (1,)}
+        gains = {"K": (m * 2 * n,), "k": (m,), "gap": (2 * n,), "length": (1,), "numbers": self.shapes["numbers"]}
         box = {"low": (m,), "high": (m,)} if self.limited else {}
         return self._made("forward", forward, state | old | gains | box)
 
-    @property
+    @functools.cached_property
     def value(self) -> Callable[..., Any]:
         """(q, v, u, numbers) -> cost (1,)."""
 
@@ -363,6 +419,10 @@ class Steps:
             return stack([self.cost.value(q, v, u, numbers[..., 1:]) * (1.0 if self.final else numbers[..., 0])])
 
         return self._made("value", value, self.shapes)
+
+
+def _invertible(B: np.ndarray) -> bool:
+    return B.shape[0] == B.shape[1] and float(np.linalg.cond(B)) < 1e8
 
 
 def _written(fn: Callable[..., Any], *arrays: Array, out: tuple[np.ndarray, ...], threads: int | None) -> None:

@@ -68,7 +68,7 @@ def time_varying_lqr(
     cost_end = cost_x if Q_end is None else _weight("Q_end", Q_end, nx)
 
     batch = np.broadcast_shapes(q.shape[:-2], v.shape[:-2], u.shape[:-2])
-    steps = Steps(robot, Sum(()), B, method, False)
+    steps = Steps(robot, Sum(()), B, method, False, direct=False)
     states = [
         np.broadcast_to(x[..., :N, :], (*batch, N, x.shape[-1])).reshape(-1, N, x.shape[-1]) for x in (robot.normalize(q), v, u)
     ]

@@ -139,7 +139,7 @@ def _lengths(robot: Robot) -> ParameterSet:
 
     def numbers(x: Array) -> dict[str, Array]:
         M = robot.placements
-        rows = {i: se3.pose(like(M[i, :3, :3], x), M[i, :3, 3] * (x[k] / lengths[k])) for k, i in enumerate(apart)}
+        rows = {i: se3.pose(like(M[i, :3, :3], x), like(M[i, :3, 3], x) * (x[k] / lengths[k])) for k, i in enumerate(apart)}
         return {"placements": _some_rows(M, rows)}
 
     return ParameterSet(tuple(f"{robot.links[i].name}.length" for i in apart), lengths, numbers)

@@ -44,7 +44,7 @@ def report(
     It shows the robot in space with sliders for every freedom, and computes poses, the mass matrix, joint forces by term, energies,
     reactions and ellipsoids itself, by functions of this robot as JavaScript. It needs neither a server nor a network.
 
-    motion: a trajectory to be played. constraints: loops that the page keeps closed, by default those of the motion.
+    motion: a trajectory to be played. constraints: loops that the page keeps closed, by default those of the motion, or the robot's own.
     source: the Python expression that gives the robot, for "copy as Python"; without it the page offers the robot as a file.
     """
     if path is not None:
@@ -81,6 +81,8 @@ def page_text(
         raise CoadjointError("the motion is a batch of motions; give one of them.")
     if constraints is None and motion is not None:
         constraints = motion.constraints
+    if constraints is None and robot.loops:
+        constraints = Constraint.loops(robot)
     at = None
     if constraints is not None:
         constraints = checked(constraints, robot)

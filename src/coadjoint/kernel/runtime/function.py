@@ -218,17 +218,20 @@ class CompiledFunction:
     def steps(self, inputs: list[np.ndarray], outputs: list[np.ndarray], threads: Any = None) -> None:
         """The function on inputs (N, steps, core), step after step, results written to outputs (N, steps, core).
 
-        All are of the kernel's type with contiguous cores. Inputs of a step may be outputs of the one before.
+        All are of the kernel's type, outputs with contiguous cores. Inputs of a step may be outputs of the one before; one row, or one
+        step, of an input stands for all of them.
         """
-        sides, steps = (inputs, outputs), outputs[0].shape[1]
-        strides = [_words([x.strides[0] for x in side]) for side in sides]
-        further = [_words([x.strides[1] for x in side]) for side in sides]
+        inputs = [x if x.strides[-1] == x.itemsize or x.shape[-1] == 1 else np.ascontiguousarray(x) for x in inputs]
+        sides, (count, steps) = (inputs, outputs), outputs[0].shape[:2]
+        strides = [_words([x.strides[0] if len(x) == count else 0 for x in side]) for side in sides]
+        further = [_words([x.strides[1] if x.shape[1] == steps else 0 for x in side]) for side in sides]
+        places = [[(x.ctypes.data, x.strides[1]) for x in side] for side in sides]
         code, weight = self.kernel.code, self.kernel.work()
 
         def work(start: int, stop: int) -> Iterator[int]:
             some = max(1, int(PIECE / weight / (stop - start)))  # steps at a time
             for first in range(0, steps, some):
-                pointers = [_words([x.ctypes.data + first * x.strides[1] for x in side]) for side in sides]
+                pointers = [_words([at + first * far for at, far in side]) for side in places]
                 last = min(some, steps - first)
                 yield code.repeat(pointers[0], strides[0], pointers[1], strides[1], *further, last, start, stop)
 
@@ -238,7 +241,7 @@ class CompiledFunction:
         """Compute all states, which cost `weight` instructions each, by as many threads as they are worth."""
         threads = max(1, min(cores(), int(count * weight / SHARE))) if threads is None else most_threads(threads)
         pieces = split(count, threads, 8 * self.signature.lanes, int(PIECE / weight))
-        if share(work, pieces, threads):
+        if any(work(*pieces[0])) if len(pieces) == 1 else share(work, pieces, threads):
             raise MemoryError(f"{self.signature.name}: no memory for intermediate values")
 
 
@@ -255,7 +258,8 @@ class _Remade:
 def run_steps(function: Callable[..., Any], inputs: list[np.ndarray], outputs: list[np.ndarray], threads: Any = None) -> None:
     """A function, compiled or not, on inputs (N, steps, core), step after step, results written to outputs (N, steps, core).
 
-    Inputs of a step may be outputs of the one before. A compiled function takes all steps in machine code.
+    Inputs of a step may be outputs of the one before; one row, or one step, of an input stands for all of them. A compiled function
+    takes all steps in machine code.
     """
     owner = getattr(function, "__self__", function)
     if isinstance(owner, CompiledFunction):
@@ -263,7 +267,7 @@ def run_steps(function: Callable[..., Any], inputs: list[np.ndarray], outputs: l
         return
     for k in range(outputs[0].shape[1]):
         out = tuple(x[:, k] for x in outputs)
-        function(*(x[:, k] for x in inputs), out=out if len(out) != 1 else out[0], threads=threads)
+        function(*(x[:, k if x.shape[1] > 1 else 0] for x in inputs), out=out if len(out) != 1 else out[0], threads=threads)
 
 
 def _words(numbers: list[int]) -> Any:
