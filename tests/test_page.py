@@ -430,6 +430,10 @@ def test_wrong_names_are_refused_before_any_work(tmp_path):
         cj.report(robot, tmp_path / "robot.pdf")
     with pytest.raises(cj.CoadjointError, match="does not exist"):
         cj.report(robot, tmp_path / "nowhere" / "robot.html")
+    with pytest.raises(cj.CoadjointError, match="motion is 3; expected a Trajectory"):
+        cj.report(robot, motion=3)
+    with pytest.raises(cj.CoadjointError, match="source is None"):
+        cj.report(robot, source=None)
     with pytest.raises(cj.CoadjointError, match="not of 'planar2r'"):
         cj.report(robot, motion=cj.simulate(cj.load("planar3r"), np.zeros(3), np.zeros(3), 0.1))
 

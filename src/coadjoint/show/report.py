@@ -15,6 +15,7 @@ from ..errors import CoadjointError, ModelWarning
 from ..files import as_path, check_output, replacing
 from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
+from ..words import short
 from .page.equations import equations_of
 from .page.html import html
 from .page.model import describe, packed, start, visuals
@@ -75,6 +76,10 @@ def page_text(
 ) -> str:
     """The page; `light` without the large functions of large robots and without formulas. `more`: further values for its script."""
     robot = robot.consolidated()
+    if motion is not None and not isinstance(motion, Trajectory):
+        raise CoadjointError(f"motion is {short(motion)}; expected a Trajectory, as from coadjoint.simulate.")
+    if not isinstance(source, str):
+        raise CoadjointError(f"source is {short(source)}; expected the text of a Python expression.")
     if motion is not None and motion.robot.fingerprint != robot.fingerprint:
         raise CoadjointError(f"the motion is one of robot {motion.robot.name!r}, not of {robot.name!r}.")
     if motion is not None and motion.q.ndim != 2:
