@@ -7,6 +7,7 @@ values are those of the side where the cell lies.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -22,20 +23,30 @@ KINK = 1e-9
 """Largest jump of dq/ds, beside its size, that is no kink."""
 
 
+FEW = 64
+"""Waypoints up to which the spline through them is a matrix times their differences."""
+
 _WHOLE = np.array([0.0, 1.0])
 
 
 class Splines:
-    """Piecewise polynomials: for every path its breaks (m + 1,) from 0 to 1 and coefficients (k, m, nv), highest power first."""
+    """Piecewise polynomials: for every path its breaks (m + 1,) from 0 to 1; coefficients (pieces, degree + 1, nv) of all, highest
+    power first.
+    """
 
-    def __init__(self, breaks: Sequence[np.ndarray], coefficients: Sequence[np.ndarray]) -> None:
-        self.all_breaks = list(breaks)
-        degree = max(len(c) for c in coefficients)
-        padded = [np.pad(c, ((degree - len(c), 0), (0, 0), (0, 0))) for c in coefficients]
-        self.c = np.ascontiguousarray(np.concatenate([np.moveaxis(c, 1, 0) for c in padded]))  # (pieces, degree + 1, nv)
-        self.left = np.concatenate([x[:-1] for x in breaks])
+    def __init__(self, breaks: Sequence[np.ndarray], c: np.ndarray) -> None:
+        self.all_breaks, self.c = list(breaks), np.ascontiguousarray(c)
         self.first = np.cumsum([0, *(len(x) - 1 for x in breaks)])
-        self.keys = self.left + 2.0 * np.repeat(np.arange(len(breaks)), np.diff(self.first))
+
+    @cached_property
+    def left(self) -> np.ndarray:
+        """(pieces,): where each begins."""
+        return np.concatenate([x[:-1] for x in self.all_breaks])
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        """Where each begins, in the order of paths."""
+        return self.left + 2.0 * np.repeat(np.arange(len(self)), self.first[1:] - self.first[:-1])
 
     def __len__(self) -> int:
         return len(self.all_breaks)
@@ -51,9 +62,9 @@ class Splines:
         return q, dq, ddq
 
     def polynomials(self, which: np.ndarray, middle: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same as polynomials c (C, p, degree + 1, nv), highest power first, to be taken at d (C, p, 1)."""
-        piece = np.searchsorted(self.keys, middle + 2.0 * which, side="right") - 1
-        return np.repeat(self.c[piece][:, None], s.shape[1], axis=1), (s - self.left[piece][:, None])[..., None]
+        """The same as polynomials c (C, p or 1, degree + 1, nv), highest power first, to be taken at d (C, p, 1)."""
+        piece = np.searchsorted(self._keys, middle + 2.0 * which, side="right") - 1
+        return self.c[piece][:, None], (s - self.left[piece][:, None])[..., None]
 
 
 class Curves:
@@ -120,9 +131,30 @@ def as_paths(robot: Robot, path: Any) -> tuple[Splines | Curves, bool]:
     several = points.reshape(-1, *points.shape[-2:])
     if not len(several):
         raise ShapeError(f"path has shape {points.shape}: no path at all.")
-    spline = CubicSpline(np.linspace(0.0, 1.0, several.shape[1]), np.moveaxis(several, 0, 1))
-    pieces = [np.ascontiguousarray(spline.c[:, :, k]) for k in range(len(several))]
-    return Splines([spline.x] * len(several), pieces), points.ndim == 2
+    return _through(several), points.ndim == 2
+
+
+def _through(points: np.ndarray) -> Splines:
+    """The cubic splines through waypoints (paths, N, nv)."""
+    paths, count, nv = points.shape
+    if count > FEW:
+        spline = CubicSpline(np.linspace(0.0, 1.0, count), np.moveaxis(points, 0, 1))
+        return Splines([spline.x] * paths, np.moveaxis(spline.c, (2, 1, 0), (0, 1, 2)).reshape(-1, len(spline.c), nv))
+    breaks, matrix = _interpolation(count)
+    c = np.empty((paths, count - 1, 4, nv))
+    # of differences: where a joint rests dq/ds is exactly zero
+    c[:, :, :3] = (matrix @ (points[:, 1:] - points[:, :-1])).reshape(paths, count - 1, 3, nv)
+    c[:, :, 3] = points[:, :-1]
+    return Splines([breaks] * paths, c.reshape(-1, 4, nv))
+
+
+@cache
+def _interpolation(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Breaks, and the matrix (3 (N - 1), N - 1) from differences of N waypoints to the coefficients of their cubic spline, but those
+    of power zero.
+    """
+    spline = CubicSpline(np.linspace(0.0, 1.0, count), np.tri(count, count - 1, -1))
+    return spline.x, np.ascontiguousarray(np.moveaxis(spline.c[:3], 1, 0).reshape(-1, count - 1))
 
 
 def _of_functions(robot: Robot, functions: list[Any]) -> Splines | Curves:
@@ -141,25 +173,28 @@ def _of_functions(robot: Robot, functions: list[Any]) -> Splines | Curves:
             )
         if not np.all(np.isfinite(x.c)):
             raise CoadjointError("a coefficient of the spline is not finite.")
-    paths = Splines([np.asarray(x.x, dtype=float) for x in functions], [np.asarray(x.c, dtype=float) for x in functions])
-    for k in range(len(paths)):
-        _check_kinks(robot, paths, k)
+    degree = max(len(x.c) for x in functions)
+    padded = [x.c if len(x.c) == degree else np.pad(x.c, ((degree - len(x.c), 0), (0, 0), (0, 0))) for x in functions]
+    c = np.concatenate([np.moveaxis(x, 1, 0) for x in padded]).astype(float)
+    paths = Splines([np.asarray(x.x, dtype=float) for x in functions], c)
+    _check_kinks(robot, paths)
     return paths
 
 
-def _check_kinks(robot: Robot, paths: Splines, k: int) -> None:
+def _check_kinks(robot: Robot, paths: Splines) -> None:
     """An error where q or dq/ds jumps at a break: a robot can pass there only by standing still."""
-    x = paths.breaks(k)
-    if len(x) < 3:
-        return
-    middle, which = (x[:-1] + x[1:]) / 2, np.full(len(x) - 1, k)
-    q, dq, _ = paths.at(which, middle, np.stack([x[:-1], x[1:]], axis=1))
+    length = np.concatenate([x[1:] - x[:-1] for x in paths.all_breaks])
+    c = paths.c[:, None]
+    q, dq, _ = horner([c[..., k, :] for k in range(c.shape[-2])], np.stack([0.0 * length, length], axis=1)[..., None])
+    size = np.maximum.reduceat(np.abs(dq).max(axis=(1, 2)), paths.first[:-1])
+    most = KINK * (1e-300 + np.repeat(size, paths.first[1:] - paths.first[:-1])[1:, None])
+    inside = np.ones(len(length), dtype=bool)
+    inside[paths.first[:-1]] = False  # a path begins there
     for what, y in (("q", q), ("dq/ds", dq)):
-        jump = np.abs(y[1:, 0] - y[:-1, 1])
-        bad = jump > KINK * (1e-300 + np.abs(dq).max())
+        bad = (np.abs(y[1:, 0] - y[:-1, 1]) > most) & inside[1:, None]
         if bad.any():
             i, j = np.argwhere(bad)[0]
             raise CoadjointError(
-                f"the path has a kink at s = {x[i + 1]:.6g}: {what} of joint {robot.v_names[j]!r} jumps from {y[i, 1, j]:.6g} to "
-                f"{y[i + 1, 0, j]:.6g}. Round the corner, or time the parts on both sides one by one."
+                f"the path has a kink at s = {paths.left[i + 1]:.6g}: {what} of joint {robot.v_names[j]!r} jumps from "
+                f"{y[i, 1, j]:.6g} to {y[i + 1, 0, j]:.6g}. Round the corner, or time the parts on both sides one by one."
             )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from threading import local
 
 import numpy as np
 
 from ..kernel.programs import native_program
+from ..kernel.runtime.function import run_steps
 from .cell_programs import stride
 from .collocation import FROM_REST, LARGE, LINEAR, POINTS, TO_REST
 from .limits import Limits
@@ -27,7 +30,11 @@ FINEST = 1000
 """Coarse cells of a path beyond which none is halved."""
 CELLS = 300
 """Most cells of a path, beside three for each coarse one."""
-TOGETHER = 256
+LASTING = 10**6
+"""Numbers that a thread keeps as work, at most."""
+ALONE = 200
+"""Cells whose rows are not worth a second thread."""
+TOGETHER = 64
 """Paths that are timed between two looks at interrupts and progress."""
 KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds"}
 
@@ -80,13 +87,13 @@ def solve(
 ) -> tuple[Profile, list[Failure]]:
     """The fastest profiles of all paths but those `without`, from x = start (paths,) to x = end, and why some have none."""
     n, run = len(paths), native_program(time_paths)
-    grids: dict[int, np.ndarray] = {}
+    grids: dict[int, _Grid] = {}
     waiting = []
     for k in range(n):
         if k not in without:
             breaks = paths.breaks(k)
             if id(breaks) not in grids:  # of waypoints all are the same
-                grids[id(breaks)] = _grid(limits, breaks)
+                grids[id(breaks)] = _grid(breaks.tobytes(), limits.curved, GRID)
             waiting.append(_Task(k, grids[id(breaks)]))
     asked, duration = len(waiting), np.full(n, np.nan)
     failures: list[Failure] = []
@@ -94,11 +101,11 @@ def solve(
     while waiting:
         some = next((k for k, x in enumerate(waiting[:TOGETHER]) if x.halved != waiting[0].halved), TOGETHER)
         tasks, waiting = waiting[:some], waiting[some:]
-        most = CELLS + 3 * max(len(x.grid) for x in tasks)
-        work, room = _work(limits, most), np.empty((max(most, len(tasks) * 128), RECORD))
+        most = CELLS + 3 * max(len(x.grid.s) for x in tasks)
         which = np.array([x.path for x in tasks])
         first, spans, kinds, coarse = _coarse(limits, paths, which, [x.grid for x in tasks], start, end)
         ends, told = np.stack([start[which], end[which]], axis=1), np.empty((len(tasks), 4))
+        work, room = _work(limits, most), np.empty((max(most, len(tasks) * 128), RECORD))
         smooth = SMOOTH if tasks[0].halved < HALVINGS else np.inf
         sizes = limits.rows, limits.speeds, int(limits.curved)
         timed = run(
@@ -116,7 +123,7 @@ def solve(
             elif status == UNFINISHED and task.tries < len(
                 AGAIN
             ):  # cuts close in on a point where arcs graze: from others they do not
-                grid = _grid(limits, paths.breaks(task.path), AGAIN[task.tries])
+                grid = _grid(paths.breaks(task.path).tobytes(), limits.curved, AGAIN[task.tries])
                 waiting.append(_Task(task.path, grid, 0, task.tries + 1))
             else:
                 failures.append(Failure(task.path, value, KINDS[int(status)], further))
@@ -130,55 +137,91 @@ def solve(
 _NOTHING = np.empty((0, RECORD))
 
 
+class _Grid:
+    """The ends s (C + 1,) of coarse cells."""
+
+    def __init__(self, s: np.ndarray) -> None:
+        self.s = s
+
+    @cached_property
+    def spans(self) -> np.ndarray:
+        """(C, 2)"""
+        return np.stack([self.s[:-1], self.s[1:]], axis=1)
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """(C, 10): the points of cells, s running evenly over each."""
+        s = self.spans[:, :1] + (self.spans[:, 1:] - self.spans[:, :1]) * POINTS
+        s[:, -1] = self.spans[:, 1]
+        return s
+
+
 @dataclass
 class _Task:
-    """A path and the ends of its coarse cells."""
+    """A path and its coarse cells."""
 
     path: int
-    grid: np.ndarray
+    grid: _Grid
     halved: int = 0
     tries: int = 0
 
     def finer(self, rough: np.ndarray) -> _Task:
-        middle = (self.grid[:-1] + self.grid[1:])[rough] / 2
-        grid = np.sort(np.concatenate([self.grid, middle]))
-        return _Task(self.path, grid, self.halved + 1 if len(grid) < FINEST else HALVINGS, self.tries)
+        old = self.grid.s
+        s = np.sort(np.concatenate([old, (old[:-1] + old[1:])[rough] / 2]))
+        return _Task(self.path, _Grid(s), self.halved + 1 if len(s) < FINEST else HALVINGS, self.tries)
+
+
+class _Kept(local):
+    """Work of a thread from call to call: new memory costs as much as half the timing of a path."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = [np.empty(0)] * 3
+
+
+_KEPT = _Kept()
 
 
 def _work(limits: Limits, most: int) -> list[np.ndarray]:
     R, V = limits.rows, limits.speeds
-    return [np.empty(n) for n in ((most + 2) * stride(R, V), 10 * (2 * R + V), max(6 * (most + 8), 4 * R + V))]
+    sizes = (most + 2) * stride(R, V), 10 * (2 * R + V), max(6 * (most + 8), 4 * R + V)
+    found = [x if len(x) >= n else np.empty(n) for x, n in zip(_KEPT.arrays, sizes, strict=True)]
+    if sizes[0] <= LASTING:
+        _KEPT.arrays = found
+    return found
 
 
 def _coarse(
-    limits: Limits, paths: Splines | Curves, which: np.ndarray, grids: list[np.ndarray], start: np.ndarray, end: np.ndarray
+    limits: Limits, paths: Splines | Curves, which: np.ndarray, grids: list[_Grid], start: np.ndarray, end: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """First cell of each path (and their number), ends (C, 2) of cells, kinds (C,), rows (C, 10, 4 R + V) at their points."""
-    count = [len(s) - 1 for s in grids]
-    spans = np.concatenate([np.stack([s[:-1], s[1:]], axis=1) for s in grids])
+    count = [len(x.spans) for x in grids]
+    spans, points = (y[0] if len(y) == 1 else np.concatenate(y) for y in ([x.spans for x in grids], [x.points for x in grids]))
     first = np.concatenate([[0], np.cumsum(count)])
     kinds = np.zeros(len(spans))
     if limits.curved:  # √x is not smooth at rest: a variable in which it is
         kinds[first[:-1]] = np.where(start[which] == 0, FROM_REST, LINEAR)
         kinds[first[1:] - 1] = np.where(end[which] == 0, TO_REST, LINEAR)
-    return first.astype(float), spans, kinds, rows_on(limits, paths, np.repeat(which, count), spans)
+    return first.astype(float), spans, kinds, rows_on(limits, paths, np.repeat(which, count), spans, points)
 
 
-def _grid(limits: Limits, breaks: np.ndarray, count: int = GRID) -> np.ndarray:
+@lru_cache(maxsize=64)
+def _grid(breaks_bytes: bytes, curved: bool, count: int) -> _Grid:
+    breaks = np.frombuffer(breaks_bytes)
     each = -(-count // (len(breaks) - 1))
     s = np.append(np.concatenate([np.linspace(p, q, each, endpoint=False) for p, q in pairwise(breaks)]), breaks[-1])
-    if limits.curved:
+    if curved:
         parts = np.array([0.125, 0.25, 0.5])
         s = np.concatenate([s[:1], s[1] * parts, s[1:-1], 1 - (1 - s[-2]) * parts[::-1], s[-1:]])
-    return s
+    return _Grid(s)
 
 
-def rows_on(limits: Limits, paths: Splines | Curves, path: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """The rows (C, 10, 4 R + V) at the points of cells of paths (C,), s running evenly over each."""
-    s = spans[:, :1] + (spans[:, 1:] - spans[:, :1]) * POINTS
-    s[:, -1] = spans[:, 1]
-    c, d = paths.polynomials(path, spans.mean(axis=1), s)
-    return np.asarray(limits.kernel(c.shape[-2])(c, d, limits.scale))
+def rows_on(limits: Limits, paths: Splines | Curves, path: np.ndarray, spans: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """The rows (C, 10, 4 R + V) at the points (C, 10) of cells (C, 2) of paths (C,)."""
+    c, d = paths.polynomials(path, spans.mean(axis=1), points)
+    found = np.empty((*points.shape, 4 * limits.rows + limits.speeds))
+    threads = 1 if len(c) < ALONE else None
+    run_steps(limits.kernel(c.shape[-2]), [c, d, limits.scale[None, None]], [found], threads)
+    return found
 
 
 def bounds_at(

@@ -10,16 +10,15 @@ import numpy as np
 from ..arguments import a_robot, takes
 from ..arrays import to_numpy
 from ..errors import CoadjointError, ShapeError
+from ..memo import per_robot
 from ..robot.robot import Robot
 from ..words import short
 from .collocation import LARGE
 from .limits import Limits
 from .paths import Curves, Splines, as_paths
 from .profile import Failure, bounds_at, solve
+from .standstill import STILL, speeds_along
 from .timing import Timing, Timings
-
-STILL = 1e-9
-"""dq/ds, beside its largest value on the path, that is zero."""
 
 
 @takes(robot=a_robot)
@@ -76,6 +75,7 @@ def time_optimal(
     return Timings(limits, paths, profile, dict(sorted(errors.items())))
 
 
+@per_robot
 def _check_joints(robot: Robot) -> None:
     for link, kind in zip(robot.links, robot.kinds, strict=True):
         joint = link.joint
@@ -89,7 +89,7 @@ def _check_joints(robot: Robot) -> None:
 
 
 def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reaction: Any) -> Limits:
-    none = np.full(robot.nv, np.inf)
+    own_velocity, own_effort, none = _own_limits(robot)
     reactions = []
     if reaction is not None and not isinstance(reaction, Mapping):
         raise CoadjointError(f"reaction is {short(reaction)}; expected {{joint: six limits}}.")
@@ -98,11 +98,11 @@ def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reactio
         six = _limit(values, f"reaction[{joint!r}]", 6, [f"component {k}" for k in range(6)], none)
         reactions += [(i, k, float(x)) for k, x in enumerate(six) if np.isfinite(x)]
     names = robot.v_names
-    limits = Limits(
+    limits = _of_numbers(
         robot,
-        _limit(velocity, "velocity", robot.nv, names, robot.velocity_limit),
-        _limit(acceleration, "acceleration", robot.nv, names, none),
-        _limit(effort, "effort", robot.nv, names, robot.effort_limit),
+        _limit(velocity, "velocity", robot.nv, names, own_velocity).tobytes(),
+        _limit(acceleration, "acceleration", robot.nv, names, none).tobytes(),
+        _limit(effort, "effort", robot.nv, names, own_effort).tobytes(),
         tuple(reactions),
     )
     if not limits.names:
@@ -113,9 +113,22 @@ def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reactio
     return limits
 
 
+@per_robot
+def _own_limits(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Those of velocity and effort of its description, and none."""
+    return np.array(robot.velocity_limit, dtype=float), np.array(robot.effort_limit, dtype=float), np.full(robot.nv, np.inf)
+
+
+@per_robot
+def _of_numbers(
+    robot: Robot, velocity: bytes, acceleration: bytes, effort: bytes, reactions: tuple[tuple[int, int, float], ...]
+) -> Limits:
+    return Limits(robot, *(np.frombuffer(x) for x in (velocity, acceleration, effort)), reactions)
+
+
 def _limit(given: Any, name: str, size: int, names: Any, default: np.ndarray) -> np.ndarray:
     if given is None:
-        return np.asarray(default, dtype=float)
+        return default
     try:
         found = np.asarray(to_numpy(given, name), dtype=float)
     except (TypeError, ValueError):
@@ -132,6 +145,8 @@ def _limit(given: Any, name: str, size: int, names: Any, default: np.ndarray) ->
 
 def _speeds(given: Any, name: str, count: int) -> np.ndarray:
     """ṡ² at an end of every path."""
+    if isinstance(given, float) and given >= 0.0:
+        return np.full(count, min(given * given, LARGE))
     try:
         found = np.asarray(to_numpy(given, name), dtype=float)
     except (TypeError, ValueError):
@@ -148,31 +163,18 @@ def _check_motion(paths: Splines | Curves, start: np.ndarray, end: np.ndarray) -
     """
     start, end = start.copy(), end.copy()
     still: dict[int, str] = {}
-    kinds: dict[int, list[int]] = {}
-    for k in range(len(paths)):
-        kinds.setdefault(id(paths.breaks(k)), []).append(k)
-    for some in kinds.values():  # those with the same breaks together
-        s = np.unique(np.concatenate([np.linspace(0.0, 1.0, 65), paths.breaks(some[0])]))
-        middle = (s[:-1] + s[1:]) / 2
-        places = np.stack([s[:-1], middle, s[1:]], axis=1)
-        for first in range(0, len(some), 128):
-            which = np.array(some[first : first + 128])
-            n, m = len(which), len(middle)
-            _, dq, ddq = paths.at(np.repeat(which, m), np.tile(middle, n), np.tile(places, (n, 1)))
-            speed, bend = (np.abs(x).max(axis=-1).reshape(n, m, 3) for x in (dq, ddq))
-            size, most = speed.max(axis=(1, 2)), bend.max(axis=(1, 2))
-            rest = STILL * size[:, None, None]
-            dead = (speed <= rest) & (bend <= np.maximum(rest, STILL * most[:, None, None]))
-            for i in np.flatnonzero(dead.any(axis=(1, 2))):
-                if size[i] == 0:
-                    still[int(which[i])] = "does not move: dq/ds = 0 everywhere."
-                    continue
-                at = places[tuple(np.argwhere(dead[i])[0])]
-                still[int(which[i])] = (
-                    f"stands still at s = {at:.6g}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
-                )
-            start[which[speed[:, 0, 0] <= STILL * size]] = LARGE
-            end[which[speed[:, -1, -1] <= STILL * size]] = LARGE
+    for which, places, told in speeds_along(paths):
+        size, dead = told[:, 0], told[:, 1]
+        for i in np.flatnonzero(dead >= 0):
+            if size[i] == 0:
+                still[int(which[i])] = "does not move: dq/ds = 0 everywhere."
+                continue
+            at = places[int(dead[i])]
+            still[int(which[i])] = (
+                f"stands still at s = {at:.6g}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
+            )
+        start[which[told[:, 2] <= STILL * size]] = LARGE
+        end[which[told[:, 3] <= STILL * size]] = LARGE
     return start, end, dict(sorted(still.items()))
 
 
