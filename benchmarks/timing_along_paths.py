@@ -1,7 +1,7 @@
 """Timing along paths beside toppra: `python -m benchmarks.timing_along_paths`. Needs `pip install toppra`.
 
-The Panda along cubic splines through five random points, within limits of velocity and acceleration, then of velocity and joint
-force. Times are of the processor, the least of several rounds, both libraries in turn in one process.
+The Panda along cubic splines through five random points, which both libraries are given, within limits of velocity and acceleration,
+then of velocity and joint force. Times are of the processor, the least of several rounds, both libraries in turn in one process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def toppra_duration(points: np.ndarray, robot: cj.Robot, count: int, torque: boo
     return float(found.compute_trajectory(0, 0).duration)
 
 
-def least(*calls: Callable[[], Any], rounds: int = 5) -> list[float]:
+def least(*calls: Callable[[], Any], rounds: int = 20) -> list[float]:
     """Processor time of each call, the least of rounds in turn."""
     found = [np.inf] * len(calls)
     for _ in range(rounds):
@@ -66,7 +66,7 @@ def main(batch: int = 1000) -> None:
         timed = cj.time_optimal(robot, many, **limits)
         each = (time.process_time() - begin) / batch
         ours, theirs = least(
-            lambda limits=limits: cj.time_optimal(robot, CubicSpline(GRID, points), **limits),
+            lambda limits=limits: cj.time_optimal(robot, points, **limits),
             lambda torque=torque: toppra_duration(points, robot, 101, torque),
         )
         excess = max(timed[k].excess(301) for k in range(batch) if k not in timed.errors)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicSpline, PPoly
 from scipy.optimize import brentq
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
+from coadjoint.optimal.paths import as_paths
 
 pytestmark = pytest.mark.native
 
@@ -320,3 +323,52 @@ def test_joints_whose_velocity_is_no_derivative_are_refused():
     robot = cj.Robot("ball", [cj.Link.solid("l", "base", cj.Joint.spherical(name="ball"), np.eye(4), mass=1.0, inertia=0.1)])
     with pytest.raises(CoadjointError, match="joint 'ball' is spherical"):
         cj.time_optimal(robot, np.zeros((2, 3)), effort=1.0)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 17, 64, 65, 90])
+def test_waypoints_are_joined_by_the_spline_of_scipy(count):
+    points = np.random.default_rng(count).normal(size=(3, count, 7))
+    points[1, :, 4] = 0.3  # a joint that rests
+    splines, single = as_paths(cj.load("panda"), points)
+    assert not single
+    for k in range(3):
+        theirs = CubicSpline(np.linspace(0, 1, count), points[k])
+        mine = splines.c[splines.first[k] : splines.first[k + 1]]
+        np.testing.assert_array_equal(splines.breaks(k), theirs.x)
+        np.testing.assert_allclose(mine, np.moveaxis(theirs.c, 1, 0), rtol=0, atol=1e-13 * np.abs(theirs.c).max())
+    resting = splines.c[splines.first[1] : splines.first[2], :, 4]
+    assert np.all(resting[:, :3] == 0.0)
+
+
+def test_what_a_call_keeps_is_not_changed_by_others():
+    """Limits, memory and grids are kept from call to call: results do not depend on what was timed before, in other threads or inside."""
+    panda = cj.load("panda")
+    paths = np.random.default_rng(3).uniform(-1, 1, (6, 5, 7))
+    limit = A.copy()
+    alone = [cj.time_optimal(panda, x, acceleration=limit, effort=np.inf) for x in paths]
+    t = np.linspace(0, alone[0].duration, 7)
+    before = alone[0](t)
+    with ThreadPoolExecutor(3) as pool:
+        again = list(pool.map(lambda x: cj.time_optimal(panda, x, acceleration=limit, effort=np.inf).duration, paths))
+    inner = []
+    within = lambda done: inner.append(cj.time_optimal(panda, paths[5]).duration)
+    together = cj.time_optimal(panda, paths, acceleration=limit, effort=np.inf, report=within)
+    expected = [x.duration for x in alone]
+    assert inner
+    assert again == expected
+    assert together.duration.tolist() == expected
+    limit *= 0.5  # the caller's own array
+    assert cj.time_optimal(panda, paths[0], acceleration=limit, effort=np.inf).duration > expected[0]
+    with pytest.raises(ValueError, match="read-only"):
+        alone[0].limits.velocity[0] = 1.0
+    np.testing.assert_array_equal(alone[0](t), before)
+
+
+def test_kinks_of_one_of_several_splines():
+    s = np.linspace(0, 1, 5)
+    smooth = CubicSpline(s, np.random.default_rng(0).uniform(-1, 1, (5, 2)))
+    other = CubicSpline(s, np.random.default_rng(1).uniform(-5, 5, (5, 2)))
+    bent = PPoly(np.array([[[1.0, 1.0], [2.0, 1.0]], [[0.0, 0.0], [1.0, 0.5]]]).transpose(0, 2, 1), [0.0, 0.5, 1.0])
+    assert np.all(np.isfinite(cj.time_optimal(planar(), [smooth, other, smooth], acceleration=1.0).duration))  # they need not meet
+    with pytest.raises(CoadjointError, match=r"kink at s = 0\.5"):
+        cj.time_optimal(planar(), [smooth, bent, other], acceleration=1.0)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from math import prod
 from threading import local
 
 import numpy as np
@@ -31,7 +32,7 @@ FINEST = 1000
 CELLS = 300
 """Most cells of a path, beside three for each coarse one."""
 LASTING = 10**6
-"""Numbers that a thread keeps as work, at most."""
+"""Numbers that a thread keeps of each kind of work, at most."""
 ALONE = 200
 """Cells whose rows are not worth a second thread."""
 TOGETHER = 64
@@ -105,7 +106,7 @@ def solve(
         which = np.array([x.path for x in tasks])
         first, spans, kinds, coarse = _coarse(limits, paths, which, [x.grid for x in tasks], start, end)
         ends, told = np.stack([start[which], end[which]], axis=1), np.empty((len(tasks), 4))
-        work, room = _work(limits, most), np.empty((max(most, len(tasks) * 128), RECORD))
+        work, room = _work(limits, most), _KEPT.get("found", max(most, len(tasks) * 128), RECORD)
         smooth = SMOOTH if tasks[0].halved < HALVINGS else np.inf
         sizes = limits.rows, limits.speeds, int(limits.curved)
         timed = run(
@@ -172,10 +173,20 @@ class _Task:
 
 
 class _Kept(local):
-    """Work of a thread from call to call: new memory costs as much as half the timing of a path."""
+    """Memory of a thread, by its use, from call to call: new memory would cost half as much as the timing of a path."""
 
     def __init__(self) -> None:
-        self.arrays: list[np.ndarray] = [np.empty(0)] * 3
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def get(self, use: str, *shape: int) -> np.ndarray:
+        """An array of this shape, its numbers arbitrary."""
+        size = prod(shape)
+        found = self.arrays.get(use)
+        if found is None or len(found) < size:
+            found = np.empty(size)
+            if size <= LASTING:
+                self.arrays[use] = found
+        return found[:size].reshape(shape)
 
 
 _KEPT = _Kept()
@@ -183,11 +194,8 @@ _KEPT = _Kept()
 
 def _work(limits: Limits, most: int) -> list[np.ndarray]:
     R, V = limits.rows, limits.speeds
-    sizes = (most + 2) * stride(R, V), 10 * (2 * R + V), max(6 * (most + 8), 4 * R + V)
-    found = [x if len(x) >= n else np.empty(n) for x, n in zip(_KEPT.arrays, sizes, strict=True)]
-    if sizes[0] <= LASTING:
-        _KEPT.arrays = found
-    return found
+    sizes = {"cells": (most + 2) * stride(R, V), "slacks": 10 * (2 * R + V), "speeds": max(6 * (most + 8), 4 * R + V)}
+    return [_KEPT.get(use, n) for use, n in sizes.items()]
 
 
 def _coarse(
@@ -216,9 +224,9 @@ def _grid(breaks_bytes: bytes, curved: bool, count: int) -> _Grid:
 
 
 def rows_on(limits: Limits, paths: Splines | Curves, path: np.ndarray, spans: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """The rows (C, 10, 4 R + V) at the points (C, 10) of cells (C, 2) of paths (C,)."""
+    """The rows (C, 10, 4 R + V) at the points (C, 10) of cells (C, 2) of paths (C,); the next call overwrites them."""
     c, d = paths.polynomials(path, spans.mean(axis=1), points)
-    found = np.empty((*points.shape, 4 * limits.rows + limits.speeds))
+    found = _KEPT.get("rows", *points.shape, 4 * limits.rows + limits.speeds)
     threads = 1 if len(c) < ALONE else None
     run_steps(limits.kernel(c.shape[-2]), [c, d, limits.scale[None, None]], [found], threads)
     return found
