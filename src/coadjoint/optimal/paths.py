@@ -46,7 +46,7 @@ class Splines:
     @cached_property
     def _keys(self) -> np.ndarray:
         """Where each begins, in the order of paths."""
-        return self.left + 2.0 * np.repeat(np.arange(len(self)), self.first[1:] - self.first[:-1])
+        return np.asarray(self.left + 2.0 * np.repeat(np.arange(len(self)), self.first[1:] - self.first[:-1]))
 
     def __len__(self) -> int:
         return len(self.all_breaks)

@@ -152,7 +152,7 @@ class _Grid:
     @cached_property
     def points(self) -> np.ndarray:
         """(C, 10): the points of cells, s running evenly over each."""
-        s = self.spans[:, :1] + (self.spans[:, 1:] - self.spans[:, :1]) * POINTS
+        s = np.asarray(self.spans[:, :1] + (self.spans[:, 1:] - self.spans[:, :1]) * POINTS)
         s[:, -1] = self.spans[:, 1]
         return s
 

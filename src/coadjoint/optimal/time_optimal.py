@@ -123,7 +123,7 @@ def _own_limits(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _of_numbers(
     robot: Robot, velocity: bytes, acceleration: bytes, effort: bytes, reactions: tuple[tuple[int, int, float], ...]
 ) -> Limits:
-    return Limits(robot, *(np.frombuffer(x) for x in (velocity, acceleration, effort)), reactions)
+    return Limits(robot, np.frombuffer(velocity), np.frombuffer(acceleration), np.frombuffer(effort), reactions)
 
 
 def _limit(given: Any, name: str, size: int, names: Any, default: np.ndarray) -> np.ndarray:
