@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -362,6 +363,7 @@ def test_what_a_call_keeps_is_not_changed_by_others():
     with pytest.raises(ValueError, match="read-only"):
         alone[0].limits.velocity[0] = 1.0
     np.testing.assert_array_equal(alone[0](t), before)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(alone[0]))(t), before)
 
 
 def test_kinks_of_one_of_several_splines():

@@ -37,7 +37,6 @@ class Limits:
     reactions: tuple[tuple[int, int, float], ...] = ()
     names: tuple[tuple[str, str], ...] = field(init=False)
     """What each row limits: a quantity and its joint."""
-    _kernels: dict[int, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         joints = self.robot.v_names
@@ -103,14 +102,12 @@ class Limits:
 
         At each place the coefficients of u, those of x, the rest, q' of the row's joint (R each), and the inverse limits of x (V).
         """
-        if order in self._kernels:
-            return self._kernels[order]
         robot = self.robot
         key = (order, *(tuple(x.tolist()) for x in (self.accelerated, self.loaded, self.fast)))
         places = tuple((joint, component) for joint, component, _ in self.reactions)
         shapes = {"c": (order, robot.nv), "d": (1,), "scale": (len(self.scale),)}
         make = lambda: built(robot, lambda c, d, scale: self._traced(places, c, d, scale), shapes, "timing_rows")
-        return self._kernels.setdefault(order, recent(robot, ("timing", key, places), make))
+        return recent(robot, ("timing", key, places), make)
 
     def _traced(self, places: tuple[tuple[int, int], ...], c: Array, d: Array, scale: Array) -> Array:
         q, dq, ddq = horner([c[..., k, :] for k in range(c.shape[-2])], d)
