@@ -94,6 +94,22 @@ def test_without_limits_touched_nothing_changes(arm):
     np.testing.assert_allclose(within.force(q, v, 0.0), law.force(q, v, 0.0), rtol=1e-12)
 
 
+@pytest.mark.parametrize("metric", ["joints", "kinetic"])
+def test_a_joint_without_motor_gets_no_force(metric):
+    """The pole of a Furuta pendulum under a balance that asks for too much: with one motor the nearest force is the clipped one."""
+    robot = cj.load("furuta")
+    wanted = control.balance(robot, [0.0, np.pi], actuated=["arm_joint"], force_cost=1e3)
+    q, v = np.array([[0.1, np.pi + 0.2], [0.0, np.pi - 1e-5]]), np.array([[0.1, 0.5], [0.0, 0.0]])
+    asked = wanted.force(q, v, 0.0)
+    law = control.limited(wanted, effort=1e-2, velocity=False, position=False, metric=metric)
+    np.testing.assert_allclose(law.force(q, v, 0.0)[:, 0], np.clip(asked[:, 0], -1e-2, 1e-2), rtol=1e-9)
+    np.testing.assert_array_equal(law.force(q, v, 0.0)[:, 1], asked[:, 1])
+    slow = control.limited(law, effort=False, velocity=[0.05, np.inf], position=False, rate=20.0)
+    tau = slow.force(q[0], v[0], 0.0)
+    assert tau[1] == asked[0, 1]
+    assert cj.forward_dynamics(robot, q[0], v[0], tau)[0] <= 20.0 * (0.05 - 0.1) * (1 - 1e-6)
+
+
 @pytest.mark.slow
 def test_a_redundant_arm_keeps_its_hand_while_its_elbow_gives_way():
     """Panda at a position limit: with keep= the hand's error stays thirty times smaller than without."""

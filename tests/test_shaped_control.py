@@ -140,13 +140,24 @@ def test_the_worst_disturbance_is_attenuated():
         control.h_infinity(robot, q, actuated=[robot.joint_names[0]], state_cost=Q, force_cost=R, attenuation=0.5 * gamma)
 
 
+@pytest.mark.parametrize("regulator", [control.h_infinity, control.balance])
+def test_what_motors_do_not_reach_is_refused(regulator):
+    """Two pendulums side by side, one motor: the other swings for ever, on the border of what a Riccati solver can tell."""
+    joints = [cj.Joint.revolute((0, 1, 0), name=f"joint{k}") for k in range(2)]
+    links = [cj.Link.solid(f"link{k}", "base", x, mass=1.0, com=(0, 0, -0.5), inertia=0.01) for k, x in enumerate(joints)]
+    robot = cj.Robot("two pendulums", links)
+    with pytest.raises(cj.CoadjointError, match="no stabilising regulator"):
+        regulator(robot, [0.0, 0.0], actuated=["joint0"])
+    assert np.isfinite(regulator(robot, [0.0, 0.0], actuated=["joint0", "joint1"]).gains["K"]).all()
+
+
 def test_the_regulator_along_a_motion():
     """P(t) against the Riccati equation integrated by itself; disturbed starts come back, and the cost to go falls."""
     robot = cj.load("planar2r")
     swing = cj.simulate(
         robot, [0.3, 0.2], [0.0, 0.0], np.linspace(0, 1.0, 401), control=lambda robot, q, v, t: np.array([3.0, 1.0])
     )
-    law = control.time_varying_lqr(robot, swing, state_cost=[100.0, 100.0, 1.0, 1.0], force_cost=0.1)
+    law = control.lqr_tracking(robot, swing, state_cost=[100.0, 100.0, 1.0, 1.0], force_cost=0.1)
     Q, R = np.diag([100.0, 100.0, 1.0, 1.0]), 0.1 * np.eye(2)
 
     A, B = (CubicSpline(swing.time, x) for x in linearize(robot, swing.q, swing.v, swing.tau))
@@ -162,7 +173,10 @@ def test_the_regulator_along_a_motion():
     assert value[-1] < 1e-2 * value[0]
     assert control.verify(law, motion).holds
     with pytest.raises(cj.CoadjointError, match="Trajectory with tau"):
-        control.time_varying_lqr(robot, "swing")
+        control.lqr_tracking(robot, "swing")
+    twice = {name: getattr(swing, name)[[0, 1, 1]] for name in ("time", "q", "v", "tau")}
+    with pytest.raises(cj.CoadjointError, match="times that increase"):
+        control.lqr_tracking(robot, cj.Trajectory(robot, **twice))
 
 
 # ---- motion and force ---------------------------------------------------------------------------------------------------------------

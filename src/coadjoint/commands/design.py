@@ -52,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     if args.robot not in STUDIES and not args.parameters:
         raise CoadjointError("expected --parameters with the numbers that may change, as --parameters masses lengths.")
+    if args.robot in STUDIES and (args.parameters or args.bounds):
+        raise CoadjointError(f"{args.robot!r} is a built-in study with numbers of its own; leave out --parameters and --bounds.")
     _check_files(args)
     if args.robot in STUDIES:
         design = STUDIES[args.robot]()

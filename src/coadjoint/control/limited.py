@@ -18,7 +18,7 @@ they are not, the limits of force hold and the others give way by as little as c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def limited(
     effort and velocity: numbers or (nv,), by default the robot's own; position: (lower, upper), each (nq,), by default the robot's own;
     False for none. rate: γ [1/s], how fast velocities and positions may approach their limits. metric: "joints", in which other joints are
     not disturbed by one at its limit, or "kinetic", Gauss' principle. keep: the frame whose motion gives way last.
-    Forces never exceed the effort; positions and velocities never exceed theirs if the forces suffice. While no limit is touched the
+    Joints that have no motor in `controller`, as in `balance`, get none here. Forces never exceed the effort; positions and velocities never exceed theirs if the forces suffice. While no limit is touched the
     forces are those of `controller`.
     """
     if not isinstance(controller, Controller):
@@ -68,12 +68,16 @@ def limited(
     if keep is not None:
         robot.frame(a_name(keep, "keep"))
     forces = _symmetric(effort, "effort", robot, robot.effort_limit)
+    motors = _motors(controller)
+    if motors is not None:
+        forces = np.where(np.isin(np.arange(robot.nv), motors), forces, np.inf)
     speeds = _symmetric(velocity, "velocity", robot, robot.velocity_limit)
     lower, upper = _positions(position, robot)
     if not any(np.isfinite(x).any() for x in (forces, speeds, lower, upper)):
         raise CoadjointError(f"robot {robot.name!r} has no limits; give effort, velocity or position.")
     gains = {
         "of": controller,
+        "motors": motors,
         "effort": forces,
         "velocity": speeds,
         "position": (lower, upper),
@@ -82,6 +86,15 @@ def limited(
         "keep": keep,
     }
     return Controller(robot, f"limited_{controller.name}", _limited, controller.reference, gains, native=robot.nv <= LARGEST)
+
+
+def _motors(controller: Controller) -> list[int] | None:
+    """The freedoms that the law drives, None for all."""
+    gains = controller.gains
+    if "of" in gains:
+        return _motors(gains["of"])
+    motors = sorted({gains["motor"]} if "motor" in gains else set(gains.get("motors", range(controller.robot.nv))))
+    return motors if len(motors) < controller.robot.nv else None
 
 
 def _symmetric(given: Any, name: str, robot: Robot, own: np.ndarray) -> np.ndarray:
@@ -126,21 +139,43 @@ def _positions(given: Any, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 
 def _limited(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
     of, effort = gains["of"], gains["effort"]
-    tau = of._law(of.gains, robot, q, v, *desired)
-    M, h = mass_matrix(robot, q), bias_force(robot, q, v)
-    wanted = solve_spd(M, (tau - h)[..., None])[..., 0]
+    plan = _plan(gains, robot, q, v, of._law(of.gains, robot, q, v, *desired))
     strong = np.flatnonzero(np.isfinite(effort)).tolist()
     low, high, bounded = _acceleration_bounds(gains, robot, q, v)
     most = like(effort[strong], q)
-    rows = _rows([M[..., strong, :], like(np.eye(robot.nv)[bounded], q)])
-    lower, upper = concat([-most - h[..., strong], low]), concat([most - h[..., strong], high])
+    rows = _rows([plan.force[..., strong, :], plan.motion[..., bounded, :]])
+    rest, drift = plan.rest[..., strong], plan.drift[..., bounded]
+    lower, upper = concat([-most - rest, low - drift]), concat([most - rest, high - drift])
     softness = np.array([0.0] * len(strong) + [SOFT] * len(bounded))
-    a = project(_metric(gains, robot, q, M), wanted, rows, lower, upper, softness)
-    found = mv(M, a) + h
+    x = project(plan.metric, plan.wanted, rows, lower, upper, softness)
+    found = mv(plan.force, x) + plan.rest
     if not strong:
         return found
     finite = like(np.where(np.isfinite(effort), effort, 1e300), q)
     return namespace(found).minimum(namespace(found).maximum(found, -finite), finite)  # rounding
+
+
+class _Plan(NamedTuple):
+    """What may be chosen, x (..., k), with its metric: the forces are force x + rest and the accelerations motion x + drift."""
+
+    wanted: Array
+    metric: Array
+    force: Array
+    rest: Array
+    motion: Array
+    drift: Array
+
+
+def _plan(gains: Gains, robot: Robot, q: Array, v: Array, tau: Array) -> _Plan:
+    """The accelerations are chosen where all joints have motors, else the forces of the motors: passive joints stay passive."""
+    M, h, motors = mass_matrix(robot, q), bias_force(robot, q, v), gains["motors"]
+    H, net = _metric(gains, robot, q, M), (tau - h)[..., None]
+    if motors is None:
+        return _Plan(solve_spd(M, net)[..., 0], H, M, h, like(np.eye(robot.nv), M) + 0.0 * M, 0.0 * h)
+    select = like(np.eye(robot.nv)[:, motors], q) + 0.0 * net
+    found = solve_spd(M, concat([select, net]))
+    W, wanted = found[..., :-1], tau[..., motors]
+    return _Plan(wanted, transpose(W) @ H @ W, select, tau - mv(select, wanted), W, found[..., -1] - mv(W, wanted))
 
 
 def _rows(parts: list[Array]) -> Array:

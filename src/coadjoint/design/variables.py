@@ -82,7 +82,8 @@ class Variables:
 class Chart:
     """z: logarithms and entries of the triangular roots of pseudo-inertias, then other numbers divided by their size.
 
-    Links of which only some inertial numbers are free are kept possible by `possible`, the least eigenvalues of their pseudo-inertias.
+    Links of which only some inertial numbers are free are kept possible by `margins`, the least eigenvalues of their pseudo-inertias. The
+    bounds of whole bodies' numbers, which are no bounds of z, are margins, too.
     """
 
     def __init__(
@@ -94,6 +95,9 @@ class Chart:
         width = upper - lower
         size = np.where(np.isfinite(width) & (width > 0), width, np.maximum(np.abs(own), 0.1))
         self.size = size[self.scalars]
+        inner = [j for k in bodies for j in range(k, k + 10)]
+        self.bounds = [(j, 1.0 / size[j], lower[j]) for j in inner if np.isfinite(lower[j])]
+        self.bounds += [(j, -1.0 / size[j], upper[j]) for j in inner if np.isfinite(upper[j])]
         none = np.full(10 * len(bodies), np.inf)
         self.start = np.concatenate([np.zeros(10 * len(bodies)), own[self.scalars] / self.size])
         self.lower = np.concatenate([-none, lower[self.scalars] / self.size])
@@ -123,8 +127,9 @@ class Chart:
         found[self.scalars, range(first, z.size)] = self.size
         return found
 
-    def possible(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The least eigenvalue of each partly free link's pseudo-inertia, scaled, less a margin (m,), and its gradient (m, n)."""
+    def margins(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The least eigenvalue of each partly free link's pseudo-inertia, scaled, less a margin, then the distances of whole bodies' numbers
+        from their bounds (m,), and their gradients (m, n)."""
         values, change = self.values(z), self.jacobian(z)
         found, slopes = [], []
         for k, D in zip(self.parts, self.scales, strict=True):
@@ -132,6 +137,9 @@ class Chart:
             u = D @ U[:, 0]
             found.append(w[0] - MARGIN)
             slopes.append(np.array([u @ inertia.pseudo(x) @ u for x in change[k : k + 10].T]))
+        for j, sign, limit in self.bounds:
+            found.append(sign * (values[j] - limit))
+            slopes.append(sign * change[j])
         return np.array(found), np.array(slopes).reshape(len(found), z.size)
 
     def _root(self, b: int, z: np.ndarray) -> np.ndarray:
@@ -178,11 +186,14 @@ def variables(robot: Robot, wanted: Sequence[str], bounds: Mapping[str, tuple[fl
         if name in ("armature", "damping", "friction", "drives"):
             lower[[names.index(x) for x in numbers[name]]] = 0.0
     for name, pair in bounds.items():
-        places = [names.index(x) for x in numbers.get(name, [name] if name in names else [])]
+        places = [k for k, x in enumerate(names) if x in free and (x in numbers.get(name, ()) or name in (x, x.rpartition(".")[0]))]
         if not places:
-            raise unknown("number of the design", name, [*sets, *names])
+            raise unknown("number of the design", name, [*sets, *(x for x in names if x in free)])
         low, high = _pair(name, pair)
-        lower[places], upper[places] = low, high
+        least = lower[places].max()
+        if high < least:
+            raise CoadjointError(f"bounds of {name!r} are {low:g} … {high:g}; it cannot be less than {least:g}.")
+        lower[places], upper[places] = np.maximum(low, lower[places]), high
     if "inertial" in sets:
         _check_bodies(robot, free)
     return Variables(sets, names, own, free, lower, upper, tuple(len(numbers[x]) for x in sets))
