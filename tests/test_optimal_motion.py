@@ -327,7 +327,7 @@ def resolved(arm, motion, parameters, k, h, *args, **options):
     ("parameters", "k", "args", "options"),
     [
         ("masses", 1, ([-1.5, 0.2], [0.3, 0.4], 1.5, "effort"), {"effort": [30.0, 10.0]}),
-        ("lengths", 0, ([-1.5, 0.2], [0.3, 0.4], 1.2, "energy"), {"power": 28.0}),
+        ("lengths", 0, ([-1.5, 0.2], [0.3, 0.4], 1.2, "energy"), {"power": 22.0}),
         ("damping", 1, ([-1.2, 0.2], [-0.3, 0.4], "free", {"effort": 0.02, "time": 3.0}), {}),
         ("inertial", 19, ([0.3, 0.5], [1.2, -0.4], 1.0, "action"), {"limits": False}),
         ("lengths", 0, ([0.3, 0.4], cj.pose(ARM, [0.5, 0.6], "tip")[:3, 3], 1.0), {"frame": "tip"}),

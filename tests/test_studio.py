@@ -18,8 +18,10 @@ import pytest
 
 import coadjoint as cj
 from browser import Browser, chromium
+from coadjoint.robot.link import Loop
 from coadjoint.show.studio.questions import QUESTIONS
 from coadjoint.show.studio.server import Studio
+from models import body, urdf_files
 
 PANDA = cj.load("panda")
 Q = np.array([0.1, -0.5, 0.2, -2.0, 0.1, 1.6, 0.3])
@@ -339,6 +341,40 @@ def test_the_hand_is_dragged_in_the_page(browser, tmp_path):
         }
         page.call("Page.close")
         page.connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ur5e", "free body", "humanoid", "closed chain"])
+def test_studios_of_other_robots_open(browser, name):
+    files = [path for file, path in urdf_files().items() if file.endswith("talos_reduced.urdf")]
+    if name == "humanoid" and not files:
+        pytest.skip("no example-robot-data")
+    robot = {
+        "ur5e": lambda: cj.load("ur5e"),
+        "free body": lambda: body(cj.Joint.free(), 1.3, (0.01, 0.02, 0.025)),
+        "humanoid": lambda: cj.load(files[0], base="free"),
+        "closed chain": four_bar,
+    }[name]()
+    with running(robot) as studio:
+        page = browser.page()
+        page.size(1280, 760)
+        page.open(studio.url)
+        for sheet in page.run("coadjoint.sheets.map(x => x.name)"):
+            if sheet not in ("Geometry", "Phase") or name in ("ur5e", "free body"):
+                page.run(f"coadjoint.open({sheet!r})")
+        page.wait("!coadjoint.asking.busy", 90)
+        assert page.errors == []
+        if name == "closed chain":
+            assert page.run("coadjoint.state.gap") < 1e-12
+        page.call("Page.close")
+        page.connection.close()
+
+
+def four_bar():
+    """Three links whose description holds the end of the last."""
+    arm = cj.load("planar3r")
+    robot = arm.with_frame("pin", "base", [[1, 0, 0, 1.2], [0, 1, 0, 0.8], [0, 0, 1, 0], [0, 0, 0, 1]])
+    return cj.Robot("four bar", robot.links, robot.frames, robot.gravity, loops=[Loop("pin", "pin", "tip", "spherical")])
 
 
 @pytest.mark.native

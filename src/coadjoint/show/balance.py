@@ -14,6 +14,7 @@ from ..dynamics.newton_euler import inverse_dynamics
 from ..kinematics.poses import forward_kinematics
 from ..motion.example_motion import smooth_motion
 from ..motion.states import coordinate_names, force_units
+from ..robot import text
 from ..robot.robot import Robot
 from .plots import check_figure, colours, save, style, thin
 
@@ -30,7 +31,7 @@ def draw_balance(path: str | Path, result: Counterweights) -> None:
     name = result.before.name
     listing = "".join(f"<li>{escape(str(w))}</li>" for w in result.weights)
     says = f"<b>{escape(name)}</b> before and after counterweights of {result.mass:.4g} kg."
-    save(path, balance_figure(result), f"{name}: balance", says, f"<ul>{listing}</ul>{result.robot._repr_html_()}")
+    save(path, balance_figure(result), f"{name}: balance", says, f"<ul>{listing}</ul>{text.html(result.robot)}")
 
 
 def balance_figure(result: Counterweights) -> Figure:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..identification.excitation import Excitation
+from ..robot import text
 from .plots import check_figure, overlay, save, style
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def draw_excitation(path: str | Path, motion: Excitation) -> None:
     """Draw a designed motion to a file, which appears whole or not at all: .png, .svg, .pdf or .html."""
     check_figure(path)
-    save(path, excitation_figure(motion), f"{motion.robot.name}: exciting motion", escape(str(motion)), motion.robot._repr_html_())
+    save(path, excitation_figure(motion), f"{motion.robot.name}: exciting motion", escape(str(motion)), text.html(motion.robot))
 
 
 def excitation_figure(motion: Excitation) -> Figure:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dynamics.composite import mass_matrix
+from ..robot import text
 from ..robot.robot import Robot
 from .plots import check_figure, save, style
 from .views import (
@@ -59,7 +60,7 @@ def draw_geometry(path: str | Path, shown: Geometry) -> None:
         geometry_figure(shown),
         f"{robot.name}: geometry",
         f"The geometry of <b>{escape(robot.name)}</b>.",
-        robot._repr_html_(),
+        text.html(robot),
     )
 
 

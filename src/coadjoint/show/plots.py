@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import CoadjointError
 from ..files import check_output, replacing
 from ..motion.states import States, force_units
+from ..robot import text
 from ..robot.robot import Robot
 from ..words import printable
 
@@ -71,7 +72,7 @@ def draw_states(path: str | Path, robot: Robot, states: States, forward: bool = 
     check_figure(path)
     what = "accelerations" if forward else "joint forces"
     says = f"{what.capitalize()} of <b>{escape(robot.name)}</b> for {len(states)} states."
-    save(path, states_figure(robot, states, forward), f"{robot.name}: {what}", says, robot._repr_html_())
+    save(path, states_figure(robot, states, forward), f"{robot.name}: {what}", says, text.html(robot))
 
 
 def save(path: str | Path, figure: Figure, title: str, says: str, below: str = "") -> None:
@@ -92,10 +93,10 @@ def _make_printable(figure: Figure) -> None:
     """Escape control characters, which names may have, in all texts of a figure: no SVG can hold them."""
     from matplotlib.text import Text
 
-    for text in figure.findobj(Text):
-        lines = text.get_text().split("\n")
+    for label in figure.findobj(Text):
+        lines = label.get_text().split("\n")
         if not all(line.isprintable() for line in lines):
-            text.set_text("\n".join(printable(line) for line in lines))
+            label.set_text("\n".join(printable(line) for line in lines))
 
 
 def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure:

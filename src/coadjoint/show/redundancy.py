@@ -29,6 +29,7 @@ from ..redundancy import (
 )
 from ..redundancy.lift import dexterity
 from ..redundancy.task import ALL, Task, has_fibres
+from ..robot import text
 from ..robot.robot import Robot
 from .plots import check_figure, colours, save, style
 
@@ -143,7 +144,7 @@ def draw_redundancy(path: str | FilePath, shown: Redundancy) -> None:
     check_figure(path)
     robot = shown.robot
     says = f"The redundancy of <b>{escape(robot.name)}</b>, task {escape(str(shown.task))}."
-    save(path, redundancy_figure(shown), f"{robot.name}: redundancy", says, robot._repr_html_())
+    save(path, redundancy_figure(shown), f"{robot.name}: redundancy", says, text.html(robot))
 
 
 def redundancy_figure(shown: Redundancy) -> Figure:

@@ -15,6 +15,7 @@ from ..errors import CoadjointError, ModelWarning
 from ..files import as_path, check_output, replacing
 from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
+from ..words import short
 from .page.equations import equations_of
 from .page.html import html
 from .page.model import describe, packed, start, visuals
@@ -44,7 +45,7 @@ def report(
     It shows the robot in space with sliders for every freedom, and computes poses, the mass matrix, joint forces by term, energies,
     reactions and ellipsoids itself, by functions of this robot as JavaScript. It needs neither a server nor a network.
 
-    motion: a trajectory to be played. constraints: loops that the page keeps closed, by default those of the motion.
+    motion: a trajectory to be played. constraints: loops that the page keeps closed, by default those of the motion, or the robot's own.
     source: the Python expression that gives the robot, for "copy as Python"; without it the page offers the robot as a file.
     """
     if path is not None:
@@ -75,12 +76,18 @@ def page_text(
 ) -> str:
     """The page; `light` without the large functions of large robots and without formulas. `more`: further values for its script."""
     robot = robot.consolidated()
+    if motion is not None and not isinstance(motion, Trajectory):
+        raise CoadjointError(f"motion is {short(motion)}; expected a Trajectory, as from coadjoint.simulate.")
+    if not isinstance(source, str):
+        raise CoadjointError(f"source is {short(source)}; expected the text of a Python expression.")
     if motion is not None and motion.robot.fingerprint != robot.fingerprint:
         raise CoadjointError(f"the motion is one of robot {motion.robot.name!r}, not of {robot.name!r}.")
     if motion is not None and motion.q.ndim != 2:
         raise CoadjointError("the motion is a batch of motions; give one of them.")
     if constraints is None and motion is not None:
         constraints = motion.constraints
+    if constraints is None and robot.loops:
+        constraints = Constraint.loops(robot)
     at = None
     if constraints is not None:
         constraints = checked(constraints, robot)

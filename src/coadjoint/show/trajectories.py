@@ -10,6 +10,7 @@ import numpy as np
 
 from ..motion.states import turning
 from ..motion.trajectory import Trajectory
+from ..robot import text
 from .plots import check_drawing, check_figure, overlay, picture, save, style, thin
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def draw_trajectory(path: str | Path | None, trajectory: Trajectory) -> Figure:
     robot = trajectory.robot
     below = "".join(f"<div>{escape(str(x))}</div>" for x in trajectory.happenings[:MARKS])
     figure = trajectory_figure(trajectory)
-    save(path, figure, f"{robot.name}: motion", escape(str(trajectory)), below + robot._repr_html_())
+    save(path, figure, f"{robot.name}: motion", escape(str(trajectory)), below + text.html(robot))
     return figure
 
 

@@ -136,20 +136,31 @@ class CurvatureMap:
     """(len(y), len(x)): the sum over all planes, each counted twice."""
 
 
+def sectional_map(robot: Robot, a: Coordinate, b: Coordinate, at: np.ndarray, points: int) -> np.ndarray:
+    """Sectional curvature (points, points) of the plane of two coordinates over both of them, b along the first axis; NaN where M is
+    singular."""
+    q = np.broadcast_to(at, (points, points, robot.nq)).copy()
+    q[..., a.q], q[..., b.q] = np.linspace(a.lower, a.upper, points)[None, :], np.linspace(b.lower, b.upper, points)[:, None]
+    flat, one = q.reshape(-1, robot.nq), np.eye(robot.nv)
+    parts = [flat[k : k + CHUNK] for k in range(0, len(flat), CHUNK)]
+    found = np.concatenate([_finite(sectional_curvature, robot, part, one[a.v], one[b.v]) for part in parts])
+    return found.reshape(points, points)
+
+
 def curvature_map(robot: Robot, joints: Sequence[str | int] | None = None, at: Any = None, points: int = 101) -> CurvatureMap:
     """Sectional and scalar curvature over a grid of two coordinates; the others as in `at` (nq,), in the middle of their limits if None."""
     a, b = pair(robot, joints)
     x, y = (np.linspace(c.lower, c.upper, points) for c in (a, b))
     q = np.broadcast_to(middle(robot) if at is None else np.asarray(at, dtype=float), (points, points, robot.nq)).copy()
     q[..., a.q], q[..., b.q] = x[None, :], y[:, None]
-    flat, one = q.reshape(-1, robot.nq), np.eye(robot.nv)
+    flat = q.reshape(-1, robot.nq)
     parts = [flat[k : k + CHUNK] for k in range(0, len(flat), CHUNK)]
-    sectional = np.concatenate([_finite(sectional_curvature, robot, part, one[a.v], one[b.v]) for part in parts])
+    sectional = sectional_map(robot, a, b, q[0, 0], points)
     scalar = 2 * sectional if robot.nv == 2 else np.concatenate([_finite(scalar_curvature, robot, part) for part in parts])
     M = mass_matrix(robot, flat[:: points // 2])
     rounding = 1e-12 / float(np.median(np.sqrt(M[:, a.v, a.v] * M[:, b.v, b.v])))  # 1/metric is the unit of curvature
-    sectional, scalar = (np.where(np.abs(K) < rounding, 0.0, K).reshape(points, points) for K in (sectional, scalar))
-    return CurvatureMap(x, y, q, sectional, scalar)
+    whole = [np.where(np.abs(K) < rounding, 0.0, K).reshape(points, points) for K in (sectional, scalar)]
+    return CurvatureMap(x, y, q, *whole)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ export function couple(at, way, radius, colour) {
 export function ellipsoid(at, R, A, size, colour) {
   const { values, vectors } = eigen(A);
   const lengths = values.map((x) => Math.max(size * Math.sqrt(Math.max(x, 0)), 1e-4 * size));
-  return { mesh: "sphere", world: pose(stretch(multiply(R, vectors), lengths), at), colour, alpha: 0.34 };
+  return { mesh: "fine", world: pose(stretch(multiply(R, vectors), lengths), at), colour, alpha: 0.34 };
 }
 
 export class Figure {
@@ -77,7 +77,7 @@ export class Figure {
       const end = move(T, b);
       found.push(...rod(move(T, a), end, r, 0.8 * r, colour, { shadow: true }), ball(end, 0.8 * r, colour, { shadow: true }));
     }
-    if (!link.rods.length && joint.kind === "free" && this.ellipsoids[i]) found.push({ mesh: "sphere", world: multiply(T, this.ellipsoids[i]), colour, shadow: true });
+    if (!link.rods.length && joint.kind === "free" && this.ellipsoids[i]) found.push({ mesh: "fine", world: multiply(T, this.ellipsoids[i]), colour, shadow: true });
     else found.push(ball(at, r, colour, { shadow: true }));
     found.push(...this.joint(link, T, at, r, look), ...this.slide(link, at, r, poses, look));
     return found;

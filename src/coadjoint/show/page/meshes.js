@@ -3,7 +3,7 @@
 const TURN = 2 * Math.PI;
 
 // The surface of revolution about z of a profile of [radius, height, normal radius, normal height].
-function lathe(profile, sides = 40) {
+function lathe(profile, sides = 24) {
   const positions = [], normals = [], indices = [];
   profile.forEach(([r, z, nr, nz]) => {
     for (let k = 0; k <= sides; k++) {
@@ -20,13 +20,15 @@ function lathe(profile, sides = 40) {
   return { positions, normals, indices };
 }
 
-export function sphere() {
+export const fine = () => sphere(24, 44);
+
+export function sphere(rings = 12, sides = 24) {
   const profile = [];
-  for (let k = 0; k <= 22; k++) {
-    const angle = (Math.PI * k) / 22 - Math.PI / 2, r = Math.cos(angle), z = Math.sin(angle);
+  for (let k = 0; k <= rings; k++) {
+    const angle = (Math.PI * k) / rings - Math.PI / 2, r = Math.cos(angle), z = Math.sin(angle);
     profile.push([r, z, r, z]);
   }
-  return lathe(profile);
+  return lathe(profile, sides);
 }
 
 export const tube = () => lathe([[1, 0, 1, 0], [1, 1, 1, 0]]);

@@ -147,6 +147,20 @@ function unpacked(model) {
   return motion;
 }
 
+// Where pictures take long, those of a movement are drawn coarser; the last one is drawn again in full.
+function pace(scene, now) {
+  const { renderer } = scene;
+  if (scene.dirty) {
+    scene.interval = now - scene.drawn < 500 ? 0.8 * (scene.interval ?? 16) + 0.2 * (now - scene.drawn) : scene.interval ?? 16;
+    renderer.coarse = scene.interval > 34;
+    scene.drawn = now;
+  } else if (renderer.coarse && now - scene.drawn > 200) {
+    renderer.coarse = false;
+    scene.dirty = true;
+    scene.drawn = now - 1000;
+  }
+}
+
 function run(page) {
   if (page.scene) pulling(page);
   let last = performance.now(), box = "";
@@ -157,6 +171,7 @@ function run(page) {
     if (page.scene) {
       const { clientWidth, clientHeight } = page.scene.canvas, size = `${clientWidth} ${clientHeight}`;
       if (size !== box) (box = size), (page.scene.dirty = true);
+      pace(page.scene, now);
       if (page.scene.dirty) page.scene.draw();
     }
     page.pictures = (page.pictures ?? 0) + 1;

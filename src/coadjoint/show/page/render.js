@@ -1,6 +1,6 @@
 // A small renderer on WebGL 2: lit surfaces, their shadow on the floor, a grid that fades.
 
-import { box, cone, cylinder, drum, sphere, tube } from "./meshes.js";
+import { box, cone, cylinder, drum, fine, sphere, tube } from "./meshes.js";
 
 const SOLID_VERTEX = `#version 300 es
 in vec3 position; in vec3 normal;
@@ -59,7 +59,8 @@ export class Renderer {
     this.solid = program(gl, SOLID_VERTEX, SOLID_FRAGMENT);
     this.floor = program(gl, FLOOR_VERTEX, FLOOR_FRAGMENT);
     this.meshes = {};
-    for (const [name, make] of Object.entries({ sphere, tube, drum, cylinder, cone, box })) this.keep(name, make());
+    this.coarse = false;
+    for (const [name, make] of Object.entries({ sphere, fine, tube, drum, cylinder, cone, box })) this.keep(name, make());
   }
 
   // A mesh under a name, ready to be drawn.
@@ -79,7 +80,7 @@ export class Renderer {
   }
 
   fit() {
-    const { canvas } = this, ratio = Math.min(window.devicePixelRatio || 1, 2);
+    const { canvas } = this, ratio = Math.min(window.devicePixelRatio || 1, 2) * (this.coarse ? 0.6 : 1);
     const width = Math.max(1, Math.round(canvas.clientWidth * ratio)), height = Math.max(1, Math.round(canvas.clientHeight * ratio));
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     return width / height;
@@ -101,7 +102,7 @@ export class Renderer {
     gl.uniform3fv(u.eye, eye);
     gl.uniform3fv(u.sky, look.sky);
     gl.uniform3fv(u.ground, look.ground);
-    if (look.shadow && eye[2] > look.floor) this.drawShadow(items.filter((x) => x.shadow), look);
+    if (look.shadow && !this.coarse && eye[2] > look.floor) this.drawShadow(items.filter((x) => x.shadow), look);
     for (const item of items) if (!(item.alpha < 1) && !item.over) this.item(item);
     gl.depthMask(false);
     for (const item of items) if (item.alpha < 1) this.item(item);

@@ -22,6 +22,7 @@ export class Scene {
     this.floor = Number.isFinite(shapes) && !rooted ? shapes - 0.002 * model.size : rooted ? Math.min(0, Number.isFinite(low) ? low : 0) - (low < 0 ? 0.03 * model.size : 0) : low - 0.06 * model.size;
     this.camera = new Camera(model.centre.slice(), model.size, this.floor);
     this.dirty = true;
+    this.drawn = -1000;
     attach(this.camera, canvas, () => (this.dirty = true), (event) => this.grab(event));
     this.recolour();
   }

@@ -16,11 +16,13 @@ from ...kinematics.inverse import inverse_kinematics
 from ...motion.simulate import simulate
 from ...redundancy import vertical_basis
 from ...robot.robot import Robot
-from ..views import Coordinate, comparison, coordinates, curvature_map, pair
+from ..views import Coordinate, comparison, coordinates, pair, sectional_map
 
 POSITION = (3, 4, 5)
 LONGEST = 30.0
 """The most seconds of one simulated motion."""
+MANY = 12
+"""Above so many freedoms curvature takes long: the first two coordinates are taken, not the most curved ones."""
 PICTURES = 60.0
 """States a second of a motion that is sent to the page."""
 
@@ -103,18 +105,20 @@ def null_motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
 def torus(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     """Sectional curvature over two coordinates, the others as in q; the most curved pair if none is chosen."""
     q = numbers(data, "q", robot.nq)
-    chosen = data.get("joints")
+    chosen, known = data.get("joints"), coordinates(robot)
+    if not chosen and robot.nv > MANY and len(known) > 1:  # to look for the most curved pair would take a minute
+        chosen = [known[0].name, known[1].name]
     a, b = pair(robot, [str(x) for x in chosen] if chosen else None)
-    found = curvature_map(robot, (a.name, b.name), q, points=int(number(data, "points", 11, 101, 61)))
+    points = int(number(data, "points", 11, 101, 61))
     return {
         "names": [a.name, b.name],
         "places": [a.q, b.q],
         "units": [a.unit, b.unit],
         "low": [a.lower, b.lower],
         "high": [a.upper, b.upper],
-        "points": len(found.x),
-        "sectional": _finite(found.sectional),
-        "choices": [x.name for x in coordinates(robot)],
+        "points": points,
+        "sectional": _finite(sectional_map(robot, a, b, q, points)),
+        "choices": [x.name for x in known],
     }
 
 
