@@ -37,6 +37,7 @@ __all__ = [
     "hybrid",
     "impedance",
     "limited",
+    "lqr_tracking",
     "momentum_observer",
     "partial_linearization",
     "passivity_based",
@@ -47,7 +48,6 @@ __all__ = [
     "se3_tracking",
     "sinusoid",
     "swing_up",
-    "lqr_tracking",
     "verify",
     "workspace",
 ]

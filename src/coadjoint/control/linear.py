@@ -30,7 +30,10 @@ Gains = Mapping[str, Any]
 MARGIN = 1.05
 """The least attenuation that can be reached is not attained: the default is this much above it."""
 
-NO_REGULATOR = "there is no stabilising regulator: some motion that does not die out is beyond the reach of the motors, or state_cost does not see it."
+NO_REGULATOR = (
+    "there is no stabilising regulator: some motion that does not die out is beyond the reach of the motors, or state_cost "
+    "does not see it."
+)
 
 
 @takes(robot=a_robot)

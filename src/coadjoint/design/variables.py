@@ -128,8 +128,10 @@ class Chart:
         return found
 
     def margins(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The least eigenvalue of each partly free link's pseudo-inertia, scaled, less a margin, then the distances of whole bodies' numbers
-        from their bounds (m,), and their gradients (m, n)."""
+        """The least eigenvalue of each partly free link's pseudo-inertia, scaled, less a margin, then bounds' distances; their gradients.
+
+        Shapes (m,) and (m, n).
+        """
         values, change = self.values(z), self.jacobian(z)
         found, slopes = [], []
         for k, D in zip(self.parts, self.scales, strict=True):
