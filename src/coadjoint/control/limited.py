@@ -59,8 +59,8 @@ def limited(
     effort and velocity: numbers or (nv,), by default the robot's own; position: (lower, upper), each (nq,), by default the robot's own;
     False for none. rate: γ [1/s], how fast velocities and positions may approach their limits. metric: "joints", in which other joints are
     not disturbed by one at its limit, or "kinetic", Gauss' principle. keep: the frame whose motion gives way last.
-    Joints that have no motor in `controller`, as in `balance`, get none here. Forces never exceed the effort; positions and velocities never
-    exceed theirs if the forces suffice. While no limit is touched the forces are those of `controller`.
+    Joints that have no motor in `controller`, as in `balance`, get none here. Forces never exceed the effort; positions and velocities
+    never exceed theirs if the forces suffice. While no limit is touched the forces are those of `controller`.
     """
     if not isinstance(controller, Controller):
         raise CoadjointError(f"controller is {short(controller)}; expected one of `coadjoint.control`, as computed_torque(…).")
@@ -75,6 +75,11 @@ def limited(
     lower, upper = _positions(position, robot)
     if not any(np.isfinite(x).any() for x in (forces, speeds, lower, upper)):
         raise CoadjointError(f"robot {robot.name!r} has no limits; give effort, velocity or position.")
+    if "constraint" in controller.gains and any(np.isfinite(x).any() for x in (speeds, lower, upper)):
+        raise CoadjointError(
+            f"{controller.name} moves the robot under a constraint, which changes the accelerations that velocities and positions are kept "
+            "by; give velocity=False and position=False, and limit the effort only."
+        )
     gains = {
         "of": controller,
         "motors": motors,
