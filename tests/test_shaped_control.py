@@ -210,7 +210,7 @@ def test_hybrid_forces_from_lists_and_on_groups():
         cj.Link.solid("body", "base", cj.Joint.free(), mass=1.0, com=(0.1, 0, 0.2), inertia=0.02),
         cj.Link.solid("ball", "body", cj.Joint.spherical(), mass=1.0, com=(0, 0.02, 0.2), inertia=0.02),
     ]
-    robot = cj.Robot("hanging", links, [cj.Frame("tip", "ball")])
+    robot = cj.Robot("hanging", links, [cj.Frame("tip", "ball", np.eye(4))])
     rng = np.random.default_rng(5)
     q = robot.random(rng)
     point = cj.Constraint.point(robot, "tip", axes="xyz", at=np.asarray(cj.pose(robot, q, "tip"))[:3, 3])
