@@ -235,7 +235,8 @@ def test_the_command_designs_and_draws(tmp_path, monkeypatch, capsys):
     assert cj.load(tmp_path / "r.json").parameters("lengths") == pytest.approx(0.5)
     assert "<svg" in (tmp_path / "d.svg").read_text()
     assert main(["design", "balanced-linkage"]) == 0
-    assert main(["design", "balanced-linkage", "--parameters", "masses"]) == 1
-    assert "numbers of its own" in capsys.readouterr().err
+    for more in (["--parameters", "masses"], ["--objective", "curvature"]):
+        assert main(["design", "balanced-linkage", *more]) == 1
+        assert "numbers of its own" in capsys.readouterr().err
     assert main(["design", "planar2r"]) == 1
     assert "--parameters" in capsys.readouterr().err

@@ -94,6 +94,18 @@ def test_without_limits_touched_nothing_changes(arm):
     np.testing.assert_allclose(within.force(q, v, 0.0), law.force(q, v, 0.0), rtol=1e-12)
 
 
+def test_joints_that_follow_others_keep_their_own_limits():
+    """b = 0.1 - 2 a stays within ±0.5 and its speed below 1, though a alone could go on to 1 at speed 2."""
+    first = cj.Joint.revolute((0, 1, 0), name="a", lower=-1.0, upper=1.0, velocity=2.0)
+    second = cj.Joint.revolute((0, 1, 0), name="b", mimic=cj.Mimic("a", -2.0, 0.1), lower=-0.5, upper=0.5, velocity=1.0)
+    body = {"mass": 1.0, "com": (0.1, 0.0, 0.2), "inertia": 0.02}
+    robot = cj.Robot("pair", [cj.Link.solid("one", "base", first, **body), cj.Link.solid("two", "one", second, **body)])
+    law = control.limited(control.computed_torque(robot, [2.0], kp=100.0, kd=20.0))
+    motion = cj.simulate(robot, [0.0], [0.0], np.linspace(0, 3, 301), control=law)
+    assert motion.q.max() == pytest.approx(0.3, abs=1e-6)
+    assert motion.v.max() <= 0.5 + 1e-6
+
+
 @pytest.mark.parametrize("metric", ["joints", "kinetic"])
 def test_a_joint_without_motor_gets_no_force(metric):
     """The pole of a Furuta pendulum under a balance that asks for too much: with one motor the nearest force is the clipped one."""

@@ -28,6 +28,7 @@ from ..dynamics import bias_force, mass_matrix
 from ..errors import CoadjointError, ShapeError
 from ..kinematics import jacobian
 from ..redundancy.lift import effective_inertia
+from ..robot.link import Joint
 from ..robot.robot import Robot
 from ..words import short
 from .controller import Controller
@@ -71,7 +72,7 @@ def limited(
     motors = _motors(controller)
     if motors is not None:
         forces = np.where(np.isin(np.arange(robot.nv), motors), forces, np.inf)
-    speeds = _symmetric(velocity, "velocity", robot, robot.velocity_limit)
+    speeds = _symmetric(velocity, "velocity", robot, _own_speeds(robot))
     lower, upper = _positions(position, robot)
     if not any(np.isfinite(x).any() for x in (forces, speeds, lower, upper)):
         raise CoadjointError(f"robot {robot.name!r} has no limits; give effort, velocity or position.")
@@ -116,6 +117,14 @@ def _symmetric(given: Any, name: str, robot: Robot, own: np.ndarray) -> np.ndarr
     return limits
 
 
+def _own_speeds(robot: Robot) -> np.ndarray:
+    """The robot's limits of velocity (nv,), with those of joints that follow others."""
+    speeds = np.array(robot.velocity_limit, dtype=float)
+    for k, ratio, _, joint in _mimics(robot):
+        speeds[k] = min(speeds[k], float(joint.velocity[0]) / abs(ratio))
+    return speeds
+
+
 def _positions(given: Any, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper limits (nv,) of the coordinates of joints that have one, infinite elsewhere."""
     lower, upper = np.full(robot.nv, -np.inf), np.full(robot.nv, np.inf)
@@ -134,12 +143,21 @@ def _positions(given: Any, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         at, to = robot._q_slices[i], robot._v_slices[i]
         if i in robot.mimics or to.stop - to.start != 1 or at.stop - at.start != 1:
             continue
-        if not low[at] < high[at]:
-            raise CoadjointError(
-                f"position of {robot.q_names[at.start]} is {low[at][0]:g} … {high[at][0]:g}; expected lower < upper."
-            )
         lower[to], upper[to] = low[at], high[at]
+    if given is None:
+        for k, ratio, offset, joint in _mimics(robot):
+            ends = sorted((float(x) - offset) / ratio for x in (joint.lower[0], joint.upper[0]))
+            lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
+    for k in np.flatnonzero(~(lower < upper)):
+        raise CoadjointError(f"position of {robot.v_names[k]} is {lower[k]:g} … {upper[k]:g}; expected lower < upper.")
     return lower, upper
+
+
+def _mimics(robot: Robot) -> list[tuple[int, float, float, Joint]]:
+    """The freedom, ratio and offset that move each joint that follows another, and that joint, whose own limits hold, too."""
+    return [
+        (robot._v_slices[i].start, ratio, offset, robot.links[i].joint) for i, (_, ratio, offset) in robot.mimics.items() if ratio
+    ]
 
 
 def _limited(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:

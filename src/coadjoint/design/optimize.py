@@ -37,7 +37,7 @@ class Design:
     parameters: dict[str, float]
     """The numbers by name, as "lengths:link2"."""
     start: dict[str, float]
-    """The numbers at the start."""
+    """The numbers at the start: the robot's own, or the nearest ones within bounds."""
     cost: float
     start_cost: float
     history: np.ndarray
