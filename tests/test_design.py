@@ -148,6 +148,18 @@ def test_a_start_that_violates_a_constraint_is_left():
     assert listed.parameters[names[0]] == 0.6
 
 
+def test_impossible_bodies_are_not_chosen():
+    """A moment of inertia from a list: the smaller ones cost less, but no body has them."""
+    robot = studies.planar_chain((0.5, 0.4))
+    given, name = {"q": motion(robot)["q"]}, "inertial:link2.Izz"
+    for free in (name, "inertial:link2"):
+        found = optimize(robot, free, objectives.lowest_inertia, states=given, choices={name: [-0.5, 0.5, 0.7]}, iterations=30)
+        assert found.parameters[name] == 0.5
+    alone = optimize(robot, name, objectives.lowest_inertia, states=given, choices={name: [1e-4]})
+    assert not alone.converged
+    assert "violated" in alone.message
+
+
 def test_a_cost_of_zero_can_fall():
     robot = cj.load("planar2r")
     home = robot.frame_poses[-1][0, 3]
@@ -213,6 +225,8 @@ def test_what_cannot_be_designed_is_named():
         ("masses", {"choices": {"masses:link1.m": 3}}, "one finite number"),
         ("masses", {"choices": {"masses:link1.m": [2.0]}, "bounds": {"masses": (0.5, 1)}}, "within 0.5 … 1"),
         ("masses", {"bounds": {"masses": (-2, -1)}}, "cannot be less"),
+        ("masses", {"bounds": [("masses", 1, 2)]}, "expected a mapping"),
+        ("masses", {"choices": [("masses", 1, 2)]}, "expected a mapping"),
     ]:
         with pytest.raises(cj.CoadjointError, match=message):
             optimize(robot, wrong, objectives.effort, states=given, **options)

@@ -148,7 +148,7 @@ def _positions(given: Any, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         for k, ratio, offset, joint in _mimics(robot):
             ends = sorted((float(x) - offset) / ratio for x in (joint.lower[0], joint.upper[0]))
             lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
-    for k in np.flatnonzero(~(lower < upper)):
+    for k in np.flatnonzero(~(lower < upper)).tolist():
         raise CoadjointError(f"position of {robot.v_names[k]} is {lower[k]:g} … {upper[k]:g}; expected lower < upper.")
     return lower, upper
 

@@ -95,6 +95,8 @@ def optimize(
 
 def _choices(robot: Robot, space: Variables, given: Mapping[str, Sequence[float]]) -> dict[int, list[float]]:
     """The values of every number that is chosen from a list, by its place."""
+    if not isinstance(given, Mapping):
+        raise CoadjointError(f"choices is {short(given)}; expected a mapping, as {{'armature:joint1.armature': [0.1, 0.4]}}.")
     found = {}
     for name, values in given.items():
         place = space.place(name)

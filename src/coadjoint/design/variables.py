@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import CoadjointError, unknown
 from ..lie import inertia
 from ..robot.robot import Robot
+from ..words import short
 
 TRIANGLE = np.tril_indices(4)
 SAME = (
@@ -66,9 +67,10 @@ class Variables:
         free = [k for k, name in enumerate(self.names) if name in self.free and k not in fixed]
         links = self._links()
         bodies = [k for k in links if all(j in free for j in range(k, k + 10))]
-        parts = [k for k in links if k not in bodies and any(j in free for j in range(k, k + 10))]
+        parts = [k for k in links if k not in bodies and any(j in free or j in fixed for j in range(k, k + 10))]
         scalars = [j for j in free if not any(k <= j < k + 10 for k in bodies)]
-        return Chart(own, bodies, scalars, parts, self.lower, self.upper)
+        scales = [1.0 / np.sqrt(np.diag(inertia.pseudo(self.own[k : k + 10]))) for k in parts]
+        return Chart(own, bodies, scalars, dict(zip(parts, scales, strict=True)), self.lower, self.upper)
 
     def _links(self) -> list[int]:
         """Where the ten numbers of each link begin, if there are inertias among the sets."""
@@ -87,10 +89,16 @@ class Chart:
     """
 
     def __init__(
-        self, own: np.ndarray, bodies: list[int], scalars: list[int], parts: list[int], lower: np.ndarray, upper: np.ndarray
+        self,
+        own: np.ndarray,
+        bodies: list[int],
+        scalars: list[int],
+        parts: dict[int, np.ndarray],
+        lower: np.ndarray,
+        upper: np.ndarray,
     ) -> None:
+        """parts: where the numbers of partly free links begin, with the scales (4,) of their pseudo-inertias."""
         self.own, self.bodies, self.scalars, self.parts = own, bodies, scalars, parts
-        self.scales = [np.diag(1.0 / np.sqrt(np.diag(inertia.pseudo(own[k : k + 10])))) for k in parts]
         self.roots = [np.linalg.cholesky(inertia.pseudo(own[k : k + 10])) for k in bodies]
         width = upper - lower
         size = np.where(np.isfinite(width) & (width > 0), width, np.maximum(np.abs(own), 0.1))
@@ -134,7 +142,8 @@ class Chart:
         """
         values, change = self.values(z), self.jacobian(z)
         found, slopes = [], []
-        for k, D in zip(self.parts, self.scales, strict=True):
+        for k, scale in self.parts.items():
+            D = np.diag(scale)
             w, U = np.linalg.eigh(D @ inertia.pseudo(values[k : k + 10]) @ D)
             u = D @ U[:, 0]
             found.append(w[0] - MARGIN)
@@ -187,6 +196,8 @@ def variables(robot: Robot, wanted: Sequence[str], bounds: Mapping[str, tuple[fl
             lower[[names.index(x) for x in numbers[name]]] = 1e-9
         if name in ("armature", "damping", "friction", "drives"):
             lower[[names.index(x) for x in numbers[name]]] = 0.0
+    if not isinstance(bounds, Mapping):
+        raise CoadjointError(f"bounds is {short(bounds)}; expected a mapping, as {{'masses': (0.5, 2.0)}}.")
     for name, pair in bounds.items():
         places = [k for k, x in enumerate(names) if x in free and (x in numbers.get(name, ()) or name in (x, x.rpartition(".")[0]))]
         if not places:
