@@ -52,7 +52,7 @@ def time_optimal(
                 ds/dt at both ends, inf: as fast as possible.
 
     The result is the continuous optimum: with x = ṡ² every limit is a row in x and s̈, and the largest feasible x(s) is found with all its
-    switching points, to about 1e-10 of the limits. Bobrow, Dubowsky & Gibson (1985); Pham (2014).
+    switching points, to about 1e-10 of the limits, rarely 1e-7; `excess` tells. Bobrow, Dubowsky & Gibson (1985); Pham (2014).
     """
     _check_joints(robot)
     if frame is not None:

@@ -155,12 +155,12 @@ def curvature_map(robot: Robot, joints: Sequence[str | int] | None = None, at: A
     q[..., a.q], q[..., b.q] = x[None, :], y[:, None]
     flat = q.reshape(-1, robot.nq)
     parts = [flat[k : k + CHUNK] for k in range(0, len(flat), CHUNK)]
-    sectional = sectional_map(robot, a, b, q[0, 0], points).reshape(-1)
+    sectional = sectional_map(robot, a, b, q[0, 0], points)
     scalar = 2 * sectional if robot.nv == 2 else np.concatenate([_finite(scalar_curvature, robot, part) for part in parts])
     M = mass_matrix(robot, flat[:: points // 2])
     rounding = 1e-12 / float(np.median(np.sqrt(M[:, a.v, a.v] * M[:, b.v, b.v])))  # 1/metric is the unit of curvature
-    sectional, scalar = (np.where(np.abs(K) < rounding, 0.0, K).reshape(points, points) for K in (sectional, scalar))
-    return CurvatureMap(x, y, q, sectional, scalar)
+    whole = [np.where(np.abs(K) < rounding, 0.0, K).reshape(points, points) for K in (sectional, scalar)]
+    return CurvatureMap(x, y, q, *whole)
 
 
 @dataclass(frozen=True)
