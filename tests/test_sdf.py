@@ -128,6 +128,44 @@ def test_frames_by_hand():
     np.testing.assert_allclose(cj.pose(placed, [q], "mount"), np.eye(4), atol=1e-15)
 
 
+MIXED = """<pose>0.3 0.1 -0.2 0.4 0.5 0.6</pose>
+<frame name="f1" attached_to="b"><pose relative_to="f2">0.1 0.2 0.3 0.1 0.2 0.3</pose></frame>
+<frame name="f2"><pose rotation_format="quat_xyzw">1 2 3 0.5 0.5 0.5 0.5</pose></frame>
+<frame name="f3" attached_to="f1"><pose degrees="true">1 0 0 30 40 50</pose></frame>
+<link name="a"><pose relative_to="f2">0.5 0 0 0.3 0 0</pose>{}</link>
+<link name="b"><pose relative_to="j1">0.5 0 0.1 0.3 0 1</pose>{}</link>
+<link name="c"><pose relative_to="f3">0 0.4 0.1 0.3 0.2 1</pose>{}</link>
+<joint name="j0" type="prismatic"><pose relative_to="f3">0.1 0.1 0.1 0.1 0.7 0.1</pose><parent>world</parent><child>a</child>
+  <axis><xyz>1 1 0</xyz></axis></joint>
+<joint name="j1" type="revolute"><pose relative_to="f2">0.1 0.1 0.1 0.9 0.7 0.1</pose><parent>f2</parent><child>b</child>
+  <axis><xyz expressed_in="c">1 1 2</xyz></axis></joint>
+<joint name="j2" type="revolute"><pose>0.3 0.2 0.1 0.9 0.7 0.1</pose><parent>f3</parent><child>c</child>
+  <axis><xyz expressed_in="__model__">1 -1 2</xyz></axis></joint>"""
+
+
+def test_frames_in_frames_as_drake_reads_them():
+    """Numbers of Drake 1.51.1, which reads SDF by the reference library. A frame on a joint is left where the file puts it."""
+    text = sdf(MIXED.format(body(), body(2.5), body(0.5)))
+    q = [0.4, -0.7, 1.1]
+    M = [
+        [4.5, 0.45394469207865595, 0.11597266765814716],
+        [0.45394469207865595, 2.766722012407941, 0.3259214862537552],
+        [0.11597266765814716, 0.3259214862537552, 0.4683986694464445],
+    ]
+    f3 = [
+        [-0.46578007895101875, 0.7431412922453209, 0.480406013505594, 2.374083143079367],
+        [0.3145544884641762, -0.3683891088557792, 0.8748399500842913, 2.9629278735578537],
+        [0.8271060342177554, 0.5585968888531327, -0.06217012083129392, 2.808627095401175],
+    ]
+    for robot in (cj.load(text), cj.load(text.replace('attached_to="b"', 'attached_to="j1"'))):
+        assert robot.joint_names == ("j0", "j1", "j2")
+        np.testing.assert_allclose(cj.mass_matrix(robot, q), M, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(
+            cj.gravity_force(robot, q), [18.709650408301766, 20.60136579148431, -0.6174005540642468], rtol=0, atol=1e-12
+        )
+        np.testing.assert_allclose(cj.pose(robot, q, "f3")[:3], f3, rtol=0, atol=1e-13)
+
+
 def one_joint(inside, kind, child=""):
     return sdf(
         f'<link name="a">{body()}</link><link name="b">{child}<pose>0.3 0.1 0.2 0.4 0.1 0.9</pose>{body()}</link>'
