@@ -296,6 +296,65 @@ def test_command_and_report(arm, tmp_path, monkeypatch, capsys):
     assert main(["identify", "arm.json", "log.csv", "--report", "fit.pdf"]) == 1
 
 
+def test_command_takes_method_prior_and_bounds(arm, tmp_path, monkeypatch, capsys):
+    from coadjoint.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    cj.save(arm, "arm.json")
+    log = simulated(perturbed(arm), noise=0.05)
+    names = ["time", *(f"{x}{k + 1}" for x in ("q", "v", "a", "tau") for k in range(3))]
+    rows = np.column_stack([log[x] for x in ("time", "q", "v", "a", "tau")])
+    np.savetxt("log.csv", rows, delimiter=",", header=",".join(names), comments="", fmt="%.17g")
+    last, total = arm.link_names[-1], float(cj.total_mass(arm))
+    ends = (1.1 * arm.inertias[-1, 0], 1.2 * arm.inertias[-1, 0])
+    words = ["--prior", "riemannian", "--mass", last, *(str(float(x)) for x in ends), "--total-mass", "0", str(1.3 * total)]
+    assert main(["identify", "arm.json", "log.csv", "--out", "bound.json", *words]) == 0
+    assert "riemannian prior" in capsys.readouterr().out
+    bounds = {"mass": {last: ends}, "total_mass": (0, 1.3 * total)}
+    expected = cj.identify(arm, "log.csv", prior="riemannian", bounds=bounds)
+    found = cj.load("bound.json")
+    assert np.allclose(found.inertias, expected.robot.inertias, rtol=1e-9, atol=1e-12)
+    assert ends[0] <= found.inertias[-1, 0] <= ends[1]
+    assert main(["identify", "arm.json", "log.csv", "--method", "reweighted", "--prior", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "estimated by reweighted" in out
+    assert "entropic prior of weight 3" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--prior", "gaussian"], "gaussian"),
+        (["--prior", "-1"], "positive"),
+        (["--prior", "nan"], "positive"),
+        (["--mass", "hand", "1", "2"], "hand"),
+        (["--mass", "{last}", "2", "1"], "least < most"),
+        (["--mass", "{last}", "1", "many"], "kg"),
+        (["--mass", "{last}", "1", "2", "--mass", "{last}", "1", "3"], "twice"),
+        (["--total-mass", "nan", "2"], "least < most"),
+        (["--cutoff", "0"], "cutoff"),
+        (["--method", "instrumental_variables"], "invalid choice"),
+        (["--method", "best"], "invalid choice"),
+    ],
+)
+def test_command_refuses_before_any_work(arm, tmp_path, monkeypatch, capsys, words, message):
+    from coadjoint.cli import main
+    from coadjoint.commands import identify as command
+
+    monkeypatch.chdir(tmp_path)
+    cj.save(arm, "arm.json")
+    if words[0] != "--cutoff":  # which the fit itself refuses before it reads
+        monkeypatch.setattr(command, "identify", lambda *args, **kwargs: pytest.fail("work was begun"))
+    line = ["identify", "arm.json", "log.csv", "--out", "found.json", *(x.format(last=arm.link_names[-1]) for x in words)]
+    try:
+        code = main(line)
+    except SystemExit as stop:
+        code = stop.code
+    assert code
+    assert message in capsys.readouterr().err
+    assert not Path("found.json").exists()
+
+
 def table(path):
     with path.open() as file:
         head = file.readline().strip().split(",")
