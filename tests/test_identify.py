@@ -273,6 +273,62 @@ def test_gains_are_identified_with_desired_forces(arm):
         cj.identification.drive_gains(arm, log)
 
 
+def test_currents_are_found_by_their_names(arm, tmp_path):
+    gains = np.array([12.0, 9.0, 11.0])
+    log = simulated(perturbed(arm), noise=0.05)
+    tau = log.pop("tau")
+    expected = cj.identify(arm, log | {"tau": tau}, friction=("offset",))
+    for name in ("i", "current", "actual_current"):
+        columns = {f"{name}_{k}": x for k, x in enumerate((tau / gains).T)}
+        desired = {f"i_des_{k}": x for k, x in enumerate(tau.T)}
+        found = cj.identify(arm, log | desired | columns, gains=gains, friction=("offset",))
+        assert np.allclose(found.estimate, expected.estimate, rtol=1e-8, atol=1e-10)
+        assert any("currents" in note for note in found.notes)
+        with pytest.raises(CoadjointError, match=r"For the currents .* give gains="):
+            cj.identify(arm, log | columns)
+    with pytest.raises(CoadjointError, match="no measured joint forces"):
+        cj.identify(arm, log | desired, gains=gains)
+    columns["actual_current_1"] = np.where(np.arange(len(tau)) == 6, np.nan, tau[:, 1])
+    with pytest.raises(CoadjointError, match="no finite number in row 7"):
+        cj.identify(arm, log | columns, gains=gains)
+
+
+def test_a_model_that_explains_little_says_so(arm):
+    log = simulated(perturbed(arm), noise=0.05)
+    assert not any("explains little" in note for note in cj.identify(arm, log, friction=("offset",)).notes)
+    mixed = {x: log[x][:, [1, 0, 2]] for x in ("q", "v", "a")}
+    assert "order of the robot's joints" in str(cj.identify(arm, log | mixed, friction=("offset",)))
+
+
+def test_no_motion_is_advised_for_what_rotors_hide(arm):
+    """The inertia of the first link about its axis and the rotor's act as their sum."""
+    log = simulated(perturbed(arm), noise=0.05)
+    log["tau"] = log["tau"] + 2.0 * log["a"]
+    fit = cj.identify(arm, log, friction=("offset", "armature"))
+    hidden = [p.name for p in fit.base if not p.is_visible]
+    told = [x for x in fit.advice if "armature" in x]
+    assert hidden
+    assert len(told) == 1
+    assert all(name in told[0] for name in hidden)
+    assert not any("move these joints together" in x for x in fit.advice)
+    assert not any("armature" in x for x in cj.identify(arm, log, friction=("offset", "viscous")).advice)
+
+
+def test_the_model_stands_still(arm):
+    """At rest there are gravity and offsets, finite, whatever the shape; the saved robot has the rigid part of them."""
+    log = simulated(perturbed(arm), noise=0.05)
+    log["tau"] = log["tau"] + 0.5 * np.tanh(50 * log["v"]) + 0.3 * log["v"] + [0.2, -0.1, 0.3]
+    fit = cj.identify(arm, log)
+    rest = np.zeros((2, 3, 3))
+    q = log["q"][:6].reshape(2, 3, 3)
+    tau = fit.torque(q, rest, rest)
+    assert tau.shape == (2, 3, 3)
+    assert np.allclose(tau[1, 2], fit.torque(q[1, 2], np.zeros(3), np.zeros(3)), atol=1e-12)
+    assert np.abs(tau - cj.inverse_dynamics(perturbed(arm), q, rest, rest) - [0.2, -0.1, 0.3]).max() < 0.1
+    assert fit.torque(q[:0], rest[:0], rest[:0]).shape == (0, 3, 3)
+    assert "in fit.torque, not in fit.robot" in str(fit)
+
+
 def test_command_and_report(arm, tmp_path, monkeypatch, capsys):
     from coadjoint.cli import main
 
