@@ -11,7 +11,7 @@ import numpy as np
 from ..arguments import a_robot, one_of, takes
 from ..errors import CoadjointError
 from ..motion.chunks import LogChunks
-from ..motion.logs import Log, read_log
+from ..motion.logs import read_log
 from ..robot.robot import Robot
 from .bounds import bound_rows
 from .choosing import ENOUGH, Judge, choose_terms
@@ -21,7 +21,7 @@ from .estimators import METHODS, refined
 from .friction import TERMS, Friction
 from .instruments import instruments
 from .model import GAMMAS, Choice, Fit, Fitter, spreads
-from .preparation import Prepared, currents, prepare
+from .preparation import Prepared, driven, prepare
 from .priors import Posterior, checked_prior
 from .result import Choices, Identification
 from .reversals import reversals, usual
@@ -139,23 +139,7 @@ def _scaled(robot: Robot, log: Any, gains: Any, reading: dict[str, Any]) -> Any:
     logs = log if isinstance(log, list | tuple) else [log]
     read = [read_log(x, robot, **reading) for x in logs]
     reading.clear()
-    return [_driven(robot, x, factor) for x in read]
-
-
-def _driven(robot: Robot, log: Log, factor: np.ndarray | None) -> Log:
-    """The log whose tau is its tau, or where it has none its currents, times the gains."""
-    if log.tau is not None:
-        return replace(log, tau=log.tau * factor)
-    name = currents(robot, log)
-    if not name:
-        return log
-    tau = log.extra[name]
-    bad = ~np.isfinite(tau).all(axis=1)
-    if bad.any():
-        raise CoadjointError(
-            f"{log.source or 'the log'}: the currents {name}1 … have no finite number in row {int(np.argmax(bad)) + 1}."
-        )
-    return replace(log, tau=tau * factor, notes=(*log.notes, f"joint forces: the currents {name}1 … times the gains"))
+    return [driven(robot, x, factor) for x in read]
 
 
 def _factors(robot: Robot, gains: Any) -> np.ndarray | None:

@@ -129,7 +129,7 @@ def _check(robot: Robot, log: Log) -> None:
         raise CoadjointError(f"{label}: robot {robot.name!r} has joints of several coordinates; the log needs v and a.")
 
 
-def currents(robot: Robot, log: Log) -> str:
+def _currents(robot: Robot, log: Log) -> str:
     """The name of the columns (N, nv) of motor currents; "" if there are none."""
     for name, x in log.extra.items():
         own = [word for word in words(name) if word not in FILLERS]
@@ -139,8 +139,26 @@ def currents(robot: Robot, log: Log) -> str:
 
 
 def _of_currents(robot: Robot, log: Log) -> str:
-    name = currents(robot, log)
+    name = _currents(robot, log)
     return f". For the currents {name}1 … give gains=, the force of each joint for a current of one" if name else ""
+
+
+def driven(robot: Robot, log: Log, factor: np.ndarray | None) -> Log:
+    """The log whose tau is its tau, or where it has none its currents, times gains (nv,)."""
+    if factor is None:
+        return log
+    if log.tau is not None:
+        return replace(log, tau=log.tau * factor)
+    name = _currents(robot, log)
+    if not name:
+        return log
+    tau = log.extra[name]
+    bad = ~np.isfinite(tau).all(axis=1)
+    if bad.any():
+        raise CoadjointError(
+            f"{log.source or 'the log'}: the currents {name}1 … have no finite number in row {int(np.argmax(bad)) + 1}."
+        )
+    return replace(log, tau=tau * factor, notes=(*log.notes, f"joint forces: the currents {name}1 … times the gains"))
 
 
 def _stretches(robot: Robot, log: Log, cutoff: float | str | None) -> list[Prepared]:
