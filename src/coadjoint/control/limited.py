@@ -27,7 +27,6 @@ from ..arrays import Array, concat, like, mv, namespace, solve_spd, transpose
 from ..dynamics import bias_force, mass_matrix
 from ..errors import CoadjointError, ShapeError
 from ..kinematics import jacobian
-from ..redundancy.lift import effective_inertia
 from ..robot.link import Joint
 from ..robot.robot import Robot
 from ..words import short
@@ -40,6 +39,8 @@ SOFT = 1e-7
 """By how much of their multiplier, in scaled units, limits of velocity and position give way where forces do not suffice."""
 KEPT = 1e4
 """How much more leaving the kept frame's motion counts than any other motion."""
+SINGULAR, LEAST_MOBILITY = 1e-6, 1e-12
+"""What is added to the mobility J M⁻¹ Jᵀ of the kept frame, of its mean and at least: it has an inverse also where the arm is singular."""
 LARGEST = 10
 """With more freedoms, machine code of the program would take longer to make than it saves: the law runs as written."""
 
@@ -209,8 +210,12 @@ def _metric(gains: Gains, robot: Robot, q: Array, M: Array) -> Array:
     H = M if gains["kinetic"] else M * like(np.eye(robot.nv), M)
     if gains["keep"] is None:
         return H
-    J = jacobian(robot, q, gains["keep"])
-    return H + KEPT * (transpose(J) @ effective_inertia(robot, q, gains["keep"]) @ J)
+    J, one = jacobian(robot, q, gains["keep"]), like(np.eye(6), q)
+    mobility = J @ solve_spd(M, transpose(J))
+    each = (mobility * one).sum(-1)
+    mean = [each[..., part].mean(-1)[..., None] + like(np.zeros(3), q) for part in (slice(0, 3), slice(3, 6))]
+    slack = SINGULAR * concat(mean) + LEAST_MOBILITY
+    return H + KEPT * (transpose(J) @ solve_spd(mobility + slack[..., None] * one, J))
 
 
 def _acceleration_bounds(gains: Gains, robot: Robot, q: Array, v: Array) -> tuple[Array, Array, list[int]]:
