@@ -370,6 +370,8 @@ def test_wrong_pictures_are_named(change, message):
         (lambda x: x | {"q": x["q"][:2], "points": x["points"][:2]}, "2 configurations are too few for 3 joints; measure at least"),
         (lambda x: x | {"points": x["points"][:50]}, r"points has shape \(50, 2, 3\); q has 60 rows"),
         (lambda x: x | {"points": x["points"][..., :2]}, r"expected \(60, k, 3\)"),
+        (lambda x: x | {"points": x["points"].reshape(60, 6)}, r"has shape \(60, 6\); .* points.reshape\(60, -1, 3\)"),
+        (lambda x: x | {"points": None, "poses": np.tile(np.eye(4) + np.eye(4, k=-3), (60, 1, 1))}, "transposed"),
         (lambda x: x | {"points": np.where(np.arange(60)[:, None, None] == 7, np.nan, x["points"])}, "not finite in row 8"),
         (lambda x: x | {"poses": np.zeros((60, 4, 4))}, "points and poses is given; expected one"),
         (lambda x: x | {"points": None, "poses": np.zeros((60, 4, 4))}, "has no rotation"),
@@ -396,6 +398,32 @@ def test_other_units_are_suspected():
         cj.calibrate(robot, q, points=1000 * points, terms=())
     with pytest.warns(LogWarning, match="suggests degrees"):
         cj.calibrate(robot, np.degrees(q), points=points, terms=())
+
+
+def test_configurations_of_another_order_are_suspected():
+    robot, rng = arm("rrrr"), np.random.default_rng(15)
+    q = robot.random(rng, 60)
+    T = cj.pose(robot, q, "tip")
+    for given in ({"points": T[:, None, :3, 3]}, {"poses": T}):
+        assert not cj.calibrate(robot, q, **given, terms=()).notes
+        with pytest.warns(LogWarning, match="columns of q in the order of the joints"):
+            cal = cj.calibrate(robot, q[:, [1, 0, 2, 3]], **given, terms=())
+        assert "order of the joints" in str(cal)
+
+
+@pytest.mark.parametrize("terms", [(), None])
+def test_predictions_have_the_shape_of_configurations(terms):
+    robot, rng = arm("rrrr"), np.random.default_rng(15)
+    q, places = robot.random(rng, 60), rng.normal(size=(2, 3))
+    T = cj.pose(robot, q, "tip")
+    cal = cj.calibrate(robot, q, points=places @ np.swapaxes(T[:, :3, :3], 1, 2) + T[:, None, :3, 3], terms=terms)
+    for shape in ((), (0,), (1,), (3,), (2, 3), (0, 3)):
+        x = rng.normal(size=(*shape, 4))
+        assert cal.predict(x).shape == (*shape, 2, 3)
+        assert cal.uncertainty(x).shape == (*shape, 6)
+        assert cal.pose(x).shape == (*shape, 4, 4)
+        assert cal.correct(x).shape == x.shape
+    assert np.allclose(cal.predict(q[3]), cal.predict(q)[3], atol=1e-14)
 
 
 def test_flat_postures_are_said():

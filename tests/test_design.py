@@ -9,6 +9,7 @@ from coadjoint.design import objectives, optimize, studies
 from coadjoint.design.optimize import _Problem
 from coadjoint.design.variables import variables
 from coadjoint.lie import inertia
+from models import urdf_files
 
 RNG = np.random.default_rng(0)
 
@@ -116,6 +117,84 @@ def test_bounds_hold_and_hold_the_optimum():
     assert all(x > 0 for x in found.gradient.values())
 
 
+def test_bounds_of_whole_bodies_hold():
+    """Light links are wanted: the masses end at their bounds, and the rest of the bodies is free."""
+    robot = studies.planar_chain((0.5, 0.4))
+    bounds = {"inertial:link1.m": (0.9, 1.4), "inertial:link2.m": (0.8, 2.0), "inertial:link2.Izz": (0.2, np.inf)}
+    found = optimize(robot, "inertial", objectives.lowest_inertia, states={"q": motion(robot)["q"]}, bounds=bounds, iterations=40)
+    for name, (low, high) in bounds.items():
+        assert low * (1 - 1e-6) <= found.parameters[name] <= high * (1 + 1e-6)
+    assert found.parameters["inertial:link2.Izz"] == pytest.approx(0.2, rel=1e-2)
+    assert found.cost < 0.5 * found.start_cost
+    with pytest.raises(cj.CoadjointError, match="link2"):  # a number that does not change has no bounds
+        optimize(robot, "masses:link1", objectives.lowest_inertia, states={"q": [0.0, 0.0]}, bounds={"masses:link2.m": (1, 2)})
+    only = optimize(robot, "masses:link1", objectives.lowest_inertia, states={"q": [0.0, 0.0]}, bounds={"masses:link1": (0.7, 2)})
+    assert only.parameters == {"masses:link1.m": pytest.approx(0.7)}
+    light = optimize(robot, "masses", objectives.lowest_inertia, states={"q": [0.0, 0.0]}, bounds={"masses": (-1.0, 2.0)})
+    assert min(light.parameters.values()) > 0.0
+
+
+def test_a_start_that_violates_a_constraint_is_left():
+    """The robot as it is costs less than any design that is allowed; so does one of the choices."""
+    robot = cj.load("planar2r")
+    names = ["armature:" + x for x in robot.parameter_names("armature")]
+    cost = lambda robot, weight=1.0: weight * (robot.armature * robot.armature).sum(-1) + 1.0
+    enough = lambda robot: robot.armature[0] - 0.5
+    found = optimize(robot, "armature", cost, constraints=[enough])
+    assert found.converged
+    assert found.parameters == {names[0]: pytest.approx(0.5), names[1]: pytest.approx(0.0, abs=1e-7)}
+    listed = optimize(robot, "armature", cost, constraints=[enough], choices={names[0]: [0.1, 0.6]})
+    assert listed.converged
+    assert listed.parameters[names[0]] == 0.6
+
+
+def test_impossible_bodies_are_not_chosen():
+    """A moment of inertia from a list: the smaller ones cost less, but no body has them."""
+    robot = studies.planar_chain((0.5, 0.4))
+    given, name = {"q": motion(robot)["q"]}, "inertial:link2.Izz"
+    for free in (name, "inertial:link2"):
+        found = optimize(robot, free, objectives.lowest_inertia, states=given, choices={name: [-0.5, 0.5, 0.7]}, iterations=30)
+        assert found.parameters[name] == 0.5
+    alone = optimize(robot, name, objectives.lowest_inertia, states=given, choices={name: [1e-4]})
+    assert not alone.converged
+    assert "violated" in alone.message
+
+
+def test_a_cost_of_zero_can_fall():
+    robot = cj.load("planar2r")
+    home = robot.frame_poses[-1][0, 3]
+    shift = lambda robot: robot.frame_poses[-1][0, 3] - home
+    found = optimize(robot, "frames", lambda robot: shift(robot) + shift(robot) ** 2)
+    assert found.converged
+    assert found.cost == pytest.approx(-0.25)
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not urdf_files(), reason="needs example-robot-data")
+@pytest.mark.parametrize("sets", [["axes", "inertial:forearm_link"], ["homes", "frames", "masses"], ["lengths", "armature"]])
+def test_the_robot_that_is_given_is_the_one_that_was_evaluated(sets):
+    """The cost of `Design.robot`, computed anew by plain calls, is `Design.cost`: a robot of an arm maker's own file."""
+    robot = cj.load(next(path for name, path in urdf_files().items() if name.endswith("ur5_robot.urdf")))
+    given = motion(robot, 3)
+    found = optimize(robot, sets, objectives.effort, states=given, iterations=3)
+    assert found.cost < found.start_cost
+    assert np.mean(objectives.effort(found.robot, **given)) == pytest.approx(found.cost, rel=1e-9)
+
+
+def test_an_interrupt_ends_all_choices():
+    robot, calls = cj.load("planar2r"), []
+    name = "armature:" + robot.parameter_names("armature")[0]
+
+    def stop(x):
+        calls.append(x)
+        raise KeyboardInterrupt
+
+    cost = lambda robot: ((robot.armature - 1.0) ** 2).sum(-1)
+    found = optimize(robot, "armature", cost, choices={name: [0.1, 0.2, 0.3]}, report=stop)
+    assert "interrupted" in found.message
+    assert len(calls) == 1
+
+
 def test_an_interrupt_keeps_the_best():
     robot, calls = studies.planar_chain((0.5, 0.4, 0.3)), []
 
@@ -143,11 +222,21 @@ def test_what_cannot_be_designed_is_named():
         ("masses", {"bounds": {"length": (0, 1)}}, "length"),
         ("masses", {"bounds": {"masses": (2, 1)}}, "lower <= upper"),
         ("masses", {"choices": {"masses:link1.m": []}}, "one finite number"),
+        ("masses", {"choices": {"masses:link1.m": 3}}, "one finite number"),
+        ("masses", {"choices": {"masses:link1.m": [2.0]}, "bounds": {"masses": (0.5, 1)}}, "within 0.5 … 1"),
+        ("masses", {"bounds": {"masses": (-2, -1)}}, "cannot be less"),
+        ("masses", {"bounds": [("masses", 1, 2)]}, "expected a mapping"),
+        ("masses", {"choices": [("masses", 1, 2)]}, "expected a mapping"),
     ]:
         with pytest.raises(cj.CoadjointError, match=message):
             optimize(robot, wrong, objectives.effort, states=given, **options)
     with pytest.raises(cj.CoadjointError, match="which states does not give"):
         optimize(robot, "masses", objectives.effort, states={"q": given["q"]})
+    for wrong, message in [(np.zeros((0, 2)), "no state at all"), (np.full((20, 2), np.nan), "not finite")]:
+        with pytest.raises(cj.CoadjointError, match=message):
+            optimize(robot, "masses", objectives.effort, states=given | {"q": wrong})
+    with pytest.raises(cj.CoadjointError, match="expected one number"):
+        optimize(robot, "masses", lambda robot: [robot.inertias[0, 0]])
     with pytest.raises(cj.CoadjointError, match=r"expected \(\.\.\., 2\)"):
         optimize(robot, "masses", objectives.effort, states=given | {"q": np.zeros((20, 3))})
 
@@ -160,5 +249,8 @@ def test_the_command_designs_and_draws(tmp_path, monkeypatch, capsys):
     assert cj.load(tmp_path / "r.json").parameters("lengths") == pytest.approx(0.5)
     assert "<svg" in (tmp_path / "d.svg").read_text()
     assert main(["design", "balanced-linkage"]) == 0
+    for more in (["--parameters", "masses"], ["--objective", "curvature"]):
+        assert main(["design", "balanced-linkage", *more]) == 1
+        assert "numbers of its own" in capsys.readouterr().err
     assert main(["design", "planar2r"]) == 1
     assert "--parameters" in capsys.readouterr().err

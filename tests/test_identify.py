@@ -273,6 +273,62 @@ def test_gains_are_identified_with_desired_forces(arm):
         cj.identification.drive_gains(arm, log)
 
 
+def test_currents_are_found_by_their_names(arm, tmp_path):
+    gains = np.array([12.0, 9.0, 11.0])
+    log = simulated(perturbed(arm), noise=0.05)
+    tau = log.pop("tau")
+    expected = cj.identify(arm, log | {"tau": tau}, friction=("offset",))
+    for name in ("i", "current", "actual_current"):
+        columns = {f"{name}_{k}": x for k, x in enumerate((tau / gains).T)}
+        desired = {f"i_des_{k}": x for k, x in enumerate(tau.T)}
+        found = cj.identify(arm, log | desired | columns, gains=gains, friction=("offset",))
+        assert np.allclose(found.estimate, expected.estimate, rtol=1e-8, atol=1e-10)
+        assert any("currents" in note for note in found.notes)
+        with pytest.raises(CoadjointError, match=r"For the currents .* give gains="):
+            cj.identify(arm, log | columns)
+    with pytest.raises(CoadjointError, match="no measured joint forces"):
+        cj.identify(arm, log | desired, gains=gains)
+    columns["actual_current_1"] = np.where(np.arange(len(tau)) == 6, np.nan, tau[:, 1])
+    with pytest.raises(CoadjointError, match="no finite number in row 7"):
+        cj.identify(arm, log | columns, gains=gains)
+
+
+def test_a_model_that_explains_little_says_so(arm):
+    log = simulated(perturbed(arm), noise=0.05)
+    assert not any("explains little" in note for note in cj.identify(arm, log, friction=("offset",)).notes)
+    mixed = {x: log[x][:, [1, 0, 2]] for x in ("q", "v", "a")}
+    assert "order of the robot's joints" in str(cj.identify(arm, log | mixed, friction=("offset",)))
+
+
+def test_no_motion_is_advised_for_what_rotors_hide(arm):
+    """The inertia of the first link about its axis and the rotor's act as their sum."""
+    log = simulated(perturbed(arm), noise=0.05)
+    log["tau"] = log["tau"] + 2.0 * log["a"]
+    fit = cj.identify(arm, log, friction=("offset", "armature"))
+    hidden = [p.name for p in fit.base if not p.is_visible]
+    told = [x for x in fit.advice if "armature" in x]
+    assert hidden
+    assert len(told) == 1
+    assert all(name in told[0] for name in hidden)
+    assert not any("move these joints together" in x for x in fit.advice)
+    assert not any("armature" in x for x in cj.identify(arm, log, friction=("offset", "viscous")).advice)
+
+
+def test_the_model_stands_still(arm):
+    """At rest there are gravity and offsets, finite, whatever the shape; the saved robot has the rigid part of them."""
+    log = simulated(perturbed(arm), noise=0.05)
+    log["tau"] = log["tau"] + 0.5 * np.tanh(50 * log["v"]) + 0.3 * log["v"] + [0.2, -0.1, 0.3]
+    fit = cj.identify(arm, log)
+    rest = np.zeros((2, 3, 3))
+    q = log["q"][:6].reshape(2, 3, 3)
+    tau = fit.torque(q, rest, rest)
+    assert tau.shape == (2, 3, 3)
+    assert np.allclose(tau[1, 2], fit.torque(q[1, 2], np.zeros(3), np.zeros(3)), atol=1e-12)
+    assert np.abs(tau - cj.inverse_dynamics(perturbed(arm), q, rest, rest) - [0.2, -0.1, 0.3]).max() < 0.1
+    assert fit.torque(q[:0], rest[:0], rest[:0]).shape == (0, 3, 3)
+    assert "in fit.torque, not in fit.robot" in str(fit)
+
+
 def test_command_and_report(arm, tmp_path, monkeypatch, capsys):
     from coadjoint.cli import main
 
@@ -294,6 +350,65 @@ def test_command_and_report(arm, tmp_path, monkeypatch, capsys):
     found = cj.load("robot.json")
     assert found.nv == 3
     assert main(["identify", "arm.json", "log.csv", "--report", "fit.pdf"]) == 1
+
+
+def test_command_takes_method_prior_and_bounds(arm, tmp_path, monkeypatch, capsys):
+    from coadjoint.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    cj.save(arm, "arm.json")
+    log = simulated(perturbed(arm), noise=0.05)
+    names = ["time", *(f"{x}{k + 1}" for x in ("q", "v", "a", "tau") for k in range(3))]
+    rows = np.column_stack([log[x] for x in ("time", "q", "v", "a", "tau")])
+    np.savetxt("log.csv", rows, delimiter=",", header=",".join(names), comments="", fmt="%.17g")
+    last, total = arm.link_names[-1], float(cj.total_mass(arm))
+    ends = (1.1 * arm.inertias[-1, 0], 1.2 * arm.inertias[-1, 0])
+    words = ["--prior", "riemannian", "--mass", last, *(str(float(x)) for x in ends), "--total-mass", "0", str(1.3 * total)]
+    assert main(["identify", "arm.json", "log.csv", "--out", "bound.json", *words]) == 0
+    assert "riemannian prior" in capsys.readouterr().out
+    bounds = {"mass": {last: ends}, "total_mass": (0, 1.3 * total)}
+    expected = cj.identify(arm, "log.csv", prior="riemannian", bounds=bounds)
+    found = cj.load("bound.json")
+    assert np.allclose(found.inertias, expected.robot.inertias, rtol=1e-9, atol=1e-12)
+    assert ends[0] <= found.inertias[-1, 0] <= ends[1]
+    assert main(["identify", "arm.json", "log.csv", "--method", "reweighted", "--prior", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "estimated by reweighted" in out
+    assert "entropic prior of weight 3" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--prior", "gaussian"], "gaussian"),
+        (["--prior", "-1"], "positive"),
+        (["--prior", "nan"], "positive"),
+        (["--mass", "hand", "1", "2"], "hand"),
+        (["--mass", "{last}", "2", "1"], "least < most"),
+        (["--mass", "{last}", "1", "many"], "kg"),
+        (["--mass", "{last}", "1", "2", "--mass", "{last}", "1", "3"], "twice"),
+        (["--total-mass", "nan", "2"], "least < most"),
+        (["--cutoff", "0"], "cutoff"),
+        (["--method", "instrumental_variables"], "invalid choice"),
+        (["--method", "best"], "invalid choice"),
+    ],
+)
+def test_command_refuses_before_any_work(arm, tmp_path, monkeypatch, capsys, words, message):
+    from coadjoint.cli import main
+    from coadjoint.commands import identify as command
+
+    monkeypatch.chdir(tmp_path)
+    cj.save(arm, "arm.json")
+    if words[0] != "--cutoff":  # which the fit itself refuses before it reads
+        monkeypatch.setattr(command, "identify", lambda *args, **kwargs: pytest.fail("work was begun"))
+    line = ["identify", "arm.json", "log.csv", "--out", "found.json", *(x.format(last=arm.link_names[-1]) for x in words)]
+    try:
+        code = main(line)
+    except SystemExit as stop:
+        code = stop.code
+    assert code
+    assert message in capsys.readouterr().err
+    assert not Path("found.json").exists()
 
 
 def table(path):

@@ -94,6 +94,57 @@ def test_without_limits_touched_nothing_changes(arm):
     np.testing.assert_allclose(within.force(q, v, 0.0), law.force(q, v, 0.0), rtol=1e-12)
 
 
+def test_joints_that_follow_others_keep_their_own_limits():
+    """b = 0.1 - 2 a stays within ±0.5 and its speed below 1, though a alone could go on to 1 at speed 2."""
+    first = cj.Joint.revolute((0, 1, 0), name="a", lower=-1.0, upper=1.0, velocity=2.0)
+    second = cj.Joint.revolute((0, 1, 0), name="b", mimic=cj.Mimic("a", -2.0, 0.1), lower=-0.5, upper=0.5, velocity=1.0)
+    body = {"mass": 1.0, "com": (0.1, 0.0, 0.2), "inertia": 0.02}
+    robot = cj.Robot("pair", [cj.Link.solid("one", "base", first, **body), cj.Link.solid("two", "one", second, **body)])
+    law = control.limited(control.computed_torque(robot, [2.0], kp=100.0, kd=20.0))
+    motion = cj.simulate(robot, [0.0], [0.0], np.linspace(0, 3, 301), control=law)
+    assert motion.q.max() == pytest.approx(0.3, abs=1e-6)
+    assert motion.v.max() <= 0.5 + 1e-6
+
+
+@pytest.mark.parametrize("metric", ["joints", "kinetic"])
+def test_a_joint_without_motor_gets_no_force(metric):
+    """The pole of a Furuta pendulum under a balance that asks for too much: with one motor the nearest force is the clipped one."""
+    robot = cj.load("furuta")
+    wanted = control.balance(robot, [0.0, np.pi], actuated=["arm_joint"], force_cost=1e3)
+    q, v = np.array([[0.1, np.pi + 0.2], [0.0, np.pi - 1e-5]]), np.array([[0.1, 0.5], [0.0, 0.0]])
+    asked = wanted.force(q, v, 0.0)
+    law = control.limited(wanted, effort=1e-2, velocity=False, position=False, metric=metric)
+    np.testing.assert_allclose(law.force(q, v, 0.0)[:, 0], np.clip(asked[:, 0], -1e-2, 1e-2), rtol=1e-9)
+    np.testing.assert_array_equal(law.force(q, v, 0.0)[:, 1], asked[:, 1])
+    slow = control.limited(law, effort=False, velocity=[0.05, np.inf], position=False, rate=20.0)
+    tau = slow.force(q[0], v[0], 0.0)
+    assert tau[1] == asked[0, 1]
+    assert cj.forward_dynamics(robot, q[0], v[0], tau)[0] <= 20.0 * (0.05 - 0.1) * (1 - 1e-6)
+
+
+def test_limits_beyond_the_reach_of_the_motors_are_left():
+    """Two pendulums side by side, one motor: that the other is too fast changes nothing."""
+    joints = [cj.Joint.revolute((0, 1, 0), name=f"joint{k}") for k in range(2)]
+    links = [cj.Link.solid(f"link{k}", "base", x, mass=1.0, com=(0, 0, -0.5), inertia=0.01) for k, x in enumerate(joints)]
+    robot = cj.Robot("two pendulums", links)
+    wanted = control.partial_linearization(robot, [0.3, 0.0], actuated=["joint0"], kp=100.0, kd=20.0)
+    q, v = np.array([0.0, 0.4]), np.array([0.0, 3.0])
+    for effort in (20.0, 1.0):
+        law = control.limited(wanted, effort=effort, velocity=2.0, position=False)
+        np.testing.assert_allclose(law.force(q, v, 0.0), [min(effort, wanted.force(q, v, 0.0)[0]), 0.0], rtol=1e-9)
+
+
+def test_a_frame_is_kept_where_the_arm_is_singular(arm):
+    """A planar arm, straight: two freedoms of six. The tip's motion gives way last, in the direction that there is."""
+    wanted = control.computed_torque(arm, [0.5, 0.4], kp=100.0, kd=20.0)
+    law = control.limited(wanted, effort=False, velocity=[0.1, 9.0], position=False, rate=10.0, keep="tip")
+    rest = np.zeros(2)
+    a, asked = (np.asarray(cj.forward_dynamics(arm, rest, rest, x.force(rest, rest, 0.0))) for x in (law, wanted))
+    assert a[0] == pytest.approx(1.0, rel=1e-4)
+    J = np.asarray(cj.jacobian(arm, rest, "tip"))
+    assert np.linalg.norm(J @ (a - asked)) < np.linalg.norm(J @ (np.array([1.0, asked[1]]) - asked))
+
+
 @pytest.mark.slow
 def test_a_redundant_arm_keeps_its_hand_while_its_elbow_gives_way():
     """Panda at a position limit: with keep= the hand's error stays thirty times smaller than without."""

@@ -94,8 +94,8 @@ def test_files_of_another_kind(tmp_path: Path) -> None:
     (tmp_path / "arm.txt").write_text(URDF)
     with pytest.raises(ReadError, match=r"arm\.txt: the name of a robot's file ends in \.urdf"):
         cj.load(tmp_path / "arm.txt")
-    (tmp_path / "world.xml").write_text("<sdf/>")
-    with pytest.raises(ReadError, match=r"world\.xml: the root element is <sdf>; expected <robot>"):
+    (tmp_path / "world.xml").write_text("<scene/>")
+    with pytest.raises(ReadError, match=r"world\.xml: the root element is <scene>; expected <robot>"):
         cj.load(tmp_path / "world.xml")
     with pytest.raises(ReadError, match=r"arm\.urdf\.xacro: there is no such file"):
         cj.load("arm.urdf.xacro")

@@ -173,6 +173,43 @@ def test_velocities_that_are_no_slopes_are_said(change, said):
         cj.read_log({x: m[x] for x in ("time", "q", "v")}, ROBOT)
 
 
+@pytest.mark.parametrize("pair", [(1, 2), (3, 5), (0, 3)])
+@pytest.mark.parametrize("velocities", [True, False])
+def test_swapped_columns_are_not_taken_for_degrees(pair, velocities):
+    """Of a Panda, by its limits where only one exchange mends them, by slopes where velocities stay in order."""
+    robot = cj.load("panda")
+    i, j = pair
+    time = np.arange(400) / 100
+    middle, half = 0.5 * (robot.upper + robot.lower), 0.45 * (robot.upper - robot.lower)
+    w = np.linspace(2, 4, 7)
+    q, v = middle + half * np.sin(time[:, None] * w), half * w * np.cos(time[:, None] * w)
+    swapped = q.copy()
+    swapped[:, [i, j]] = q[:, [j, i]]
+    log = {"time": time, "q": swapped} | ({"v": v} if velocities else {})
+    with pytest.warns(LogWarning, match="swapped") as told:
+        cj.read_log(log, robot)
+    assert all(f"joint{k + 1}" in str(told[0].message) for k in pair)
+    assert not any("degrees" in str(x.message) for x in told)
+
+
+def test_columns_in_order_raise_no_suspicion_and_degrees_still_do():
+    robot = cj.load("panda")
+    time = np.arange(400) / 100
+    middle, half = 0.5 * (robot.upper + robot.lower), 0.52 * (robot.upper - robot.lower)  # a little beyond its limits
+    q = middle + half * np.sin(time[:, None] * np.linspace(2, 4, 7))
+    assert not cj.read_log({"time": time, "q": q}, robot).notes
+    with pytest.warns(LogWarning, match="suggests degrees"):
+        cj.read_log({"time": time, "q": np.degrees(q)}, robot)
+
+
+def test_a_velocity_of_another_joint_is_said_though_it_is_somewhat_like_its_own():
+    time = np.arange(400) / 100
+    v = np.stack([np.cos(3 * time), np.cos(3 * time + 2.0)], axis=1)  # correlated by -0.4
+    q = np.stack([np.sin(3 * time), np.sin(3 * time + 2.0)], axis=1) / 3
+    with pytest.warns(LogWarning, match="swapped"):
+        cj.read_log({"time": time, "q": q[:, ::-1], "v": v}, ROBOT)
+
+
 def test_times_gaps_and_empty_cells_each_have_their_message(tmp_path):
     m = motion()
     log = lambda time, **options: cj.read_log({"time": time, "q": m["q"]}, ROBOT, **options)

@@ -113,6 +113,8 @@ def test_shaping_refuses_what_it_cannot_do():
         control.controlled_lagrangian(cj.load("panda"), np.zeros(7), actuated=cj.load("panda").joint_names[0])
     with pytest.raises(cj.CoadjointError, match="the same number"):
         control.partial_linearization(cart, [0, 0], actuated=[cart.joint_names[0]], linear=list(cart.joint_names), kp=1, kd=1)
+    with pytest.raises(cj.CoadjointError, match="twice"):
+        control.partial_linearization(cart, [0, 0], actuated=[cart.joint_names[0]] * 2, kp=1, kd=1)
     with pytest.raises(cj.CoadjointError, match="three finite numbers"):
         control.controlled_symmetry(cart, (0, 0, np.nan))
 
@@ -140,13 +142,24 @@ def test_the_worst_disturbance_is_attenuated():
         control.h_infinity(robot, q, actuated=[robot.joint_names[0]], state_cost=Q, force_cost=R, attenuation=0.5 * gamma)
 
 
+@pytest.mark.parametrize("regulator", [control.h_infinity, control.balance])
+def test_what_motors_do_not_reach_is_refused(regulator):
+    """Two pendulums side by side, one motor: the other swings for ever, on the border of what a Riccati solver can tell."""
+    joints = [cj.Joint.revolute((0, 1, 0), name=f"joint{k}") for k in range(2)]
+    links = [cj.Link.solid(f"link{k}", "base", x, mass=1.0, com=(0, 0, -0.5), inertia=0.01) for k, x in enumerate(joints)]
+    robot = cj.Robot("two pendulums", links)
+    with pytest.raises(cj.CoadjointError, match="no stabilising regulator"):
+        regulator(robot, [0.0, 0.0], actuated=["joint0"])
+    assert np.isfinite(regulator(robot, [0.0, 0.0], actuated=["joint0", "joint1"]).gains["K"]).all()
+
+
 def test_the_regulator_along_a_motion():
     """P(t) against the Riccati equation integrated by itself; disturbed starts come back, and the cost to go falls."""
     robot = cj.load("planar2r")
     swing = cj.simulate(
         robot, [0.3, 0.2], [0.0, 0.0], np.linspace(0, 1.0, 401), control=lambda robot, q, v, t: np.array([3.0, 1.0])
     )
-    law = control.time_varying_lqr(robot, swing, state_cost=[100.0, 100.0, 1.0, 1.0], force_cost=0.1)
+    law = control.lqr_tracking(robot, swing, state_cost=[100.0, 100.0, 1.0, 1.0], force_cost=0.1)
     Q, R = np.diag([100.0, 100.0, 1.0, 1.0]), 0.1 * np.eye(2)
 
     A, B = (CubicSpline(swing.time, x) for x in linearize(robot, swing.q, swing.v, swing.tau))
@@ -162,7 +175,10 @@ def test_the_regulator_along_a_motion():
     assert value[-1] < 1e-2 * value[0]
     assert control.verify(law, motion).holds
     with pytest.raises(cj.CoadjointError, match="Trajectory with tau"):
-        control.time_varying_lqr(robot, "swing")
+        control.lqr_tracking(robot, "swing")
+    twice = {name: getattr(swing, name)[[0, 1, 1]] for name in ("time", "q", "v", "tau")}
+    with pytest.raises(cj.CoadjointError, match="times that increase"):
+        control.lqr_tracking(robot, cj.Trajectory(robot, **twice))
 
 
 # ---- motion and force ---------------------------------------------------------------------------------------------------------------
@@ -186,6 +202,28 @@ def test_motion_and_force_do_not_disturb_each_other():
         control.hybrid(robot, table, reference, force=[1.0, 2.0], kp=1.0, kd=1.0)
     with pytest.raises(cj.CoadjointError, match="one multiplier"):
         control.hybrid(robot, table, reference, force=lambda t: np.zeros(2), kp=1.0, kd=1.0)
+
+
+def test_hybrid_forces_from_lists_and_on_groups():
+    """A free body with a ball joint that hangs at a point: the multipliers are those asked for, by a list as by an array."""
+    links = [
+        cj.Link.solid("body", "base", cj.Joint.free(), mass=1.0, com=(0.1, 0, 0.2), inertia=0.02),
+        cj.Link.solid("ball", "body", cj.Joint.spherical(), mass=1.0, com=(0, 0.02, 0.2), inertia=0.02),
+    ]
+    robot = cj.Robot("hanging", links, [cj.Frame("tip", "ball", np.eye(4))])
+    rng = np.random.default_rng(5)
+    q = robot.random(rng)
+    point = cj.Constraint.point(robot, "tip", axes="xyz", at=np.asarray(cj.pose(robot, q, "tip"))[:3, 3])
+    law = control.hybrid(robot, point, q, force=lambda t: [1.0, 2.0, 3.0], kp=25.0, kd=10.0)
+    v = np.asarray(cj.constraint_projector(robot, point, q)) @ rng.normal(size=robot.nv)
+    tau = law.force(q, v, 0.0)
+    np.testing.assert_allclose(cj.constrained_dynamics(robot, point, q, v, tau)[1], [1.0, 2.0, 3.0], rtol=1e-8)
+    assert all(hasattr(x, "shape") for x in law.reference(0.0))
+    with pytest.raises(cj.CoadjointError, match="3 multipliers"):
+        control.hybrid(robot, point, q, force="much", kp=1.0, kd=1.0)
+    with pytest.raises(cj.CoadjointError, match="under a constraint"):
+        control.limited(law, effort=5.0, velocity=1.0)
+    assert np.abs(control.limited(law, effort=2.0).force(q, v, 0.0)).max() <= 2.0
 
 
 def test_a_closed_chain_moves_and_presses():

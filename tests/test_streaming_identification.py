@@ -108,3 +108,15 @@ def test_wrong_parts_are_named(arm, log):
         cj.identify(arm, cj.LogChunks([], arm))
     with pytest.raises(CoadjointError, match="method of a log in parts"):
         cj.identify(arm, cj.LogChunks([log], arm), method="output_error")
+
+
+def test_currents_in_parts_are_those_of_the_whole(arm, log):
+    gains = np.array([3.0, 5.0])
+    part = {name: x[:6000] for name, x in log.items()}
+    currents = {"time": part["time"], "q": part["q"], "i": part["tau"] / gains}
+    options = {"method": "weighted", "friction": ("offset", "viscous")}
+    expected = cj.identify(arm, part, **options)
+    for named in (currents, currents | {"tau": currents["i"]}):
+        table = {k: x for k, x in named.items() if k != "i"} | {f"i{k + 1}": x for k, x in enumerate(named["i"].T)}
+        found = cj.identify(arm, cj.LogChunks(parts(table, 1500), arm), gains=gains, **options)
+        assert np.allclose(found.estimate, expected.estimate, rtol=1e-6, atol=1e-8)

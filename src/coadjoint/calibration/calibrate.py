@@ -22,7 +22,7 @@ from .camera import Corners, first_guess
 from .chain import Chain, chain, corrected
 from .fit import Fit, Problem, State, covariance, fit, held_back, reduced, restricted, upper
 from .measured import Distances, Measured, Planes, Points, Poses
-from .said import described, doubts, unseen
+from .said import described, doubts, far_off, unseen
 from .terms import GROUPS, Terms, all_terms
 
 OPTIONAL = ("compliance", "scale", "harmonics 1", "harmonics 2")
@@ -128,7 +128,7 @@ class Calibration:
         J = self._linear(flat)
         variance = np.einsum("ndi,ij,ndj->nd", J, self.covariance, J)
         unit = self.fit.state.measured.unit if isinstance(self.fit.state.measured, Corners) else 1.0
-        return unit * np.sqrt(np.maximum(variance, 0.0)).reshape(*shape, -1)
+        return unit * np.sqrt(np.maximum(variance, 0.0)).reshape(*shape, J.shape[1])
 
     def pose_uncertainty(self, q: Any) -> Array:
         """Standard deviations (..., 6) of `pose(q)`: of a rotation vector and of the origin, along the frame's axes.
@@ -358,7 +358,12 @@ def calibrate(
     if report:
         report(1.0)
     every = np.arange(found.jacobian.shape[2])
-    return Calibration(robot, frame, found, held_back(found, every), tuple(tried), tuple(notes), covariance(found))
+    result = Calibration(robot, frame, found, held_back(found, every), tuple(tried), tuple(notes), covariance(found))
+    if missed := far_off(measured, result.errors(result.residuals)):
+        if not notes:  # which else may say why, and have been warned of
+            warnings.warn(missed, LogWarning, stacklevel=3)
+        return replace(result, notes=(*result.notes, missed))
+    return result
 
 
 def _choose(found: Fit) -> tuple[Terms, list[tuple[str, float]]]:
@@ -445,9 +450,11 @@ def _start(kind: str, given: Any, T: Array, n: int) -> tuple[Measured, Array]:
         return Planes(which, np.zeros(3), normals, heights), np.eye(4)
     value = _rows(kind, given, n)
     if kind == "points":
+        if value.ndim not in (2, 3) or value.shape[-1] != 3:
+            rows = value.ndim == 2 and value.shape[1] % 3 == 0
+            remedy = f" points.reshape({n}, -1, 3) makes it so if x, y, z of a point stand side by side." if rows else ""
+            raise ShapeError(f"points has shape {value.shape}; expected ({n}, k, 3), or ({n}, 3) of one point.{remedy}")
         value = value[:, None] if value.ndim == 2 else value
-        if value.ndim != 3 or value.shape[2] != 3:
-            raise ShapeError(f"points has shape {value.shape}; expected ({n}, k, 3).")
         base, place = start.base_from_points(T, value)
         return Points(value, place), base
     if kind == "poses":
@@ -456,6 +463,13 @@ def _start(kind: str, given: Any, T: Array, n: int) -> tuple[Measured, Array]:
         off = np.abs(value[:, :3, :3] @ np.swapaxes(value[:, :3, :3], 1, 2) - np.eye(3)).max(axis=(1, 2))
         if off.max() > 1e-3 or np.any(np.linalg.det(value[:, :3, :3]) < 0):
             raise CoadjointError(f"poses: row {int(np.argmax(off)) + 1} has no rotation in its first three rows and columns.")
+        ends = np.abs(value[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(axis=1)
+        if ends.max() > 1e-6:
+            row = int(np.argmax(ends))
+            raise CoadjointError(
+                f"poses: the last row of number {row + 1} is {short(value[row, 3].tolist())}; expected 0, 0, 0, 1. "
+                "Positions stand in the last column: are the matrices transposed?"
+            )
         base, tool = start.base_from_poses(T, value)
         return Poses(value, tool), base
     value = value[:, None] if value.ndim == 1 else value

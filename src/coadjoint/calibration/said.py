@@ -43,6 +43,21 @@ def doubts(chain: Chain, q: Array, T: Array, measured: Measured) -> list[str]:
     return found
 
 
+def far_off(measured: Measured, errors: Array) -> str:
+    """That the fit misses what was measured by a tenth of its spread or more, as no real robot does; "" if it does not."""
+    if not isinstance(measured, Points | Poses):
+        return ""
+    points = isinstance(measured, Points)
+    places = measured.value.mean(axis=1) if points else measured.value[:, :3, 3]
+    spread, error = float(np.linalg.norm(np.std(places, axis=0))), float(np.median(errors if points else errors[:, 1]))
+    if error < 0.1 * spread:
+        return ""
+    return (
+        f"the fitted robot misses what was measured by {error:.3g} m, which spreads over {spread:.3g} m: "
+        "are the columns of q in the order of the joints, their signs right, and its rows those of the measurement?"
+    )
+
+
 def _flat(x: Array) -> list[str]:
     """Whether measured places lie on a line or in a plane."""
     size = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)

@@ -77,7 +77,7 @@ def gravity_columns(chain: Chain, q: Array) -> Array:
     rest = np.zeros((len(q), robot.nv))
     Y = np.asarray(regressor(robot, q, rest, rest)).reshape(len(q), robot.nv, robot.n_links, 10)[..., :4]
     rows = [robot.v_slice(name).start for name in chain.names]
-    return Y[:, rows].reshape(len(q), len(rows), -1)
+    return Y[:, rows].reshape(len(q), len(rows), 4 * robot.n_links)
 
 
 def all_terms(chain: Chain, q: Array, groups: tuple[str, ...] = GROUPS) -> Terms:

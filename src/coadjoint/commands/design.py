@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parameters", nargs="+", metavar="NAME", help="sets of numbers that may change, as masses lengths inertial:link2"
     )
     least = "what is least: effort or reaction on the base along a smooth motion, curvature or variation of the inertias (default: effort)"
-    parser.add_argument("--objective", choices=sorted(OBJECTIVES), default="effort", help=least)
+    parser.add_argument("--objective", choices=sorted(OBJECTIVES), help=least)
     parser.add_argument(
         "--bounds", nargs=3, action="append", default=[], metavar=("NAME", "LOW", "HIGH"), help="limits of a set or of one number"
     )
@@ -52,6 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     if args.robot not in STUDIES and not args.parameters:
         raise CoadjointError("expected --parameters with the numbers that may change, as --parameters masses lengths.")
+    if args.robot in STUDIES and (args.parameters or args.bounds or args.objective):
+        raise CoadjointError(
+            f"{args.robot!r} is a built-in study with numbers of its own; leave out --parameters, --bounds and --objective."
+        )
     _check_files(args)
     if args.robot in STUDIES:
         design = STUDIES[args.robot]()
@@ -59,12 +63,13 @@ def run(args: argparse.Namespace) -> None:
         robot = read_robot(args.robot, args.base, args.fixed_joints)
         tell(robot.notes)
         a_moving_robot(robot, "robot")
+        objective = args.objective or "effort"
         with Progress("designing") as report:
             design = optimize(
                 robot,
                 args.parameters,
-                OBJECTIVES[args.objective],
-                states=_states(robot, args.objective),
+                OBJECTIVES[objective],
+                states=_states(robot, objective),
                 bounds=_bounds(args),
                 report=report,
             )

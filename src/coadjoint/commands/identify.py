@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from ..errors import CoadjointError
 from ..files import check_output
 from ..identification import identify
+from ..identification.bounds import bound_rows
+from ..identification.estimators import METHODS
+from ..identification.priors import PRIORS, checked_prior
 from ..robot.save import check_format, save
 from ..show.identification import check_report
 from ..show.terminal import Progress
@@ -28,6 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gains", type=float, nargs="+", metavar="K", help="force for a current of one, joint by joint: tau is currents"
     )
+    # what simulates needs a reference and a controller's gains, which are arrays: in Python
+    methods = ("auto", *(x for x in METHODS if x != "instrumental_variables"))
+    parser.add_argument("--method", choices=methods, default="auto", help="the estimator (default: auto, the maximum posterior)")
+    parser.add_argument(
+        "--prior", metavar="KIND", default="auto", help=f"{', '.join(PRIORS)}, or a number: the weight of the entropic one"
+    )
+    parser.add_argument(
+        "--mass", nargs=3, action="append", metavar=("LINK", "LOW", "HIGH"), help="bounds of a link's mass in kg; may be repeated"
+    )
+    parser.add_argument("--total-mass", nargs=2, type=float, metavar=("LOW", "HIGH"), help="bounds of the mass of all links in kg")
     parser.add_argument("--parameters", action="store_true", help="print all parameters with their intervals")
 
 
@@ -39,13 +53,17 @@ def run(args: argparse.Namespace) -> None:
         check_format(args.out)
     if args.report:
         check_report(args.report)
+    prior = _prior(args.prior)
+    bounds = _bounds(args.mass, args.total_mass)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    bound_rows(robot, bounds)
+    cutoff = "auto" if args.cutoff is None else args.cutoff
     with Progress("identifying") as report:
         report(0.0)
-        fit = identify(robot, args.log, cutoff=args.cutoff or "auto", gains=args.gains)
+        fit = identify(robot, args.log, cutoff=cutoff, gains=args.gains, method=args.method, prior=prior, bounds=bounds)
     print(fit)
     for text in fit.advice:
         print(f"advice: {text}")
@@ -58,3 +76,29 @@ def run(args: argparse.Namespace) -> None:
     if args.report:
         fit.report(args.report)
         print(f"wrote {args.report}")
+
+
+def _prior(given: str) -> str | float:
+    """A kind of prior or a weight, checked."""
+    try:
+        prior: str | float = float(given)
+    except ValueError:
+        prior = given
+    checked_prior(prior, None)
+    return prior
+
+
+def _bounds(mass: list[list[str]] | None, total: list[float] | None) -> dict[str, Any] | None:
+    """Bounds as `identify` takes them."""
+    found: dict[str, Any] = {}
+    for link, *ends in mass or ():
+        try:
+            interval = tuple(float(x) for x in ends)
+        except ValueError:
+            raise CoadjointError(f"--mass {link} {' '.join(ends)}: expected a link, and its least and most mass in kg.") from None
+        if link in found.setdefault("mass", {}):
+            raise CoadjointError(f"--mass {link} is given twice.")
+        found["mass"][link] = interval
+    if total is not None:
+        found["total_mass"] = tuple(total)
+    return found or None

@@ -14,7 +14,7 @@ from ..robot.load import load
 from ..robot.robot import Robot
 from ..words import printable
 
-ROBOT = "a bundled robot (see `coadjoint zoo`) or a file: .urdf, .xml (MJCF), .json"
+ROBOT = "a bundled robot (see `coadjoint zoo`) or a file: .urdf, .sdf, .xml (MJCF), .json"
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:

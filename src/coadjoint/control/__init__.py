@@ -6,7 +6,7 @@ from .controller import Controller
 from .hybrid import hybrid
 from .joint_space import computed_torque, passivity_based, pd, pd_plus
 from .limited import limited
-from .linear import h_infinity, time_varying_lqr
+from .linear import h_infinity, lqr_tracking
 from .observer import MomentumObserver, momentum_observer
 from .pose_references import screw_motion
 from .references import hold, point_to_point, sinusoid
@@ -37,6 +37,7 @@ __all__ = [
     "hybrid",
     "impedance",
     "limited",
+    "lqr_tracking",
     "momentum_observer",
     "partial_linearization",
     "passivity_based",
@@ -47,7 +48,6 @@ __all__ = [
     "se3_tracking",
     "sinusoid",
     "swing_up",
-    "time_varying_lqr",
     "verify",
     "workspace",
 ]

@@ -23,6 +23,7 @@ from ..constraints.dynamics import constrained_dynamics
 from ..dynamics import inverse_dynamics
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
+from ..words import short
 from .controller import Controller, gain, times
 from .references import as_reference
 from .tracking_error import pulled_back, tracking_error
@@ -60,19 +61,29 @@ class _References:
     force: Callable[[Any], Array]
 
     def __call__(self, t: Any) -> tuple[Array, ...]:
-        return (*self.motion(t), self.force(t))
+        force = self.force(t)
+        return (*self.motion(t), force if hasattr(force, "shape") else np.asarray(force))
 
 
 def _forces(given: Any, rows: int) -> Callable[[Any], Array]:
     if callable(given):
-        found = np.asarray(given(0.0), dtype=float)
+        found = _numbers(given(0.0), rows)
         if found.shape != (rows,):
             raise ShapeError(f"force(t) gave an array of shape {found.shape}; expected ({rows},): one multiplier for each row.")
         return given  # type: ignore[no-any-return]
-    value = np.asarray(given, dtype=float)
+    value = _numbers(given, rows)
     if value.shape not in ((), (rows,)) or not np.isfinite(value).all():
         raise CoadjointError(f"force is {value!r}; expected {rows} finite multipliers, one for each row of the constraint.")
     return _Constant(np.broadcast_to(value, (rows,)).copy())
+
+
+def _numbers(given: Any, rows: int) -> np.ndarray:
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise CoadjointError(
+            f"force is {short(given)}; expected {rows} multipliers, or a function of time that gives them."
+        ) from None
 
 
 def _hybrid(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:

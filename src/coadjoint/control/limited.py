@@ -18,7 +18,7 @@ they are not, the limits of force hold and the others give way by as little as c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..arrays import Array, concat, like, mv, namespace, solve_spd, transpose
 from ..dynamics import bias_force, mass_matrix
 from ..errors import CoadjointError, ShapeError
 from ..kinematics import jacobian
-from ..redundancy.lift import effective_inertia
+from ..robot.link import Joint
 from ..robot.robot import Robot
 from ..words import short
 from .controller import Controller
@@ -39,6 +39,8 @@ SOFT = 1e-7
 """By how much of their multiplier, in scaled units, limits of velocity and position give way where forces do not suffice."""
 KEPT = 1e4
 """How much more leaving the kept frame's motion counts than any other motion."""
+SINGULAR, LEAST_MOBILITY = 1e-6, 1e-12
+"""What is added to the mobility J M⁻¹ Jᵀ of the kept frame, of its mean and at least: it has an inverse also where the arm is singular."""
 LARGEST = 10
 """With more freedoms, machine code of the program would take longer to make than it saves: the law runs as written."""
 
@@ -59,8 +61,8 @@ def limited(
     effort and velocity: numbers or (nv,), by default the robot's own; position: (lower, upper), each (nq,), by default the robot's own;
     False for none. rate: γ [1/s], how fast velocities and positions may approach their limits. metric: "joints", in which other joints are
     not disturbed by one at its limit, or "kinetic", Gauss' principle. keep: the frame whose motion gives way last.
-    Forces never exceed the effort; positions and velocities never exceed theirs if the forces suffice. While no limit is touched the
-    forces are those of `controller`.
+    Joints that have no motor in `controller`, as in `balance`, get none here. Forces never exceed the effort; positions and velocities
+    never exceed theirs if the forces suffice. While no limit is touched the forces are those of `controller`.
     """
     if not isinstance(controller, Controller):
         raise CoadjointError(f"controller is {short(controller)}; expected one of `coadjoint.control`, as computed_torque(…).")
@@ -68,12 +70,21 @@ def limited(
     if keep is not None:
         robot.frame(a_name(keep, "keep"))
     forces = _symmetric(effort, "effort", robot, robot.effort_limit)
-    speeds = _symmetric(velocity, "velocity", robot, robot.velocity_limit)
+    motors = _motors(controller)
+    if motors is not None:
+        forces = np.where(np.isin(np.arange(robot.nv), motors), forces, np.inf)
+    speeds = _symmetric(velocity, "velocity", robot, _own_speeds(robot))
     lower, upper = _positions(position, robot)
     if not any(np.isfinite(x).any() for x in (forces, speeds, lower, upper)):
         raise CoadjointError(f"robot {robot.name!r} has no limits; give effort, velocity or position.")
+    if "constraint" in controller.gains and any(np.isfinite(x).any() for x in (speeds, lower, upper)):
+        raise CoadjointError(
+            f"{controller.name} moves the robot under a constraint, which changes the accelerations that velocities and positions are kept "
+            "by; give velocity=False and position=False, and limit the effort only."
+        )
     gains = {
         "of": controller,
+        "motors": motors,
         "effort": forces,
         "velocity": speeds,
         "position": (lower, upper),
@@ -82,6 +93,15 @@ def limited(
         "keep": keep,
     }
     return Controller(robot, f"limited_{controller.name}", _limited, controller.reference, gains, native=robot.nv <= LARGEST)
+
+
+def _motors(controller: Controller) -> list[int] | None:
+    """The freedoms that the law drives, None for all."""
+    gains = controller.gains
+    if "of" in gains:
+        return _motors(gains["of"])
+    motors = sorted({gains["motor"]} if "motor" in gains else set(gains.get("motors", range(controller.robot.nv))))
+    return motors if len(motors) < controller.robot.nv else None
 
 
 def _symmetric(given: Any, name: str, robot: Robot, own: np.ndarray) -> np.ndarray:
@@ -96,6 +116,14 @@ def _symmetric(given: Any, name: str, robot: Robot, own: np.ndarray) -> np.ndarr
         k = int(np.flatnonzero(~(limits > 0))[0])
         raise CoadjointError(f"{name} of {robot.v_names[k]} is {limits[k]:g}; expected a positive limit, or False for none.")
     return limits
+
+
+def _own_speeds(robot: Robot) -> np.ndarray:
+    """The robot's limits of velocity (nv,), with those of joints that follow others."""
+    speeds = np.array(robot.velocity_limit, dtype=float)
+    for k, ratio, _, joint in _mimics(robot):
+        speeds[k] = min(speeds[k], float(joint.velocity[0]) / abs(ratio))
+    return speeds
 
 
 def _positions(given: Any, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
@@ -116,31 +144,62 @@ def _positions(given: Any, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         at, to = robot._q_slices[i], robot._v_slices[i]
         if i in robot.mimics or to.stop - to.start != 1 or at.stop - at.start != 1:
             continue
-        if not low[at] < high[at]:
-            raise CoadjointError(
-                f"position of {robot.q_names[at.start]} is {low[at][0]:g} … {high[at][0]:g}; expected lower < upper."
-            )
         lower[to], upper[to] = low[at], high[at]
+    if given is None:
+        for k, ratio, offset, joint in _mimics(robot):
+            ends = sorted((float(x) - offset) / ratio for x in (joint.lower[0], joint.upper[0]))
+            lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
+    for k in np.flatnonzero(~(lower < upper)).tolist():
+        raise CoadjointError(f"position of {robot.v_names[k]} is {lower[k]:g} … {upper[k]:g}; expected lower < upper.")
     return lower, upper
+
+
+def _mimics(robot: Robot) -> list[tuple[int, float, float, Joint]]:
+    """The freedom, ratio and offset that move each joint that follows another, and that joint, whose own limits hold, too."""
+    return [
+        (robot._v_slices[i].start, ratio, offset, robot.links[i].joint) for i, (_, ratio, offset) in robot.mimics.items() if ratio
+    ]
 
 
 def _limited(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
     of, effort = gains["of"], gains["effort"]
-    tau = of._law(of.gains, robot, q, v, *desired)
-    M, h = mass_matrix(robot, q), bias_force(robot, q, v)
-    wanted = solve_spd(M, (tau - h)[..., None])[..., 0]
+    plan = _plan(gains, robot, q, v, of._law(of.gains, robot, q, v, *desired))
     strong = np.flatnonzero(np.isfinite(effort)).tolist()
     low, high, bounded = _acceleration_bounds(gains, robot, q, v)
     most = like(effort[strong], q)
-    rows = _rows([M[..., strong, :], like(np.eye(robot.nv)[bounded], q)])
-    lower, upper = concat([-most - h[..., strong], low]), concat([most - h[..., strong], high])
+    rows = _rows([plan.force[..., strong, :], plan.motion[..., bounded, :]])
+    rest, drift = plan.rest[..., strong], plan.drift[..., bounded]
+    lower, upper = concat([-most - rest, low - drift]), concat([most - rest, high - drift])
     softness = np.array([0.0] * len(strong) + [SOFT] * len(bounded))
-    a = project(_metric(gains, robot, q, M), wanted, rows, lower, upper, softness)
-    found = mv(M, a) + h
+    x = project(plan.metric, plan.wanted, rows, lower, upper, softness)
+    found = mv(plan.force, x) + plan.rest
     if not strong:
         return found
     finite = like(np.where(np.isfinite(effort), effort, 1e300), q)
     return namespace(found).minimum(namespace(found).maximum(found, -finite), finite)  # rounding
+
+
+class _Plan(NamedTuple):
+    """What may be chosen, x (..., k), with its metric: the forces are force x + rest and the accelerations motion x + drift."""
+
+    wanted: Array
+    metric: Array
+    force: Array
+    rest: Array
+    motion: Array
+    drift: Array
+
+
+def _plan(gains: Gains, robot: Robot, q: Array, v: Array, tau: Array) -> _Plan:
+    """The accelerations are chosen where all joints have motors, else the forces of the motors: passive joints stay passive."""
+    M, h, motors = mass_matrix(robot, q), bias_force(robot, q, v), gains["motors"]
+    H, net = _metric(gains, robot, q, M), (tau - h)[..., None]
+    if motors is None:
+        return _Plan(solve_spd(M, net)[..., 0], H, M, h, like(np.eye(robot.nv), M) + 0.0 * M, 0.0 * h)
+    select = like(np.eye(robot.nv)[:, motors], q) + 0.0 * net
+    found = solve_spd(M, concat([select, net]))
+    W, wanted = found[..., :-1], tau[..., motors]
+    return _Plan(wanted, transpose(W) @ H @ W, select, tau - mv(select, wanted), W, found[..., -1] - mv(W, wanted))
 
 
 def _rows(parts: list[Array]) -> Array:
@@ -151,8 +210,12 @@ def _metric(gains: Gains, robot: Robot, q: Array, M: Array) -> Array:
     H = M if gains["kinetic"] else M * like(np.eye(robot.nv), M)
     if gains["keep"] is None:
         return H
-    J = jacobian(robot, q, gains["keep"])
-    return H + KEPT * (transpose(J) @ effective_inertia(robot, q, gains["keep"]) @ J)
+    J, one = jacobian(robot, q, gains["keep"]), like(np.eye(6), q)
+    mobility = J @ solve_spd(M, transpose(J))
+    each = (mobility * one).sum(-1)
+    mean = [each[..., part].mean(-1)[..., None] + like(np.zeros(3), q) for part in (slice(0, 3), slice(3, 6))]
+    slack = SINGULAR * concat(mean) + LEAST_MOBILITY
+    return H + KEPT * (transpose(J) @ solve_spd(mobility + slack[..., None] * one, J))
 
 
 def _acceleration_bounds(gains: Gains, robot: Robot, q: Array, v: Array) -> tuple[Array, Array, list[int]]:

@@ -18,7 +18,7 @@ import numpy as np
 from ..arguments import a_robot, finite, positive, takes
 from ..arrays import Array, concat, dot, mv
 from ..errors import CoadjointError
-from ..motion.linearize import linearize
+from ..motion.linearize import is_stabilizable, linearize
 from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
 from ..words import short
@@ -29,6 +29,11 @@ from .underactuated import motors_of, regulate, resting_force, value_of
 Gains = Mapping[str, Any]
 MARGIN = 1.05
 """The least attenuation that can be reached is not attained: the default is this much above it."""
+
+NO_REGULATOR = (
+    "there is no stabilising regulator: some motion that does not die out is beyond the reach of the motors, or state_cost "
+    "does not see it."
+)
 
 
 @takes(robot=a_robot)
@@ -52,6 +57,8 @@ def h_infinity(
     A, B = linearize(robot, q, np.zeros(robot.nv), tau)
     Q = gain(state_cost, "state_cost", 2 * robot.nv, zero=True)
     R = gain(force_cost, "force_cost", len(motors))
+    if not is_stabilizable(A, B[:, motors]):
+        raise CoadjointError(NO_REGULATOR)
     problem = _Riccati(A, B[:, motors], B, Q, R)
     gamma = MARGIN * problem.least() if attenuation is None else float(positive(attenuation, "attenuation"))
     P = problem.solution(gamma)
@@ -99,10 +106,7 @@ class _Riccati:
         while self.solution(high) is None:
             high *= 4.0
             if high > 1e12:
-                raise CoadjointError(
-                    "there is no stabilising regulator: some motion that does not die out is beyond the reach of the motors, or "
-                    "state_cost does not see it."
-                )
+                raise CoadjointError(NO_REGULATOR)
         low = high
         while low > 1e-12 and self.solution(low) is not None:
             low, high = 0.25 * low, low
@@ -113,7 +117,7 @@ class _Riccati:
 
 
 @takes(robot=a_robot)
-def time_varying_lqr(
+def lqr_tracking(
     robot: Robot, motion: Trajectory, *, state_cost: Any = 1.0, force_cost: Any = 1.0, final_cost: Any = None
 ) -> Controller:
     """The linear-quadratic regulator along a motion that has forces: τ = τ(t) - K(t) x, least ∫ xᵀQx + uᵀRu dt + x(T)ᵀ Q_T x(T).
@@ -128,13 +132,19 @@ def time_varying_lqr(
     q, v, tau = (finite(np.asarray(x, dtype=float), name) for x, name in ((motion.q, "q"), (motion.v, "v"), (motion.tau, "tau")))
     if q.shape[-1] != robot.nq or q.ndim != 2 or len(q) < 2:
         raise CoadjointError(f"the motion has q of shape {q.shape}; expected (N, {robot.nq}) with at least two times.")
+    steps = np.diff(np.asarray(motion.time, dtype=float))
+    if not (steps > 0).all():
+        k = int(np.flatnonzero(~(steps > 0))[0])
+        raise CoadjointError(
+            f"motion has the times {motion.time[k]:g} and {motion.time[k + 1]:g} at {k}; expected times that increase."
+        )
     Q, R = gain(state_cost, "state_cost", 2 * n, zero=True), gain(force_cost, "force_cost", n)
     last = Q if final_cost is None else gain(final_cost, "final_cost", 2 * n, zero=True)
     A, B = (np.asarray(x) for x in linearize(robot, q, v, tau))
     P = _riccati_back(np.asarray(motion.time, dtype=float), A, B, Q, R, last)
     K = np.linalg.solve(R, np.swapaxes(B, -1, -2) @ P)
     schedule = _Schedule(robot, np.asarray(motion.time, dtype=float), q, v, tau, K, P)
-    return Controller(robot, "time_varying_lqr", _along, schedule, {"state_cost": Q, "force_cost": R}, _cost_along)
+    return Controller(robot, "lqr_tracking", _along, schedule, {"state_cost": Q, "force_cost": R}, _cost_along)
 
 
 def _riccati_back(time: np.ndarray, A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, last: np.ndarray) -> np.ndarray:

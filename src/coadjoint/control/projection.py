@@ -23,6 +23,8 @@ EQUAL, EXACT = 1e-8, 1e-10
 """What takes the place of a zero softness where bounds are made equations, and the error that rounding explains."""
 LEAST = 1e-13
 """The least slack and multiplier, so that no division fails."""
+NOTHING = 1e-13
+"""The length of a row, of the longest one, below which x has no part in it."""
 START = 10.0
 """The multipliers at first; violations are of size 1."""
 INSIDE = 0.995
@@ -32,16 +34,20 @@ INSIDE = 0.995
 def project(H: Array, x0: Array, B: Array, lower: Array, upper: Array, softness: np.ndarray) -> Array:
     """x (..., n) nearest to x0 (..., n) in the metric H (..., n, n) with lower ≤ B x ≤ upper, B (..., m, n), bounds (..., m).
 
-    softness (m,): zero for bounds that hold exactly. Exact bounds must be possible together: x is NaN or outside where they are not.
+    Rows that do not depend on x are left out. softness (m,): zero for bounds that hold exactly. Exact bounds must be possible together: x
+    is NaN or outside where they are not.
     """
     xp = namespace(H, x0, B, lower, upper)
     length = xp.sqrt((B * transpose(solve_spd(H, transpose(B)))).sum(-1))
+    there = length > NOTHING * _most(length)[..., None]
+    length = xp.where(there, length, 1.0 + 0.0 * length)
     at = mv(B, x0)
-    room = concat([(upper - at) / length, (at - lower) / length])
+    room = concat([xp.where(there, x / length, 1.0 + 0.0 * length) for x in (upper - at, at - lower)])
     violation = _most(-room)
     within = violation <= 0.0
     scale = xp.where(within, 1.0 + 0.0 * violation, violation)[..., None]
-    program = _Program(H, B / length[..., None], room / scale, like(np.concatenate([softness, softness]), room))
+    rows = xp.where(there[..., None], B / length[..., None], 0.0 * B)
+    program = _Program(H, rows, room / scale, like(np.concatenate([softness, softness]), room))
     return x0 + xp.where(within[..., None], 0.0 * x0, scale * program.solution())
 
 

@@ -94,6 +94,9 @@ def motors_of(robot: Robot, actuated: Sequence[str]) -> list[int]:
     found = [] if isinstance(actuated, str) else [k for x in actuated for k in range(robot.nv)[robot.v_slice(x)]]
     if not found:
         raise CoadjointError(f"actuated is {actuated!r}; expected a list of joints that have motors.")
+    for k in found:
+        if found.count(k) > 1:
+            raise CoadjointError(f"actuated has {robot.v_names[k]!r} twice; expected every joint once.")
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_function, a_robot, positive, some_names, takes, whole
+from ..arguments import a_function, a_robot, finite, positive, some_names, takes, whole
 from ..arrays import concat
 from ..compiling import with_values
 from ..errors import CoadjointError, ShapeError
@@ -37,7 +37,7 @@ class Design:
     parameters: dict[str, float]
     """The numbers by name, as "lengths:link2"."""
     start: dict[str, float]
-    """The numbers at the start."""
+    """The numbers at the start: the robot's own, or the nearest ones within bounds."""
     cost: float
     start_cost: float
     history: np.ndarray
@@ -83,25 +83,35 @@ def optimize(
     space = variables(robot, sets, bounds or {})
     lists = _choices(robot, space, choices or {})
     problem = _Problem(robot, space, objective, constraints, states)
-    best: Design | None = None
+    searches: list[_Search] = []
     combinations = list(product(*lists.values()))
     for k, values in enumerate(combinations):
         part = (lambda x, k=k: report((k + x) / len(combinations))) if report else None
-        found = _solved(problem, dict(zip(lists, values, strict=True)), tolerance, iterations, part)
-        if best is None or found.cost < best.cost:
-            best = found
-    assert best is not None
-    return best
+        searches.append(_solved(problem, dict(zip(lists, values, strict=True)), tolerance, iterations, part))
+        if not searches[-1].finished:
+            break
+    return min(searches, key=lambda search: search.rank(search.values)).design(searches[-1].finished)
 
 
 def _choices(robot: Robot, space: Variables, given: Mapping[str, Sequence[float]]) -> dict[int, list[float]]:
     """The values of every number that is chosen from a list, by its place."""
+    if not isinstance(given, Mapping):
+        raise CoadjointError(f"choices is {short(given)}; expected a mapping, as {{'armature:joint1.armature': [0.1, 0.4]}}.")
     found = {}
     for name, values in given.items():
-        numbers = [float(x) for x in values]
+        place = space.place(name)
+        try:
+            numbers = [float(x) for x in values]
+        except (TypeError, ValueError):
+            numbers = []
         if not numbers or not np.isfinite(numbers).all():
-            raise CoadjointError(f"choices of {name!r} are {short(list(values))}; expected one finite number or more.")
-        found[space.place(name)] = numbers
+            raise CoadjointError(f"choices of {name!r} are {short(values)}; expected a list of one finite number or more.")
+        for x in numbers:
+            if not space.lower[place] <= x <= space.upper[place]:
+                raise CoadjointError(
+                    f"choices of {name!r} have {x:g}; expected numbers within {space.lower[place]:g} … {space.upper[place]:g}."
+                )
+        found[place] = numbers
     count = int(np.prod([len(x) for x in found.values()])) if found else 1
     if count > 1000:
         raise CoadjointError(f"choices have {count} combinations; every one is tried, so give at most 1000.")
@@ -122,7 +132,12 @@ class _Problem:
         given = self.states(robot) if callable(self.states) else (self.states or {})
         if not isinstance(given, Mapping):
             raise CoadjointError(f"states is {short(given)}; expected a mapping of arrays by name, as {{'q': q, 'v': v}}.")
-        return {name: np.asarray(x, dtype=float) for name, x in given.items()}
+        arrays = {name: np.asarray(x, dtype=float) for name, x in given.items()}
+        for name, x in arrays.items():
+            if not x.size:
+                raise ShapeError(f"states[{name!r}] has shape {x.shape}: no state at all; expected one or more.")
+            finite(x, f"states[{name!r}]")
+        return arrays
 
     def evaluate(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The cost and the constraints (1 + m,), and their gradients (1 + m, n) by the numbers."""
@@ -137,7 +152,7 @@ class _Mean:
     def __init__(self, robot: Robot, space: Variables, fn: Objective, arrays: Mapping[str, np.ndarray]) -> None:
         from inspect import signature
 
-        named = list(signature(fn).parameters)[1:]
+        named = [x.name for x in list(signature(fn).parameters.values())[1:] if x.default is x.empty or x.name in arrays]
         missing = [x for x in named if x not in arrays]
         if missing:
             raise CoadjointError(
@@ -154,9 +169,9 @@ class _Mean:
             """The function at one state, and its derivatives by all numbers of the design."""
             numbers = given[len(named) :]
             changed = with_values(robot, dict(zip(space.sets, numbers, strict=True)))
-            found = fn(changed, *given[: len(named)])
-            if getattr(found, "shape", ()) != ():
-                raise ShapeError(f"{_name(fn)} gave an array of shape {found.shape} for one state; expected one number.")
+            found = fn(changed, **dict(zip(named, given, strict=False)))
+            if np.ndim(found) != 0:
+                raise ShapeError(f"{_name(fn)} gave an array of shape {np.shape(found)} for one state; expected one number.")
             return found, concat([jacobian(found, x) for x in numbers])
 
         self.run = built(robot, with_slopes, shapes, "design")
@@ -178,17 +193,19 @@ class _Search:
         self.problem, self.tolerance = problem, tolerance
         self.chart: Chart = problem.space.chart(fixed)
         self._seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-        self.best = self.chart.start
-        self.first = float(self.at(self.best)[0][0])
-        self.scale = max(abs(self.first), 1e-300)
+        self.best, self.finished = self.chart.start, True
+        self.values, slopes = self.at(self.best)
+        self.first = float(self.values[0])
+        steepest = float(np.abs(slopes[0]).max(initial=0.0))
+        self.scale = abs(self.first) if abs(self.first) > 1e-12 * steepest else steepest or 1.0
         self.history = [self.first]
 
     def at(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Cost, constraints and margins of partly free bodies (k,), and their gradients (k, n)."""
+        """Cost, constraints and the chart's margins (k,), and their gradients (k, n)."""
         key = z.tobytes()
         if key not in self._seen:
             values, slopes = self.problem.evaluate(self.chart.values(z))
-            margins, rates = self.chart.possible(z)
+            margins, rates = self.chart.margins(z)
             self._seen = {key: (np.concatenate([values, margins]), np.concatenate([slopes @ self.chart.jacobian(z), rates]))}
         return self._seen[key]
 
@@ -196,11 +213,16 @@ class _Search:
         """Note an iteration, and keep the design if it is the best."""
         values, _ = self.at(z)
         self.history.append(float(values[0]))
-        if values[0] <= self.at(self.best)[0][0] and (values[1:] >= -self.tolerance).all():
-            self.best = z.copy()
+        if np.isfinite(values).all() and self.rank(values) <= self.rank(self.values):
+            self.best, self.values = z.copy(), values
 
-    def run(self, iterations: int, report: Callable[[float], object] | None) -> bool:
-        """Search; whether it came to its end without an interrupt."""
+    def rank(self, values: np.ndarray) -> tuple[float, float]:
+        """What is least for the best design: by how much it violates constraints, then its cost."""
+        violation = float(np.max(-values[1:], initial=0.0))
+        return (violation if violation > self.tolerance else 0.0), float(values[0])
+
+    def run(self, iterations: int, report: Callable[[float], object] | None) -> None:
+        """Search until the end or an interrupt."""
         from scipy.optimize import minimize
 
         def noted(z: np.ndarray) -> None:
@@ -210,7 +232,7 @@ class _Search:
 
         rows = [
             {"type": "ineq", "fun": lambda z, k=k: self.at(z)[0][k], "jac": lambda z, k=k: self.at(z)[1][k]}
-            for k in range(1, len(self.at(self.best)[0]))
+            for k in range(1, len(self.values))
         ]
         options: dict[str, Any] = {"maxiter": iterations}
         options |= {"ftol": 1e-15} if rows else {"ftol": 0.0, "gtol": self.tolerance, "maxls": 50}
@@ -226,9 +248,9 @@ class _Search:
                 options=options,
             )
         except KeyboardInterrupt:
-            return False
-        self.keep(done.x)
-        return True
+            self.finished = False
+        else:
+            self.keep(done.x)
 
     def design(self, finished: bool) -> Design:
         """What was found, with the conditions of first order at it."""
@@ -254,11 +276,12 @@ class _Search:
 
 def _solved(
     problem: _Problem, fixed: dict[int, float], tolerance: float, iterations: int, report: Callable[[float], object] | None
-) -> Design:
+) -> _Search:
     search = _Search(problem, fixed, tolerance)
-    if not np.isfinite(search.at(search.best)[0]).all() or not np.isfinite(search.at(search.best)[1]).all():
+    if not all(np.isfinite(x).all() for x in search.at(search.best)):
         raise CoadjointError(
             f"the cost of the robot as it is, {search.first:g}, or its gradient is not finite; start from another robot."
         )
-    finished = search.run(iterations, report) if search.best.size else True
-    return search.design(finished)
+    if search.best.size:
+        search.run(iterations, report)
+    return search

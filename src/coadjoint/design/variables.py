@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import CoadjointError, unknown
 from ..lie import inertia
 from ..robot.robot import Robot
+from ..words import short
 
 TRIANGLE = np.tril_indices(4)
 SAME = (
@@ -66,9 +67,10 @@ class Variables:
         free = [k for k, name in enumerate(self.names) if name in self.free and k not in fixed]
         links = self._links()
         bodies = [k for k in links if all(j in free for j in range(k, k + 10))]
-        parts = [k for k in links if k not in bodies and any(j in free for j in range(k, k + 10))]
+        parts = [k for k in links if k not in bodies and any(j in free or j in fixed for j in range(k, k + 10))]
         scalars = [j for j in free if not any(k <= j < k + 10 for k in bodies)]
-        return Chart(own, bodies, scalars, parts, self.lower, self.upper)
+        scales = [1.0 / np.sqrt(np.diag(inertia.pseudo(self.own[k : k + 10]))) for k in parts]
+        return Chart(own, bodies, scalars, dict(zip(parts, scales, strict=True)), self.lower, self.upper)
 
     def _links(self) -> list[int]:
         """Where the ten numbers of each link begin, if there are inertias among the sets."""
@@ -82,18 +84,28 @@ class Variables:
 class Chart:
     """z: logarithms and entries of the triangular roots of pseudo-inertias, then other numbers divided by their size.
 
-    Links of which only some inertial numbers are free are kept possible by `possible`, the least eigenvalues of their pseudo-inertias.
+    Links of which only some inertial numbers are free are kept possible by `margins`, the least eigenvalues of their pseudo-inertias. The
+    bounds of whole bodies' numbers, which are no bounds of z, are margins, too.
     """
 
     def __init__(
-        self, own: np.ndarray, bodies: list[int], scalars: list[int], parts: list[int], lower: np.ndarray, upper: np.ndarray
+        self,
+        own: np.ndarray,
+        bodies: list[int],
+        scalars: list[int],
+        parts: dict[int, np.ndarray],
+        lower: np.ndarray,
+        upper: np.ndarray,
     ) -> None:
+        """parts: where the numbers of partly free links begin, with the scales (4,) of their pseudo-inertias."""
         self.own, self.bodies, self.scalars, self.parts = own, bodies, scalars, parts
-        self.scales = [np.diag(1.0 / np.sqrt(np.diag(inertia.pseudo(own[k : k + 10])))) for k in parts]
         self.roots = [np.linalg.cholesky(inertia.pseudo(own[k : k + 10])) for k in bodies]
         width = upper - lower
         size = np.where(np.isfinite(width) & (width > 0), width, np.maximum(np.abs(own), 0.1))
         self.size = size[self.scalars]
+        inner = [j for k in bodies for j in range(k, k + 10)]
+        self.bounds = [(j, 1.0 / size[j], lower[j]) for j in inner if np.isfinite(lower[j])]
+        self.bounds += [(j, -1.0 / size[j], upper[j]) for j in inner if np.isfinite(upper[j])]
         none = np.full(10 * len(bodies), np.inf)
         self.start = np.concatenate([np.zeros(10 * len(bodies)), own[self.scalars] / self.size])
         self.lower = np.concatenate([-none, lower[self.scalars] / self.size])
@@ -123,15 +135,22 @@ class Chart:
         found[self.scalars, range(first, z.size)] = self.size
         return found
 
-    def possible(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The least eigenvalue of each partly free link's pseudo-inertia, scaled, less a margin (m,), and its gradient (m, n)."""
+    def margins(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The least eigenvalue of each partly free link's pseudo-inertia, scaled, less a margin, then bounds' distances; their gradients.
+
+        Shapes (m,) and (m, n).
+        """
         values, change = self.values(z), self.jacobian(z)
         found, slopes = [], []
-        for k, D in zip(self.parts, self.scales, strict=True):
+        for k, scale in self.parts.items():
+            D = np.diag(scale)
             w, U = np.linalg.eigh(D @ inertia.pseudo(values[k : k + 10]) @ D)
             u = D @ U[:, 0]
             found.append(w[0] - MARGIN)
             slopes.append(np.array([u @ inertia.pseudo(x) @ u for x in change[k : k + 10].T]))
+        for j, sign, limit in self.bounds:
+            found.append(sign * (values[j] - limit))
+            slopes.append(sign * change[j])
         return np.array(found), np.array(slopes).reshape(len(found), z.size)
 
     def _root(self, b: int, z: np.ndarray) -> np.ndarray:
@@ -177,12 +196,17 @@ def variables(robot: Robot, wanted: Sequence[str], bounds: Mapping[str, tuple[fl
             lower[[names.index(x) for x in numbers[name]]] = 1e-9
         if name in ("armature", "damping", "friction", "drives"):
             lower[[names.index(x) for x in numbers[name]]] = 0.0
+    if not isinstance(bounds, Mapping):
+        raise CoadjointError(f"bounds is {short(bounds)}; expected a mapping, as {{'masses': (0.5, 2.0)}}.")
     for name, pair in bounds.items():
-        places = [names.index(x) for x in numbers.get(name, [name] if name in names else [])]
+        places = [k for k, x in enumerate(names) if x in free and (x in numbers.get(name, ()) or name in (x, x.rpartition(".")[0]))]
         if not places:
-            raise unknown("number of the design", name, [*sets, *names])
+            raise unknown("number of the design", name, [*sets, *(x for x in names if x in free)])
         low, high = _pair(name, pair)
-        lower[places], upper[places] = low, high
+        least = lower[places].max()
+        if high < least:
+            raise CoadjointError(f"bounds of {name!r} are {low:g} … {high:g}; it cannot be less than {least:g}.")
+        lower[places], upper[places] = np.maximum(low, lower[places]), high
     if "inertial" in sets:
         _check_bodies(robot, free)
     return Variables(sets, names, own, free, lower, upper, tuple(len(numbers[x]) for x in sets))

@@ -11,6 +11,7 @@ import numpy as np
 from ..arguments import a_robot, one_of, takes
 from ..errors import CoadjointError
 from ..motion.chunks import LogChunks
+from ..motion.logs import read_log
 from ..robot.robot import Robot
 from .bounds import bound_rows
 from .choosing import ENOUGH, Judge, choose_terms
@@ -20,7 +21,7 @@ from .estimators import METHODS, refined
 from .friction import TERMS, Friction
 from .instruments import instruments
 from .model import GAMMAS, Choice, Fit, Fitter, spreads
-from .preparation import Prepared, prepare
+from .preparation import Prepared, driven, prepare
 from .priors import Posterior, checked_prior
 from .result import Choices, Identification
 from .reversals import reversals, usual
@@ -38,6 +39,8 @@ RICH = ("offset", "viscous", "armature", "coulomb", "load", "spring")
 """Terms of the first fit, whose residuals are taken as noise."""
 ANY = 1.0
 """The standard deviation of gains that payloads show."""
+POOR = 0.3
+"""A relative error that is told."""
 FREE = 0.1
 """A weight of the prior that hardly counts."""
 
@@ -70,7 +73,8 @@ def identify(
     "inverse_output_error", whose estimates are then moved to the nearest possible robot; `simulation` has what the last three simulate
     with (reference, kp, kd, …).
     `gravity`: "fixed", "tilted" (two angles), or "auto".
-    `cutoff`: Hz of the zero-phase low-pass, None for no filter. `gains` (nv,): factors of the log's tau, which are then currents.
+    `cutoff`: Hz of the zero-phase low-pass, None for no filter. `gains` (nv,): factors of the log's tau, which are then currents; a log
+    without tau may have them as i1 … or current_0 ….
     `payloads`: what the robot carried in each log, None or arguments of `Robot.with_payload` (frame, mass, com, inertia): the gains of all
     joints are then identified too (`fit.gains`), since the forces of the payload are known.
     """
@@ -114,7 +118,7 @@ def identify(
     elif stream is not None:
         own = refined(posterior, eq, data, fit, "weighted", given, None, lambda f: _robot(s, f), stream.blocks)[1]
     found = _result(robot, rows, eq, fitter, choice, fit, table, notes, start, own)
-    found = replace(found, prior_kind=kind, method=method)
+    found = replace(found, prior_kind=kind, method=method, notes=(*found.notes, *_poor(found)))
     if stream is not None:
         return stream.told(found)
     return found if method not in SIMULATED else by_simulation(found, log, method, simulation, **reading)
@@ -131,13 +135,11 @@ def _scaled(robot: Robot, log: Any, gains: Any, reading: dict[str, Any]) -> Any:
     """Logs whose tau is multiplied by drive gains."""
     if gains is None:
         return log
-    from ..motion.logs import read_log
-
     factor = _factors(robot, gains)
     logs = log if isinstance(log, list | tuple) else [log]
     read = [read_log(x, robot, **reading) for x in logs]
     reading.clear()
-    return [replace(x, tau=None if x.tau is None else x.tau * factor) for x in read]
+    return [driven(robot, x, factor) for x in read]
 
 
 def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
@@ -303,6 +305,16 @@ def _doubts(robot: Robot, data: Prepared) -> list[str]:
                     f"{names[k]} and {names[j]}: each one's force is like the one expected of the other: are they swapped?"
                 )
     return notes
+
+
+def _poor(found: Identification) -> list[str]:
+    """That a model explains little of the forces, as it does of columns in another order or in other units."""
+    if found.relative_error < POOR:
+        return []
+    return [
+        f"the model explains little of the measured forces (relative error {100 * found.relative_error:.0f} %): are the columns of the "
+        "log in the order of the robot's joints, their signs and units right?"
+    ]
 
 
 def _result(

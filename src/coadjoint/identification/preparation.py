@@ -15,6 +15,7 @@ import numpy as np
 
 from ..dynamics import inverse_dynamics
 from ..errors import CoadjointError
+from ..motion.columns import FILLERS, words
 from ..motion.filtering import resample, zero_phase
 from ..motion.logs import Log, read_log
 from ..robot.robot import Robot
@@ -30,6 +31,8 @@ STANDING = 0.02
 """A joint stands where its speed is below this part of its root-mean-square speed …"""
 DWELL = 0.2
 """… for so many seconds: its dry friction may then be anything between two bounds, and its equation is left out."""
+CURRENTS = {"i", "current", "currents"}
+"""What columns of motor currents are called."""
 LEAST = 32
 """Rows that a log must have."""
 
@@ -107,7 +110,10 @@ def _more(robot: Robot, loaded: Robot, x: Prepared) -> np.ndarray:
 def _check(robot: Robot, log: Log) -> None:
     label = log.source or "the log"
     if log.tau is None:
-        raise CoadjointError(f"{label}: there are no measured joint forces: expected tau1 …, torque_0 … or effort.")
+        raise CoadjointError(
+            f"{label}: there are no measured joint forces: expected tau1 …, torque_0 … or effort; "
+            f"columns={{'tau': …}} names them{_of_currents(robot, log)}."
+        )
     for what, x, size in (("q", log.q, robot.nq), ("v", log.v, robot.nv), ("a", log.a, robot.nv), ("tau", log.tau, robot.nv)):
         if x is not None and x.shape[1] != size:
             raise CoadjointError(f"{label}: {what} has {x.shape[1]} columns; robot {robot.name!r} has {size}.")
@@ -121,6 +127,38 @@ def _check(robot: Robot, log: Log) -> None:
         raise CoadjointError(f"{label}: the measured joint forces are constant: the first row has {short(log.tau[0].tolist())}.")
     if log.v is None and robot.nq != robot.nv:
         raise CoadjointError(f"{label}: robot {robot.name!r} has joints of several coordinates; the log needs v and a.")
+
+
+def _currents(robot: Robot, log: Log) -> str:
+    """The name of the columns (N, nv) of motor currents; "" if there are none."""
+    for name, x in log.extra.items():
+        own = [word for word in words(name) if word not in FILLERS]
+        if x.shape[1:] == (robot.nv,) and len(own) == 1 and own[0] in CURRENTS:
+            return name
+    return ""
+
+
+def _of_currents(robot: Robot, log: Log) -> str:
+    name = _currents(robot, log)
+    return f". For the currents {name}1 … give gains=, the force of each joint for a current of one" if name else ""
+
+
+def driven(robot: Robot, log: Log, factor: np.ndarray | None) -> Log:
+    """The log whose tau is its tau, or where it has none its currents, times gains (nv,)."""
+    if factor is None:
+        return log
+    if log.tau is not None:
+        return replace(log, tau=log.tau * factor)
+    name = _currents(robot, log)
+    if not name:
+        return log
+    tau = log.extra[name]
+    bad = ~np.isfinite(tau).all(axis=1)
+    if bad.any():
+        raise CoadjointError(
+            f"{log.source or 'the log'}: the currents {name}1 … have no finite number in row {int(np.argmax(bad)) + 1}."
+        )
+    return replace(log, tau=tau * factor, notes=(*log.notes, f"joint forces: the currents {name}1 … times the gains"))
 
 
 def _stretches(robot: Robot, log: Log, cutoff: float | str | None) -> list[Prepared]:

@@ -18,7 +18,7 @@ from ..motion.states import force_units
 from ..robot.parameters import INERTIAL
 from ..robot.robot import Robot
 from ..words import printable
-from .base_parameters import BaseParameters
+from .base_parameters import BaseParameters, base_parameters
 from .friction import Friction
 from .preparation import Prepared
 
@@ -220,6 +220,20 @@ class Identification:
         upper[np.flatnonzero(seen)[finite]] = (middle + half)[finite]
         return Parameters(names, values, lower, upper, prior)
 
+    def _beside_rotors(self) -> tuple[str, ...]:
+        """The base parameters that no motion can tell from the armatures that were fitted."""
+        if self.prior.nv != self.prior.tree_nv:
+            return ()
+        M = self.base_matrix.matrix
+        both = base_parameters(self.prior, drives=True)
+        fitted = {f"{joint}.{term}" for joint, term in self.unknowns if term == "armature"}
+        keep = [k for k, name in enumerate(both.names) if k < M.shape[1] or name in fitted]
+        rows = np.concatenate([M, np.zeros((len(M), len(keep) - M.shape[1]))], axis=1)
+        E = both.matrix[:, keep]
+        rest = rows - np.linalg.lstsq(E.T, rows.T, rcond=None)[0].T @ E
+        hidden = np.abs(rest).max(axis=1, initial=0.0) > 1e-8 * np.abs(rows).max(axis=1, initial=1.0)
+        return tuple(name for name, x, p in zip(self.base.names, hidden, self.base, strict=True) if x and not p.is_visible)
+
     @property
     def advice(self) -> tuple[str, ...]:
         """What to record next: joints that hardly move or whose forces are hardly explained, combinations that are badly known."""
@@ -238,6 +252,12 @@ class Identification:
             if p.is_visible and p.upper - p.lower > 2.0 * abs(p.prior) + 1e-3 and p.upper - p.lower > 1.0 * abs(p.value)
         ]
         unseen = [p.name for p in self.base if not p.is_visible]
+        rotors = self._beside_rotors() if unseen else ()
+        unseen = [name for name in unseen if name not in rotors]
+        if rotors:
+            found.append(
+                f"no motion tells {', '.join(rotors)} from the inertia of the rotor (armature), and none need: only their sum acts"
+            )
         if unseen:
             found.append(
                 f"the motion does not show {', '.join(unseen[:4])}{' …' if len(unseen) > 4 else ''}: move these joints together"
@@ -271,6 +291,12 @@ class Identification:
         for k, name in enumerate(names):
             own = [f"{term} {x[k]:.3g}" for term, x in self.friction.coefficients.items() if x[k]]
             lines.append(f"{printable(name)[:19]:<20}{self.rms[k]:>14.4g}{size[k]:>14.4g}  {', '.join(own)}  ({units[k]})")
+        left = [x for x, c in self.friction.coefficients.items() if x not in ("viscous", "coulomb", "armature") and np.any(c)]
+        if left:
+            lines += [
+                "",
+                f"{', '.join(left)}: in fit.torque, not in fit.robot, which has viscous and Coulomb friction and armature",
+            ]
         hidden = sum(not p.is_visible for p in self.parameters)
         lines += [
             "",

@@ -20,7 +20,7 @@ from ..motion.logs import Log
 from ..robot.robot import Robot
 from .equations import Equations, Rows, Structure, equations
 from .instruments import resolved
-from .preparation import LEAST, Prepared, prepare
+from .preparation import LEAST, Prepared, driven, prepare
 from .result import Identification
 
 CORE, MARGIN = 100_000, 5_000
@@ -60,19 +60,19 @@ class Spool:
         self.step = 0.0
         self.width = 2 + robot.nq + 4 * robot.nv
         self.thin = 1
-        for window, first, last in self._windows(log):
-            cutoff = self._add(window, first, last, cutoff, factor)
+        for window, first, last in self._windows(log, factor):
+            cutoff = self._add(window, first, last, cutoff)
         if self.rows < LEAST:
             raise CoadjointError(f"{log!r} has {self.rows} rows after preparation; expected at least {LEAST}.")
 
-    def _windows(self, log: LogChunks) -> Iterator[tuple[Log, float, float]]:
+    def _windows(self, log: LogChunks, factor: np.ndarray | None) -> Iterator[tuple[Log, float, float]]:
         """Windows of about CORE rows with margins, and the times from which and up to which their rows count.
 
         They begin at multiples of the rows of which one is kept.
         """
         buffer: Log | None = None
         first, lead, at = -np.inf, 0, 0
-        for part in log:
+        for part in (driven(self.robot, x, factor) for x in log):
             buffer = part if buffer is None else _joined(buffer, part)
             while len(buffer) >= lead + CORE + MARGIN + LEAST:
                 stop = lead + CORE
@@ -84,12 +84,8 @@ class Spool:
             raise CoadjointError(f"{log!r} has no rows.")
         yield buffer, first, np.inf
 
-    def _add(
-        self, window: Log, first: float, last: float, cutoff: float | str | None, factor: np.ndarray | None
-    ) -> float | str | None:
+    def _add(self, window: Log, first: float, last: float, cutoff: float | str | None) -> float | str | None:
         """Prepare a window and keep its rows from time `first` to `last`; returns the frequency that the first window was filtered at."""
-        if factor is not None and window.tau is not None:
-            window = replace(window, tau=window.tau * factor)
         if cutoff == "auto":
             cutoff = resolved(self.robot, window, cutoff)
         data = prepare(self.robot, window, cutoff)

@@ -90,6 +90,8 @@ def lqr(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, discrete: bool =
     P = np.empty((*batch, n, n))
     for k in np.ndindex(*batch):
         try:
+            if not is_stabilizable(A[k], B[k], discrete):
+                raise np.linalg.LinAlgError("by the rank of A - λ, B")
             P[k] = (solve_discrete_are if discrete else solve_continuous_are)(A[k], B[k], Q, R)
         except np.linalg.LinAlgError as error:
             state = f" in state {k}" if k else ""
@@ -100,6 +102,20 @@ def lqr(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, discrete: bool =
     Bt = transpose(B)
     K = np.linalg.solve(R + Bt @ P @ B, Bt @ P @ A) if discrete else np.linalg.solve(R, Bt @ P)
     return K, P
+
+
+def is_stabilizable(A: np.ndarray, B: np.ndarray, discrete: bool = False) -> bool:
+    """Whether u reaches every motion that does not die out: (A - λ, B) has full rank for its eigenvalues λ (Hautus 1969).
+
+    Solvers of Riccati equations see this by the sign of numbers that rounding moves off zero.
+    """
+    size = float(np.linalg.norm(A, 2)) or 1.0
+    reach = B * (size / max(float(np.linalg.norm(B, 2)), 1e-300))
+    for x in np.linalg.eigvals(A):
+        dies = abs(x) < 1.0 - 1e-8 if discrete else x.real < -1e-8 * size
+        if not dies and np.linalg.svd(np.hstack([A - x * np.eye(len(A)), reach]), compute_uv=False)[-1] <= 1e-11 * size:
+            return False
+    return True
 
 
 def _system(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -87,6 +87,37 @@ def degree_suspicion(robot: Robot | None, q: np.ndarray) -> str:
     return f"{what}{bound}, which suggests degrees; units={{'q': 'deg'}} converts positions, 'rad' keeps them"
 
 
+def order_suspicion(robot: Robot | None, q: np.ndarray) -> str:
+    """Why two columns of positions seem to be exchanged: only then is every joint within its limits; "" if they do not."""
+    if robot is None or not len(q) or not q.shape[1] == len(robot.lower) == robot.nv:
+        return ""
+    lower, upper = q.min(axis=0), q.max(axis=0)
+    beyond = np.maximum(robot.lower - lower, upper - robot.upper)
+    width = robot.upper - robot.lower
+    far = np.flatnonzero(np.isfinite(width) & (beyond > 0.1 * width))
+    pair = _exchanged(robot, lower, upper)
+    if not len(far) or pair is None or set(far) - set(pair):
+        return ""
+    k = int(far[0])
+    i, j = (cut(robot.q_names[x]) for x in pair)
+    what = f"the position of {cut(robot.q_names[k])} goes from {lower[k]:.4g} to {upper[k]:.4g}"
+    limits = f"its limits are {robot.lower[k]:.4g} and {robot.upper[k]:.4g}"
+    return f"{what} ({limits}); with the columns of {i} and {j} exchanged all joints are within theirs: are the two swapped?"
+
+
+def _exchanged(robot: Robot, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int] | None:
+    """The two columns that, exchanged, bring every joint within its limits; None if there are none, or several pairs."""
+    fits = (robot.lower[:, None] <= lower) & (upper <= robot.upper[:, None])  # [joint, column]
+    n = len(lower)
+    pairs = [
+        (i, j)
+        for i in range(n)
+        for j in range(i + 1, n)
+        if fits[i, j] and fits[j, i] and all(fits[k, k] for k in range(n) if k not in (i, j))
+    ]
+    return pairs[0] if len(pairs) == 1 else None
+
+
 def slope_suspicions(names: tuple[str, ...], time: np.ndarray, q: np.ndarray, v: np.ndarray) -> list[str]:
     """Velocities that are not the slopes of positions: other units, signs or joints."""
     if q.shape != v.shape or len(time) < 20:
@@ -117,8 +148,10 @@ def slope_suspicions(names: tuple[str, ...], time: np.ndarray, q: np.ndarray, v:
             notes.append(f"the velocity of {cut(names[k])} has the opposite sign of the slope of its position")
         elif fit[k] > 0.7 and not 0.8 < ratio[k] < 1.25:
             notes.append(f"the slope of {cut(names[k])} is {ratio[k]:.3g} times its velocity")
-        elif abs(fit[k]) < 0.3:
+        elif fit[k] < 0.7:
             others = [j for j in np.flatnonzero(moving) if j != k and _alike(dq[:, k], mean[:, j])]
+            if abs(fit[k]) >= 0.3 and not others:
+                continue
             hint = f"; it is like that of {cut(names[others[0]])}: are two joints swapped?" if others else ""
             notes.append(f"the velocity of {cut(names[k])} is not the slope of its position{hint}")
     return notes

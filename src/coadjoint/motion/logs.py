@@ -17,7 +17,16 @@ from ..errors import CoadjointError, LogWarning, ReadError
 from ..robot.robot import Robot
 from ..words import cut, short
 from .columns import SPELLINGS, UNITS, Place, families
-from .log_checks import check_times, degree_suspicion, gap_notes, gaps, slope_suspicions, sorted_rows, time_suspicion
+from .log_checks import (
+    check_times,
+    degree_suspicion,
+    gap_notes,
+    gaps,
+    order_suspicion,
+    slope_suspicions,
+    sorted_rows,
+    time_suspicion,
+)
 from .states import States, turning
 from .table_readers import Arrays, Columns, Frame, Report
 
@@ -313,7 +322,10 @@ def _doubts(
     found = []
     if "time" not in known and (text := time_suspicion(time)):
         found.append(text)
-    if "q" not in known and (text := degree_suspicion(robot, arrays["q"])):
+    order = order_suspicion(robot, arrays["q"])
+    if order:
+        found.append(order)
+    elif "q" not in known and (text := degree_suspicion(robot, arrays["q"])):
         found.append(text)
     if not found and "v" in arrays:
         found += slope_suspicions(names, time, arrays["q"], arrays["v"])

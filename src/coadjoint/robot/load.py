@@ -14,12 +14,15 @@ from . import storage, xml
 from .link import Joint, Link
 from .packages import Finder, Packages, check_packages
 from .robot import Robot
+from .sdf import read_sdf
 from .shape import found_again
 from .srdf import fitting, read_srdf
 from .urdf import check_options, fresh, read_urdf, robot_of
 
 DESCRIPTIONS = "robot_descriptions:"
-SUFFIXES = (".urdf", ".xacro", ".xml", ".mjcf", ".json")
+SUFFIXES = (".urdf", ".xacro", ".sdf", ".world", ".xml", ".mjcf", ".json")
+READERS = {"robot": read_urdf, "sdf": read_sdf}
+"""The readers of XML by its root element."""
 
 
 def load(
@@ -31,8 +34,8 @@ def load(
     arguments: Mapping[str, Any] | None = None,
     srdf: str | os.PathLike[str] | None = None,
 ) -> Robot:
-    """A robot: a bundled one by name, as `load("panda")`, from a file .urdf, .xacro, .xml (MJCF or URDF) or .json, from the text of a
-    URDF, or "robot_descriptions:NAME" from the package of that name.
+    """A robot: a bundled one by name, as `load("panda")`, from a file .urdf, .xacro, .sdf, .xml (MJCF or URDF) or .json, from the text
+    of a URDF or SDF, or "robot_descriptions:NAME" from the package of that name.
 
     base="fixed" takes the robot as it is described, the root of a URDF being its base, which does not move. "free" lets the base
     move as well: it becomes the first link, carried by a free joint. fixed_joints="merge" makes the link of a fixed joint part of
@@ -66,11 +69,12 @@ def _loaded(
     source: str | os.PathLike[str], base: str, fixed_joints: str, packages: Packages | None, arguments: Mapping[str, Any]
 ) -> Robot:
     if isinstance(source, str) and xml.is_text(source):
-        if (tag := xml.root_tag(xml.stripped(source), "the text")) != "robot":
+        tag = xml.root_tag(xml.stripped(source), "the text")
+        if tag not in READERS:
             raise ReadError(
-                f"the text: the root element is <{cut(tag)}>; expected the <robot> of a URDF, or a file's path for MJCF."
+                f"the text: the root element is <{cut(tag)}>; expected the <robot> of a URDF, the <sdf> of SDF, or a file's path for MJCF."
             )
-        return read_urdf(source, base, fixed_joints, packages)
+        return READERS[tag](source, base, fixed_joints, packages)
     path = as_path(source)
     name = cut(str(path), 300)
     suffix = path.suffix.lower()
@@ -80,10 +84,10 @@ def _loaded(
         return _expanded(path, base, fixed_joints, packages, arguments)
     elif suffix in SUFFIXES:
         tag = xml.root_tag(read_bytes(path), name)
-        if tag == "robot":
-            return read_urdf(path, base, fixed_joints, packages)
+        if tag in READERS:
+            return READERS[tag](path, base, fixed_joints, packages)
         if tag != "mujoco":
-            raise ReadError(f"{name}: the root element is <{cut(tag)}>; expected <robot> (URDF) or <mujoco> (MJCF).")
+            raise ReadError(f"{name}: the root element is <{cut(tag)}>; expected <robot> (URDF), <sdf> (SDF) or <mujoco> (MJCF).")
         from .mjcf import read_mjcf
 
         return read_mjcf(path, base=base, fixed_joints=fixed_joints)

@@ -88,7 +88,7 @@ def robot_of(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robo
     if not name.strip():
         name = Path(root.source).stem if root.source != TEXT else "robot"
         notes.append(f"the robot has no name and is called {short(name)}.")
-    links, joints = _named(root, "link"), _named(root, "joint")
+    links, joints = named(root, "link"), named(root, "joint")
     if not links:
         if joints:
             raise next(iter(joints.values())).error("the robot has joints but no <link>.")
@@ -119,14 +119,26 @@ def robot_of(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robo
     robot = robot.merge_fixed() if merge else robot
     robot, said = _with_loops(robot, closing, joints)
     serious = [*root.document.notes, *serious, *said]
+    return with_remarks(robot, root.source, links, parameters, notes, serious)
+
+
+def with_remarks(
+    robot: Robot,
+    source: str,
+    links: dict[str, xml.Element],
+    parameters: dict[str, np.ndarray],
+    notes: list[str],
+    serious: list[str],
+) -> Robot:
+    """The robot with remarks on its description, impossible inertias among them; of the serious ones a ModelWarning tells."""
     kept = set(robot.link_names)
     for key in (key for key in links if key not in kept):  # links that were merged, and the base
         if found := impossible(parameters[key]):
             text = f"line {links[key].line}: link {short(key)}: {'; '.join(found)}."
-            (notes if key == base else serious).append(text)
+            (notes if key == robot.base else serious).append(text)
     if told := [*serious, *impossible_inertias(robot)]:
         more = f" {len(told) - 1} more: see robot.warnings." if len(told) > 1 else ""
-        warnings.warn(f"{root.source}: {told[0]}{more}", ModelWarning, stacklevel=4)
+        warnings.warn(f"{source}: {told[0]}{more}", ModelWarning, stacklevel=5)
     return robot._remade(notes=[*notes, *serious])
 
 
@@ -150,7 +162,7 @@ def _refuse_xacro(root: xml.Element) -> None:
             raise element.error("this is xacro; save it in a file that ends in .xacro, which `load` expands.")
 
 
-def _named(root: xml.Element, tag: str) -> dict[str, xml.Element]:
+def named(root: xml.Element, tag: str) -> dict[str, xml.Element]:
     """The elements of a kind by name, in the order of the file."""
     found: dict[str, xml.Element] = {}
     for element in root.all(tag):

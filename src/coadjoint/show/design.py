@@ -29,8 +29,10 @@ def design_figure(design: Design) -> Figure:
     with style():
         figure = Figure(figsize=(11, 3.2 + 0.24 * len(names)), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2, 3))
-        cost = np.maximum(design.history, 1e-16 * max(design.history.max(), 1e-300))
-        left.semilogy(np.arange(len(cost)), cost, color="0.2", marker=".")
+        cost = design.history
+        left.plot(np.arange(len(cost)), cost, color="0.2", marker=".")
+        if (cost > 0).all():
+            left.set_yscale("log")
         left.set_title("cost")
         left.set_xlabel("iteration")
         places = np.arange(len(names))[::-1]
