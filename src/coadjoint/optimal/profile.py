@@ -173,7 +173,7 @@ class _Task:
 
 
 class _Kept(local):
-    """Memory of a thread, by its use, from call to call: new memory would cost half as much as the timing of a path."""
+    """Memory of a thread, by its use, from call to call: the pages of new memory are cleared first, which takes time."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
