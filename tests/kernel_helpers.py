@@ -64,6 +64,7 @@ MPMATH = {
     "log": mpmath.log,
     "abs": abs,
     "floor": mpmath.floor,
+    "fmod": lambda x, y: x - y * (mpmath.floor(x / y) if x / y >= 0 else mpmath.ceil(x / y)),
     "min": min,
     "max": max,
     "lt": lambda x, y: x < y,

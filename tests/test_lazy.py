@@ -9,7 +9,7 @@ import pytest
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError, ShapeError, UnknownNameError
-from coadjoint.kernel.dispatch import core_shape
+from coadjoint.kernel.dispatch import Kernel, core_shape
 from coadjoint.redundancy import Task
 from coadjoint.scale.task import Task as SentTask
 from constraint_robots import four_bar
@@ -29,7 +29,7 @@ def all_kernels():
             continue
         module = importlib.import_module(info.name)
         for x in vars(module).values():
-            if callable(x) and hasattr(x, "kernel") and x.__module__ == info.name:
+            if isinstance(getattr(x, "kernel", None), Kernel) and x.__module__ == info.name:
                 found[f"{info.name}.{x.__name__}"] = x
     return found
 

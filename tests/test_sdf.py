@@ -10,9 +10,9 @@ import coadjoint as cj
 from coadjoint.errors import CoadjointError, ModelWarning, ReadError
 from coadjoint.robot import xml
 from coadjoint.robot.sdf import read_sdf
+from hostile_documents import HOSTILE
 from models import urdf_files
 from sdf_from_urdf import sdf_of
-from test_hostile_xml import HOSTILE
 
 BODY = """<inertial><pose>{pose}</pose><mass>{mass}</mass>
 <inertia><ixx>{x}</ixx><iyy>{y}</iyy><izz>{z}</izz><ixy>{xy}</ixy></inertia></inertial>"""

@@ -14,6 +14,7 @@ import coadjoint as cj
 from coadjoint.cli import main
 from coadjoint.errors import CoadjointError, ReadError
 from coadjoint.scale import store
+from coadjoint.scale.task import Task
 
 zarr = pytest.importorskip("zarr")
 ROBOT = cj.load("planar2r")
@@ -34,6 +35,11 @@ class States:
         if self.fail_from is not None and stop > self.fail_from and stop - start > 1:
             raise KeyboardInterrupt
         return {"q": Q[start:stop], "v": V[start:stop], "a": A[start:stop]}
+
+
+def one_call(q, v, a):
+    """The torques by one call in this process, with the robot's own kernel, as tasks have it."""
+    return Task(cj.inverse_dynamics, ROBOT, ("q", "v", "a"), {}, alone=True)(q, v, a)
 
 
 @pytest.fixture
@@ -60,7 +66,7 @@ def stream(source, out, **options):
 def test_every_file_gives_the_bits_of_one_call(files, kind):
     shares = []
     found = stream(files / f"states.{kind}", files / "out.zarr", report=shares.append)
-    np.testing.assert_array_equal(found["inverse_dynamics"][:], cj.inverse_dynamics(ROBOT, Q, V, A))
+    np.testing.assert_array_equal(found["inverse_dynamics"][:], one_call(Q, V, A))
     assert shares[0] == 0
     assert shares[-1] == 1
     assert shares == sorted(shares)
@@ -73,7 +79,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(tmp_path, done):
     with pytest.raises(KeyboardInterrupt):
         stream(broken, tmp_path / "out.zarr")
     found = stream(again, tmp_path / "out.zarr")
-    np.testing.assert_array_equal(found["inverse_dynamics"][:], cj.inverse_dynamics(ROBOT, Q, V, A))
+    np.testing.assert_array_equal(found["inverse_dynamics"][:], one_call(Q, V, A))
     chunks = [start // 128 for start in again.reads]
     assert chunks[-(8 - done) :] == list(range(done, 8))
     stream(last, tmp_path / "out.zarr")
@@ -83,7 +89,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(tmp_path, done):
 
 def test_reduced_streams_keep_one_row_a_chunk(tmp_path):
     found = stream(States(), tmp_path / "out.zarr", reduce=np.sum, names=("tau",))
-    tau = cj.inverse_dynamics(ROBOT, Q, V, A)
+    tau = one_call(Q, V, A)
     sums = [tau[k : k + 128].sum(0) for k in range(0, N, 128)]
     np.testing.assert_allclose(found["tau"][:], sums, rtol=1e-12)
 
@@ -166,7 +172,7 @@ def test_a_cluster_gives_the_same_bits_and_tells_errors(files):
     cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
         found = stream(files / "states.npy", files / "out.zarr", scheduler=client)
-        np.testing.assert_array_equal(found["inverse_dynamics"][:], cj.inverse_dynamics(ROBOT, Q, V, A))
+        np.testing.assert_array_equal(found["inverse_dynamics"][:], one_call(Q, V, A))
         table = np.concatenate([Q, V, A], axis=1)
         table[700, 3] = np.nan
         np.save(files / "nan.npy", table)
@@ -202,7 +208,7 @@ def test_threads_of_a_worker_unpack_a_stream_once_and_keep_streams_apart(tmp_pat
             Reused.unpacked = 0
             found = stream(Reused(scale), tmp_path / f"{k}.zarr", scheduler=client, chunk=20)
             assert 1 <= Reused.unpacked <= 2
-            expected = cj.inverse_dynamics(ROBOT, scale * Q, scale * V, scale * A)
+            expected = one_call(scale * Q, scale * V, scale * A)
             np.testing.assert_array_equal(found["inverse_dynamics"][:], expected)
 
 
@@ -213,7 +219,7 @@ def test_the_command(files, capsys):
         assert main(arguments) == 0
         assert "joint forces for 1003 states" in capsys.readouterr().out
     tau = zarr.open_group(str(files / "out.zarr"), mode="r")["tau"]
-    np.testing.assert_array_equal(tau[:], cj.inverse_dynamics(ROBOT, Q, V, A))
+    np.testing.assert_array_equal(tau[:], one_call(Q, V, A))
     assert main([*arguments, "--friction"]) == 1
     assert "another options" in capsys.readouterr().err
     for wrong, text in (
@@ -223,6 +229,28 @@ def test_the_command(files, capsys):
     ):
         assert main(wrong) == 1
         assert text in capsys.readouterr().err
+
+
+@pytest.mark.native
+def test_the_bits_do_not_depend_on_what_the_process_did_before(tmp_path):
+    """A process that has used another robot of the structure has a kernel that both share; tasks do not take it."""
+    cj.inverse_dynamics(ROBOT, Q, V, A)
+    for mass in (3.0, 4.0):
+        other = ROBOT.with_inertia(ROBOT.link_names[0], mass=mass, inertia=1.0)
+        before = cj.inverse_dynamics(other, Q, V, A)
+    found = cj.scale.stream(cj.inverse_dynamics, other, States(), tmp_path / "out.zarr", chunk=128)["inverse_dynamics"][:]
+    text = (
+        "import coadjoint as cj, numpy as np, sys\n"
+        "print(cj.inverse_dynamics(cj.load(sys.argv[2]), *np.load(sys.argv[1])).tobytes().hex())\n"
+    )
+    np.save(tmp_path / "x.npy", np.stack([Q, V, A]))
+    cj.save(other, tmp_path / "other.json")
+    environment = os.environ | {"PYTHONPATH": str(Path(cj.__file__).parents[1])}
+    fresh = subprocess.run(
+        [sys.executable, "-c", text, tmp_path / "x.npy", tmp_path / "other.json"], env=environment, capture_output=True, check=True
+    )
+    assert fresh.stdout.decode().strip() == found.tobytes().hex()
+    np.testing.assert_allclose(before, found, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.native
@@ -251,4 +279,4 @@ def test_killed_anywhere_and_resumed(tmp_path):
         break
     assert kills
     found = zarr.open_group(str(out), mode="r")["inverse_dynamics"][:]
-    np.testing.assert_array_equal(found, cj.inverse_dynamics(ROBOT, *np.split(states, 3, axis=1)))
+    np.testing.assert_array_equal(found, one_call(*np.split(states, 3, axis=1)))

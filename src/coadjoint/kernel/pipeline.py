@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .alone import ALONE
 from .dispatch import core_shape
 from .graph import Graph, verify
 from .runtime.abi import NUMBERS
@@ -74,7 +75,7 @@ def compiled(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str,
     plain = {name: x.identity(robot) if hasattr(x, "identity") else x for name, x in statics.items()}
     what = repr((kernel.source.__module__, kernel.source.__qualname__, given, plain, robot.fingerprint))
     try:
-        if not own and not made(what, dtype):
+        if not own and not ALONE.get() and not made(what, dtype):
             from .structures import shared
 
             found = shared(kernel, robot, given, statics, dtype)

@@ -62,7 +62,7 @@ def stream(
         source = open_source(source, robot, needs)
     if not source.rows:
         raise CoadjointError("the source has no states.")
-    task = Task(fn, robot, needs, options)
+    task = Task(fn, robot, needs, options, alone=True)
     sample = [np.asarray(x) for x in fields(task.result(*_no_states(source, needs)))]
     names = names or ((_name(fn),) if len(sample) == 1 else tuple(f"{_name(fn)}_{k + 1}" for k in range(len(sample))))
     if chunk is None:

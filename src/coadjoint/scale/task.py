@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CoadjointError
+from ..kernel.alone import ALONE
 
 PARAMETER = "parameters: "
 
@@ -39,17 +40,29 @@ class Task:
     """fn(robot, **arrays, **options) as a function of the arrays, on one thread unless the options have `threads`.
 
     The result is one array, or a tuple of the arrays that the function returns: those of a dataclass in the order of its fields.
+    `alone`: with kernels of the robot alone, so that the bits do not depend on what a process did before.
     """
 
-    def __init__(self, fn: Callable[..., Any], robot: Any, names: tuple[str, ...], options: Mapping[str, Any]) -> None:
-        self.fn, self.robot, self.names, self.options = fn, robot, names, dict(options)
+    def __init__(
+        self, fn: Callable[..., Any], robot: Any, names: tuple[str, ...], options: Mapping[str, Any], alone: bool = False
+    ) -> None:
+        self.fn, self.robot, self.names, self.options, self.alone = fn, robot, names, dict(options), alone
         if self.options.get("threads") is None and _takes_threads(fn):
             self.options["threads"] = 1
 
     def result(self, *arrays: np.ndarray, **further: Any) -> Any:
         """The value that the function returns."""
-        robot = () if self.robot is None else (self.robot,)
-        return self.fn(*robot, **by_argument(dict(zip(self.names, arrays, strict=True))), **self.options, **further)
+        robot = () if self.robot is None else (self._own,) if self.alone else (self.robot,)
+        token = ALONE.set(self.alone)
+        try:
+            return self.fn(*robot, **by_argument(dict(zip(self.names, arrays, strict=True))), **self.options, **further)
+        finally:
+            ALONE.reset(token)
+
+    @functools.cached_property
+    def _own(self) -> Any:
+        """The robot as an object of its own, which has not met a shared kernel."""
+        return _robot(pickle.dumps(self.robot, protocol=5), True)
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         found = tuple(map(np.asarray, fields(self.result(*arrays))))
@@ -68,16 +81,16 @@ class Task:
     def __reduce__(self) -> Any:
         name = name_of(self.fn)
         robot = None if self.robot is None else pickle.dumps(self.robot, protocol=5)
-        return _received, (name or self.fn, robot, self.names, self.options)
+        return _received, (name or self.fn, robot, self.names, self.options, self.alone)
 
 
-def _received(fn: Any, robot: bytes | None, names: tuple[str, ...], options: dict[str, Any]) -> Task:
-    return Task(resolve(*fn) if isinstance(fn, tuple) else fn, None if robot is None else _robot(robot), names, options)
+def _received(fn: Any, robot: bytes | None, names: tuple[str, ...], options: dict[str, Any], alone: bool) -> Task:
+    return Task(resolve(*fn) if isinstance(fn, tuple) else fn, None if robot is None else _robot(robot), names, options, alone)
 
 
 @functools.lru_cache(maxsize=64)
-def _robot(pickled: bytes) -> Any:
-    """The robot; the same object for the same bytes, so that its kernels are found again."""
+def _robot(pickled: bytes, alone: bool = False) -> Any:
+    """The robot; the same object for the same bytes, so that its kernels are found again; another one for kernels of its own."""
     return pickle.loads(pickled)
 
 
