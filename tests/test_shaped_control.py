@@ -204,6 +204,7 @@ def test_motion_and_force_do_not_disturb_each_other():
         control.hybrid(robot, table, reference, force=lambda t: np.zeros(2), kp=1.0, kd=1.0)
 
 
+@pytest.mark.slow
 def test_hybrid_forces_from_lists_and_on_groups():
     """A free body with a ball joint that hangs at a point: the multipliers are those asked for, by a list as by an array."""
     links = [
