@@ -11,34 +11,10 @@ import coadjoint as cj
 from coadjoint.errors import CoadjointError
 from coadjoint.identification.consistency import ConsistentFit, consistent, divergence, geodesic_distance
 from coadjoint.lie import inertia, se3
+from recorded_motions import perturbed, simulated, smooth_motion
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no shared data here")
-
-
-def motion(robot, seconds=10.0, rate=50.0, seed=0):
-    """Positions, velocities and accelerations of a smooth motion of all joints, with its times."""
-    rng = np.random.default_rng(seed)
-    t = np.arange(0, seconds, 1 / rate)
-    w = 2 * np.pi * np.arange(1, 5) / seconds
-    s, c = rng.normal(size=(2, robot.nv, len(w))) * 0.35
-    sin, cos = np.sin(w * t[:, None]), np.cos(w * t[:, None])
-    return t, sin @ s.T + cos @ c.T, (cos * w) @ s.T - (sin * w) @ c.T, -(sin * w**2) @ s.T - (cos * w**2) @ c.T
-
-
-def perturbed(robot, seed=0, size=0.2):
-    """The robot with other, possible inertias: pseudo-inertias G Σ Gᵀ for random G near 1."""
-    rng = np.random.default_rng(seed)
-    sigma = np.asarray(inertia.pseudo(robot.inertias))
-    G = np.eye(4) + size * rng.normal(size=(robot.n_links, 4, 4)) * 0.5
-    return robot.with_inertial_parameters(np.asarray(inertia.from_pseudo(G @ sigma @ np.swapaxes(G, -1, -2))).reshape(-1))
-
-
-def simulated(robot, noise=0.0, seed=0, friction=0.0, **options):
-    t, q, v, a = motion(robot, seed=seed, **options)
-    tau = np.asarray(cj.inverse_dynamics(robot, q, v, a)) + friction * v
-    tau = tau + noise * np.random.default_rng(seed + 1).normal(size=tau.shape)
-    return {"time": t, "q": q, "v": v, "a": a, "tau": tau}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +28,7 @@ def test_exact_data_return_exactly(arm):
     fit = cj.identify(arm, simulated(truth, friction=0.7))
     base = cj.base_parameters(arm)
     assert np.abs(base.values(fit.robot) - base.values(truth)).max() < 1e-8 * np.abs(base.values(truth)).max()
-    _, q, v, a = motion(arm, seed=5)
+    _, q, v, a = smooth_motion(arm, seed=5)
     expected = np.asarray(cj.inverse_dynamics(truth, q, v, a)) + 0.7 * v
     assert np.abs(fit.torque(q, v, a) - expected).max() < 1e-7 * np.abs(expected).max()
     assert np.abs(fit.robot.damping - 0.7).max() < 1e-6
@@ -71,7 +47,7 @@ def test_dry_friction_and_springs_return_exactly(arm, lag):
     log["tau"] = log["tau"] + friction(log["q"], log["v"], log["a"])
     fit = cj.identify(arm, log, gravity="fixed")
     assert np.abs(fit.friction.shape.lags - lag).max() == 0.0
-    _, q, v, a = motion(arm, seed=5)
+    _, q, v, a = smooth_motion(arm, seed=5)
     expected = np.asarray(cj.inverse_dynamics(truth, q, v, a)) + friction(q, v, a)
     assert np.abs(fit.torque(q, v, a) - expected).max() < 1e-7 * np.abs(expected).max()
     for name, value in (("coulomb", 0.9), ("viscous", 0.4), ("spring", 0.7)):
@@ -98,7 +74,7 @@ def test_estimates_do_not_depend_on_link_frames(arm):
     T = se3.exp(rng.normal(size=(arm.n_links, 6)) * 0.4)
     turned = _moved(arm, T)
     other = cj.identify(turned, log, friction=("offset", "viscous"), prior=3.0)
-    _, q, v, a = motion(arm, seed=8)
+    _, q, v, a = smooth_motion(arm, seed=8)
     expected = fit.torque(q, v, a)
     assert np.abs(other.torque(q, v, a) - expected).max() < 1e-6 * np.abs(expected).max()
 
@@ -172,7 +148,7 @@ def test_intervals_cover(correlated):
     """
     robot = cj.load("planar2r")
     truth, rng = perturbed(robot), np.random.default_rng(100)
-    t, q, v, a = motion(robot, seed=1)
+    t, q, v, a = smooth_motion(robot, seed=1)
     exact = np.asarray(cj.inverse_dynamics(truth, q, v, a)) + 0.3 * v
     inside = []
     for _ in range(150):
