@@ -11,7 +11,7 @@ import coadjoint as cj
 from coadjoint.errors import CoadjointError
 from coadjoint.identification.consistency import ConsistentFit, consistent, divergence, geodesic_distance
 from coadjoint.lie import inertia, se3
-from recorded_motions import perturbed, simulated, smooth_motion
+from recorded_motions import moved_frames, perturbed, simulated, smooth_motion
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no shared data here")
@@ -72,23 +72,11 @@ def test_estimates_do_not_depend_on_link_frames(arm):
     fit = cj.identify(arm, log, friction=("offset", "viscous"), prior=3.0)
     rng = np.random.default_rng(3)
     T = se3.exp(rng.normal(size=(arm.n_links, 6)) * 0.4)
-    turned = _moved(arm, T)
+    turned = moved_frames(arm, T)
     other = cj.identify(turned, log, friction=("offset", "viscous"), prior=3.0)
     _, q, v, a = smooth_motion(arm, seed=8)
     expected = fit.torque(q, v, a)
     assert np.abs(other.torque(q, v, a) - expected).max() < 1e-6 * np.abs(expected).max()
-
-
-def _moved(robot, T):
-    """The same robot whose link frames stand at T in the old ones."""
-    inverse = se3.inverse(T)
-    placements, screws, inertias = np.array(robot.placements), np.array(robot.screws), np.array(robot.inertias)
-    for i in range(robot.n_links):
-        parent = robot.parents[i]
-        placements[i] = (inverse[parent] if parent >= 0 else np.eye(4)) @ robot.placements[i] @ T[i]
-        screws[robot.tree_v_slices[i]] = se3.Ad_inv_act(T[i], robot.screws[robot.tree_v_slices[i]])
-        inertias[i] = inertia.transform(inverse[i], robot.inertias[i])
-    return robot.with_numbers(placements=placements, screws=screws, inertias=inertias).consolidated()
 
 
 def test_a_tilted_base_is_found(arm):
