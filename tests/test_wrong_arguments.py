@@ -130,3 +130,15 @@ def test_a_function_that_takes_checked_arguments_stays_itself():
     assert f.__doc__ == "What it does."
     with pytest.raises(TypeError):
         f()
+
+
+@pytest.mark.parametrize("robot", [True, np.zeros((0, 2)), "planar2r"])
+def test_rollouts_ask_for_a_robot(robot):
+    with pytest.raises(CoadjointError, match="robot is"):
+        cj.rollout(robot, ZERO, ZERO, dt=0.01, steps=2)
+
+
+@pytest.mark.parametrize("dt", [0, -1.0, np.nan, np.inf, "1", None])
+def test_rollouts_ask_for_a_positive_step(dt):
+    with pytest.raises(CoadjointError, match="dt is"):
+        cj.rollout(R2, ZERO, ZERO, dt=dt, steps=2)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot
 from ..arrays import Array, ArrayLike, mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..constraints.manifold import check_state, check_vanishing
@@ -71,7 +72,8 @@ def rollout(
     """
     if method not in METHODS:
         raise CoadjointError(f"method is {method!r}; choose from {', '.join(METHODS)}.")
-    if not isinstance(dt, int | float | np.number) or not (np.isfinite(dt) and dt > 0):
+    a_robot(robot, "robot")
+    if not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
         raise CoadjointError(f"dt is {dt!r}; expected a positive number of seconds.")
     if control is not None and policy is not None:
         raise CoadjointError("both control and policy are given; policy is an older name of control. Leave it out.")
