@@ -142,3 +142,15 @@ def test_rollouts_ask_for_a_robot(robot):
 def test_rollouts_ask_for_a_positive_step(dt):
     with pytest.raises(CoadjointError, match="dt is"):
         cj.rollout(R2, ZERO, ZERO, dt=dt, steps=2)
+
+
+@pytest.mark.parametrize("rows", [np.full((2, 3), np.nan), [[3], [4]], 3, "ab"])
+def test_rows_of_a_task_are_numbers(rows):
+    with pytest.raises(CoadjointError, match="rows is"):
+        cj.horizontal_lift(R2, ZERO, "tip", rows=rows)
+
+
+@pytest.mark.parametrize("wrong", [None, 0, [[]], np.zeros((2, 2)), "x"])
+def test_a_rotation_is_made_of_vectors(wrong):
+    with pytest.raises(CoadjointError, match="u "):
+        cj.lie.quaternion.rotation(wrong, np.ones(3), np.ones(3))

@@ -60,6 +60,7 @@ def to_matrix(q: Array) -> Array:
 
 def rotation(u: Array, a: Array, b: Array) -> Array:
     """1 + [a] + [b][u] for vectors a and b along u: (..., 3) each -> (..., 3, 3). Rodrigues' formula, nine products."""
+    u, a, b = arguments(("u", u, (3,)), ("a", a, (3,)), ("b", b, (3,)))
     (x, y, z), (ax, ay, az), (bx, by, bz) = ([c[..., k] for k in range(3)] for c in (u, a, b))
     xx, yy, zz = bx * x, by * y, bz * z
     xy, yz, zx = bx * y, by * z, bz * x

@@ -222,7 +222,9 @@ def task_of(frame: str | AnyTask, rows: Sequence[int] | None = None) -> AnyTask:
 
 def _rows(rows: Any) -> tuple[Any, ...]:
     try:
-        return tuple(x.item() if isinstance(x, np.generic) else x for x in rows)
+        found = tuple(x.item() if isinstance(x, np.generic) else x for x in rows)
+        hash(found)  # a row may be an array, which no kernel can be found by
+        return found
     except TypeError:
         raise CoadjointError(f"rows is {rows!r}; expected rows of the twist (ω, v), such as (3, 4, 5) for the position.") from None
 
