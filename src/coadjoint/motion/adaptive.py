@@ -27,6 +27,8 @@ NOISE = 1e-14
 ZENO = 1e-6
 """A sequence of bounces that becomes shorter than this, in seconds, ends: further bounces would be lower than a picometre."""
 
+MOST_STEPS = 1e9
+"""The most steps that one motion may be expected to take: each is kept, in some kilobytes."""
 STEPS = 25
 """The number of steps between tests for stiffness."""
 STABLE = 4.5
@@ -211,15 +213,27 @@ class Flow:
                 break
             solver.y = np.concatenate([self.q, self.v])
             solver.f = self.mechanics.rate(self.t, solver.y)
-            if self.steps % STEPS == 0 and self._is_stiff(solver, end):
-                self.stiff = True
-                break
+            if self.steps % STEPS == 0:
+                self._check_length(end)
+                if self._is_stiff(solver, end):
+                    self.stiff = True
+                    break
             if len(before):
                 before, armed = self._signals(self.t, self.q, self.v), True
         self.step = (
             max(float(solver.h_abs), float(solver.step_size)) if self.stiff or self.mechanics.sampled is not None else np.inf
         )
         return ""
+
+    def _check_length(self, end: float) -> None:
+        """Raise an error if the motion would take more steps than memory has room for."""
+        start = self.pieces[0][0]
+        expected = self.steps * ((end - start) / (self.t - start))
+        if expected > MOST_STEPS:
+            raise SimulationError(
+                f"the motion until t = {end:.6g} would take about {expected:.2g} steps: {self.steps} led to t = {self.t:.6g}. Simulate a "
+                "shorter time."
+            )
 
     def _is_stiff(self, solver: Any, end: float) -> bool:
         """Whether stability limits the steps, and many are still to come."""

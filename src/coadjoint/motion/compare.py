@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, takes
+from ..arguments import a_robot, positive, takes
 from ..dynamics import inverse_dynamics
 from ..errors import CoadjointError
 from ..robot.robot import Robot
@@ -78,7 +78,7 @@ class Comparison:
         return f"<Comparison of {self.robot.name!r}: {len(self.time)} rows, relative error {100 * self.total:.2f} %>"
 
 
-@takes(robot=a_robot)
+@takes(robot=a_robot, cutoff=positive)
 def compare(robot: Robot, log: Any, *, cutoff: float | None = 10.0, friction: bool = True, **reading: Any) -> Comparison:
     """The joint forces that a log has beside τ(q, v, a) of the robot, `friction` of its joints included.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_function_of
 from ..arrays import Array
 from ..errors import CoadjointError, ShapeError
 from ..families import Family
@@ -21,13 +22,21 @@ def as_function(control: Any) -> Control:
     """A control as a function: itself, or the method force(q, v, t) of an object."""
     force = getattr(control, "force", None)
     if callable(force):
+        a_function_of("q", "v", "t")(force, "force")
         return lambda robot, q, v, t: force(q, v, t)
     if callable(control):
-        function: Control = control
+        function: Control = a_function_of("robot", "q", "v", "t")(control, "control")
         return function
     raise CoadjointError(
         f"control is {type(control).__name__}; expected a function control(robot, q, v, t), or an object with force(q, v, t)."
     )
+
+
+def check_reference(control: Any, times: Any) -> None:
+    """Let a controller refuse times (N,) at which its reference is beyond the robot's limits, before any work is done."""
+    check = getattr(control, "check_reference", None)
+    if callable(check):
+        check(times)
 
 
 def traced_control(family: Family, control: Control) -> Traced:

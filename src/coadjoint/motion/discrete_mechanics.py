@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import Array, concat, like
 from ..dynamics.newton_euler import joint_forces, subspaces, velocities
+from ..dynamics.springs import joint_spring_force, spring_wrenches
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
@@ -20,8 +21,8 @@ from ..robot.robot import Robot
 def momentum_and_force(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """p = ∂T/∂v = M(q) v and f = ∂(T - U)/∂q along the tangent vectors of `integrate`, both (..., nv), in O(n).
 
-    With Pᵢ the momentum and Wᵢ the weight of link i and all that it carries, in that link's frame: pᵢ = Sᵢᵀ Pᵢ, and as a small
-    motion η of joint i changes every twist beyond it by the bracket of what carries the joint with Sᵢ η,
+    With Pᵢ the momentum and Wᵢ the weight, with the pull of springs, of link i and all that it carries, in that link's frame:
+    pᵢ = Sᵢᵀ Pᵢ, and as a small motion η of joint i changes every twist beyond it by the bracket of what carries the joint with Sᵢ η,
 
         fᵢ = Sᵢᵀ (ad*_{Vᵢ - Sᵢ vᵢ} Pᵢ + Wᵢ);
 
@@ -37,6 +38,8 @@ def momentum_and_force(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     for i in robot.order:
         A[i] = se3.Ad_inv_act(poses[i], fall if robot.parents[i] < 0 else A[robot.parents[i]])
         P[i], W[i] = inertia.apply(robot.inertias[i], V[i]), inertia.apply(robot.inertias[i], A[i])
+    for i, pull in spring_wrenches(robot, x, poses).items():
+        W[i] = W[i] + pull
     for i in reversed(robot.order):
         if (parent := robot.parents[i]) >= 0:
             P[parent] = P[parent] + se3.Ad_inv_dual_act(poses[i], P[i])
@@ -46,7 +49,7 @@ def momentum_and_force(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
         n = S[i].shape[-2]
         carrier = V[i] if n < 2 else V[i] - share  # the bracket of one screw with itself is zero
         F.append(se3.ad_dual_act(carrier, P[i]) + W[i])
-    p, f = joint_forces(robot, S, P) + robot.armature * w, joint_forces(robot, S, F)
+    p, f = joint_forces(robot, S, P) + robot.armature * w, joint_forces(robot, S, F) - joint_spring_force(robot, x)
     for i, kind in enumerate(robot.kinds):
         if kind.serial:  # the second angle turns the first screw
             at = robot.tree_v_slices[i].start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arguments import a_robot, positive, takes
 from ..arrays import Array
 from ..lie import quaternion, se3
 from ..robot.joints import JointKind
@@ -15,6 +16,7 @@ Swing = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A coordinate over time with its first and second derivative, each (N,)."""
 
 
+@takes(robot=a_robot, duration=positive, rate=positive)
 def smooth_motion(robot: Robot, duration: float = 5.0, rate: float = 200.0) -> States:
     """q, v and a of a motion within the limits of q and v, at rest at both ends: rows at `rate` per second.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, numbers, positive, takes
+from ..arguments import a_flag, a_robot, finite, numbers, positive, takes
 from ..arrays import Array, ArrayLike, block, like, to_numpy, transpose
 from ..dynamics.blocks import Blocks
 from ..dynamics.derivatives import forward_dynamics_derivatives
@@ -74,7 +74,7 @@ def controllability(A: ArrayLike, B: ArrayLike) -> np.ndarray:
     return np.concatenate(np.broadcast_arrays(*blocks), axis=-1)
 
 
-@takes(A=numbers, B=numbers, Q=numbers, R=numbers)
+@takes(A=numbers, B=numbers, Q=numbers, R=numbers, discrete=a_flag)
 def lqr(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, discrete: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """K (..., m, n) and P (..., n, n): u = -K x makes ∫ xᵀ Q x + uᵀ R u dt (the sum over steps if discrete) least, namely x₀ᵀ P x₀.
 
@@ -130,4 +130,4 @@ def _weight(name: str, x: Any, n: int) -> np.ndarray:
     weight = np.diag(numbers) if numbers.ndim == 1 else numbers
     if weight.shape != (n, n):
         raise ShapeError(f"{name} has shape {numbers.shape}; expected ({n}, {n}) or its diagonal ({n},).")
-    return weight
+    return finite(weight, name)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import one_of
+from ..arguments import a_dictionary, a_name, a_robot, one_of, positive, takes
 from ..errors import CoadjointError, LogWarning, ReadError
 from ..robot.robot import Robot
 from ..words import cut, short
@@ -107,6 +107,7 @@ class Log:
         return f"<Log{name}: {len(self)} rows over {self.duration:.4g} s, {self.rate:.4g} a second, of {', '.join(has)}{more}>"
 
 
+@takes(robot=a_robot, units=a_dictionary, rate=positive, topic=a_name)
 def read_log(
     source: Any,
     robot: Robot | None = None,

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot
+from ..arguments import a_robot, one_of, positive
 from ..arrays import Array, ArrayLike, mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..constraints.manifold import check_state, check_vanishing
@@ -29,14 +29,17 @@ from ..kernel.runtime.function import run_steps
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from ..traced import Traced
+from ..words import short
 from . import variational
 from .constraint_projection import constrained_acceleration, constraint_at, project_state
-from .control import Control, as_function, traced_control
+from .control import Control, as_function, check_reference, traced_control
 from .friction import has_dry_friction
 from .frictional_steps import Frictional
 
 METHODS = ("euler", "rk4", "variational")
 
+MOST_STEPS = 2**48
+"""More than memory has room for."""
 TOUCHED, PAGE = 1 << 25, 1 << 21
 """Bytes of fresh memory that are made ready in one bit, and those of a large page."""
 
@@ -70,11 +73,9 @@ def rollout(
     `constraints` every state must satisfy them to begin with; what these leave open, such as where a point is held, is that of the
     first state.
     """
-    if method not in METHODS:
-        raise CoadjointError(f"method is {method!r}; choose from {', '.join(METHODS)}.")
+    one_of(*METHODS)(method, "method")
     a_robot(robot, "robot")
-    if not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
-        raise CoadjointError(f"dt is {dt!r}; expected a positive number of seconds.")
+    positive(dt, "dt")
     if control is not None and policy is not None:
         raise CoadjointError("both control and policy are given; policy is an older name of control. Leave it out.")
     control = policy if control is None else control
@@ -86,8 +87,9 @@ def rollout(
         if tau.ndim < 2 or (steps is not None and tau.shape[-2] != steps):
             raise ShapeError(f"tau has shape {tau.shape}; expected (..., {steps or 'steps'}, {robot.nv}).")
         steps = tau.shape[-2]
-    if not isinstance(steps, int | np.integer) or steps < 0:
-        raise CoadjointError(f"steps is {steps!r}; expected how many steps to take, 0 or more.")
+    if not isinstance(steps, int | np.integer) or not 0 <= steps < MOST_STEPS:
+        raise CoadjointError(f"steps is {short(steps)}; expected how many steps to take, 0 or more.")
+    check_reference(control, dt * np.arange(steps + 1))
     family = Family(robot, parameters)
     batch = family.batch(q=q.shape[:-1], v=v.shape[:-1], **({} if tau is None else {"tau": tau.shape[:-2]}))
     qs, vs = np.empty((*batch, steps + 1, robot.nq)), np.empty((*batch, steps + 1, robot.nv))

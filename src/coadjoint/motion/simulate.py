@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_moving_robot, a_name, finite, numbers, takes
+from ..arguments import a_moving_robot, a_name, finite, numbers, positive, takes
 from ..arrays import ArrayLike, is_lazy, to_numpy
 from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
@@ -16,7 +16,7 @@ from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .adaptive import Flow
 from .constraint_projection import check_start, constraint_at, project_state
-from .control import Control, as_function
+from .control import Control, as_function, check_reference
 from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
 from .rollout import check_rows, is_hard
@@ -88,10 +88,11 @@ def simulate(
     if method not in METHODS:
         raise CoadjointError(f"method is {method!r}; choose from {', '.join(METHODS)}.")
     for name, x in (("tolerance", tolerance), ("step", step)):
-        if not isinstance(x, int | float | np.number) or not (np.isfinite(x) and x > 0):
-            raise CoadjointError(f"{name} is {x!r}; expected a positive number.")
-    control = _checked_control(robot, control)
+        positive(x, name)
+    check_reference(control, times)
+    given, control = control, _checked_control(robot, control)
     _check_sampling(period, delay, method)
+    _check_period(given, period)
     happening = list(events) if isinstance(events, Iterable) else [events]
     for other in happening:
         if not isinstance(other, Event | Contact):
@@ -238,6 +239,13 @@ def _check_sampling(period: Any, delay: Any, method: str) -> None:
         raise CoadjointError(
             f"method {method!r} takes no period: choose 'adaptive' for a sampled control, or `rollout`, whose forces are held by steps."
         )
+
+
+def _check_period(control: Any, period: float | None) -> None:
+    """Raise an error for a controller with a state that is sampled otherwise than it was made for."""
+    own = getattr(control, "period", None)
+    if own is not None and callable(getattr(control, "force", None)) and (period is None or abs(period - own) > 1e-9 * own):
+        raise CoadjointError(f"period is {period}; the controller was made for samples every {own:g} s. Give period={own:g}.")
 
 
 def _check_within(robot: Robot, q: np.ndarray) -> None:

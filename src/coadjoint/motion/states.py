@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import CoadjointError
 from ..robot.robot import Robot
+from ..words import short
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +83,8 @@ def differentiate(robot: Robot, states: States) -> tuple[States, list[str]]:
     The slopes between neighbouring rows hold half-way between them; from there they are interpolated linearly to the rows,
     which is second order also for uneven times and at both ends. Noise is not removed.
     """
+    if not all(hasattr(states, name) for name in ("q", "v", "a", "time")):
+        raise CoadjointError(f"states is {short(states)}; expected States, as from coadjoint.motion.read_states.")
     made: list[str] = []
     v, a, time = states.v, states.a, states.time
     if v is not None and a is not None:

@@ -75,6 +75,8 @@ class Columns:
     ) -> dict[str, np.ndarray]:
         """The wanted columns (N, n); what is optional has NaN where it has no number."""
         order = sorted({column for columns in wanted.values() for column in columns})
+        if not order:
+            raise ReadError(f"{self.path}: there is nothing to read. {self.has()}")
         spare = frozenset(column for what in optional for column in wanted[what])
         table = self._table(order, report, spare)
         return {what: np.ascontiguousarray(table[:, np.searchsorted(order, columns)]) for what, columns in wanted.items()}

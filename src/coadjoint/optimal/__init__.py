@@ -1,6 +1,7 @@
 """Optimal motion: timing along paths, motions of least cost between states, optimal control with feedback."""
 
 from . import costs
+from .capsules import Capsule, Sphere
 from .motion_result import OptimalMotion, OptimalMotions
 from .optimal_control import OptimalControl, Stage, optimal_control
 from .optimal_motion import optimal_motion
@@ -10,10 +11,12 @@ from .timing import Switch, Timing, Timings
 from .tracking import TrackingGains, time_varying_lqr
 
 __all__ = [
+    "Capsule",
     "OptimalControl",
     "OptimalMotion",
     "OptimalMotions",
     "RecedingHorizon",
+    "Sphere",
     "Stage",
     "Switch",
     "Timing",

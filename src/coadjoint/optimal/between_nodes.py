@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from . import interior_point
-from .splines import ORDERS
-from .stages import Forces
+from .clearance import Clearances
+from .multiple_shooting import Shots
+from .rows import Rows
 from .transcription import Transcription
 
 DRAWN = 12
@@ -18,6 +19,8 @@ MARGIN = 1.2
 """Limits are drawn in by this times what they are exceeded by, each time by a quarter more: then it ends also where the motion yields."""
 EXCEEDED = 1e-6
 """The part by which a limit may be exceeded between the nodes."""
+SKIN = 1e-6
+"""Metres that capsules keep apart beyond what is asked for, so that it can be proved."""
 INEXACT = 1e-4
 """The part by which the cost may differ from that of a finer quadrature."""
 ROUGH = 1e-4
@@ -30,19 +33,27 @@ CLOSING = (1.05, 0.8, 0.5, 0.25, 0.1, 0.0)
 class Search:
     """How problems `which` are solved, and to what."""
 
-    problem: Transcription
+    problem: Transcription | Shots
     which: np.ndarray
-    scale: np.ndarray
-    """(b,): the size of gradients that counts as one."""
     tolerance: float
     iterations: int
     report: Callable[[int, float], None] | None
 
     def run(self, x: np.ndarray) -> interior_point.Solution:
-        """Solutions from x (b, variables) on."""
+        """Solutions from x (b, variables) on. Ctrl-C returns what is there."""
+        found = interior_point.start(self.problem, self.which, x.copy())
+        try:
+            self._run(x, found)
+        except KeyboardInterrupt:
+            found.interrupted = True
+        if found.interrupted:
+            for row in np.flatnonzero(~found.converged | (found.error >= self.tolerance)):
+                found.converged[row], found.message[row] = False, interior_point.INTERRUPTED
+        return found
+
+    def _run(self, x: np.ndarray, found: interior_point.Solution) -> None:
         everyone = np.arange(len(x))
-        begin = interior_point.start(self.problem, self.which, x.copy())
-        found = self._solve(everyone, begin, max(ROUGH, self.tolerance), min(60, self.iterations))
+        self._solve(everyone, found, max(ROUGH, self.tolerance), min(60, self.iterations))
         failed = everyone[~found.converged]
         if failed.size and not found.interrupted:
             self._close_in(failed, x[failed], found)
@@ -56,7 +67,6 @@ class Search:
             everyone, moved = everyone[chosen], moved[chosen]
             if not everyone.size or found.interrupted:
                 break
-        return found
 
     def untried(self, x: np.ndarray) -> interior_point.Solution:
         """x as it is, after an interrupt."""
@@ -73,7 +83,6 @@ class Search:
             begin,
             tolerance=tolerance,
             iterations=iterations,
-            scale=self.scale[rows],
             report=self.report,
         )
 
@@ -96,14 +105,24 @@ class Search:
         parts = beyond(self.problem, found.x[rows], self.which[rows])
         moves = []
         for drawn, one, limit in zip(self.problem.drawn, parts, self.problem.limits, strict=True):
-            over = (one > EXCEEDED).any((1, 2), keepdims=True)
+            over = (one > allowed(limit)).any((1, 2), keepdims=True)
             move = np.where(over, margin * one * size(limit.lower, limit.upper), 0.0)
             drawn[self.which[rows]] += move
             moves.append(move)
         sides = zip(moves, self.problem.sides, strict=True)
         flat = [part for move, (below, above) in sides for part in (move[..., below], move[..., above])]
-        K = len(self.problem.spline.nodes)
+        K = len(self.problem.nodes)
         return np.concatenate([np.zeros((len(rows), K, 0)), *flat], axis=-1).reshape(len(rows), -1)
+
+
+def allowed(rows: Rows) -> float:
+    """The part by which limits may be exceeded between the nodes: of distances nothing."""
+    return 0.0 if isinstance(rows, Clearances) else EXCEEDED
+
+
+def drawn_of(limits: Sequence[Rows], count: int, nodes: int) -> list[np.ndarray]:
+    """By how much limits are drawn in to begin with (count, nodes, m)."""
+    return [np.full((count, nodes, len(x.names)), SKIN if isinstance(x, Clearances) else 0.0) for x in limits]
 
 
 def size(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -113,39 +132,26 @@ def size(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     return np.maximum(largest, 1e-300)
 
 
-def beyond(problem: Transcription, x: np.ndarray, which: np.ndarray) -> list[np.ndarray]:
+def beyond(problem: Transcription | Shots, x: np.ndarray, which: np.ndarray) -> list[np.ndarray]:
     """How far every row exceeds its limits between each node (b, K, m) and its neighbours, as a part of them."""
-    spline, (c, T) = problem.spline, problem.split(x, which)
-    s, basis = spline.dense
-    groups = np.minimum(np.searchsorted(s, np.concatenate([[0.0], spline.nodes])), len(s) - 1)
-    stage = spline.stage(basis, c, T)
-    forces = Forces(problem.drives, stage.reshape(-1, ORDERS, problem.robot.nv))
+    s, basis = problem.spline.dense
+    groups = np.minimum(np.searchsorted(s, np.concatenate([[0.0], problem.nodes])), len(s) - 1)
+    forces = problem.forces_at(problem.at(x, which), basis)  # type: ignore[arg-type]
     found = []
     for rows in problem.limits:
-        value = rows.value(forces).reshape(len(x), len(s), -1)
+        value = rows.value(forces).reshape(len(x), problem.spline.spans, -1, len(rows.names))
         over = np.maximum(np.maximum(rows.lower + _peaks(-value), _peaks(value) - rows.upper), 0.0) / size(rows.lower, rows.upper)
+        over = over.reshape(len(x), len(s), -1)
         between = np.maximum.reduceat(over, groups, axis=1)
         found.append(np.maximum(between[:, :-1], between[:, 1:]))
     return found
 
 
 def _peaks(value: np.ndarray) -> np.ndarray:
-    """Values (b, S, m) at equal distances; where one is larger than its neighbours, the height of the parabola through the three."""
-    before, here, after = value[:, :-2], value[:, 1:-1], value[:, 2:]
-    bend = 2.0 * here - before - after
-    peak = (here >= before) & (here >= after) & (bend > 0)
+    """Values (b, spans, S, m) at equal distances; where the parabola through three of them has its top between them, its height."""
+    before, here, after = value[:, :, :-2], value[:, :, 1:-1], value[:, :, 2:]
+    bend, rise = 2.0 * here - before - after, after - before
+    peak = (bend > 0) & (np.abs(rise) <= 2.0 * bend)
     found = value.copy()
-    found[:, 1:-1] += np.where(peak, (after - before) ** 2 / (8.0 * np.where(peak, bend, 1.0)), 0.0)
+    found[:, :, 1:-1] += np.where(peak, rise**2 / (8.0 * np.where(peak, bend, 1.0)), 0.0)
     return found
-
-
-def exact_costs(problem: Transcription, c: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """The costs (b,) of motions on four times as many nodes."""
-    spline = problem.spline
-    basis, w = spline.fine
-    stage = spline.stage(basis, c, T)
-    forces = Forces(problem.drives, stage.reshape(-1, ORDERS, problem.robot.nv))
-    running = np.zeros((len(c), len(w)))
-    for weight, cost in problem.costs:
-        running += weight * cost.value(forces).reshape(running.shape)
-    return np.asarray(T * (running @ w + problem.time_weight))

@@ -16,6 +16,12 @@ from .collocation import DERIVATIVE, GROWTH, LARGE, MONOMIALS, POINTS, WEIGHTS
 FLAT = 1e-12
 """A row whose coefficient of u is smaller than this, beside that of x, in a whole cell bounds x by itself."""
 
+ZERO = 1e-9
+"""A coefficient is zero below this part of its largest value in the cell."""
+
+NEAR_REST = 0.1
+"""√x, beside its largest value in a cell, below which the slope of friction is not that of √x itself."""
+
 S0, S1, KIND, COARSE, NEXT, STATE, ROW, X, RESIDUAL, X0, X1, FRESH = range(12)
 LEAST, LARGEST = 12, 14
 CAP, Y, U, GUESS, MAPS = 16, 32, 48, 64, 80
@@ -42,10 +48,10 @@ def stride(R: int, V: int) -> int:
     return MAPS + 4 * R + 10 * (4 * R + V) + 40 * R
 
 
-def as_polynomials(coarse: Floats, kinds: Floats, first: int, last: int, W: int, R: int, smooth: float, sizes: Floats) -> int:
-    """Values at the ten points of coarse cells become coefficients of powers of 2σ - 1; how many cells are too long for that.
+def too_long(coarse: Floats, kinds: Floats, first: int, last: int, W: int, R: int, smooth: float, sizes: Floats) -> int:
+    """How many coarse cells are too long for rows as polynomials; these have 8 added to their kind.
 
-    Those whose last coefficient is larger than this part of the largest value along the path have 8 added to their kind.
+    The last coefficient is then larger than this part of the largest value along the path.
     """
     for k in range(0, W, 8):
         size = splat(1.0 if k >= 2 * R and k < 3 * R else 0.0)
@@ -58,19 +64,28 @@ def as_polynomials(coarse: Floats, kinds: Floats, first: int, last: int, W: int,
         over = splat(0.0)
         for k in range(0, W, 8):
             at = cell * 10 * W + k
-            values = empty(80)
+            added = splat(0.0)
             for p in range(10):
-                store(values, 8 * p, load(coarse, at + p * W))
-            for j in range(10):
-                added = splat(0.0)
-                for p in range(10):
-                    added = added + _MONOMIALS[10 * j + p] * load(values, 8 * p)
-                store(coarse, at + j * W, added)
-            over = maximum(over, abs(load(coarse, at + 9 * W)) / 256.0 - load(sizes, k))
+                added = added + _MONOMIALS[90 + p] * load(coarse, at + p * W)
+            over = maximum(over, abs(added) / 256.0 - load(sizes, k))
         if largest(over) > 0.0:
             kinds[cell] += 8.0
             rough += 1
     return rough
+
+
+def as_polynomials(coarse: Floats, cell: int, W: int) -> None:
+    """Values at the ten points of a coarse cell become coefficients of powers of 2σ - 1."""
+    values = empty(80)
+    for k in range(0, W, 8):
+        at = cell * 10 * W + k
+        for p in range(10):
+            store(values, 8 * p, load(coarse, at + p * W))
+        for j in range(10):
+            added = splat(0.0)
+            for p in range(10):
+                added = added + _MONOMIALS[10 * j + p] * load(values, 8 * p)
+            store(coarse, at + j * W, added)
 
 
 def place(kind: int, sigma: float) -> float:
@@ -82,8 +97,21 @@ def place(kind: int, sigma: float) -> float:
     return sigma * (2.0 - sigma)
 
 
+def make_first(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Floats, R: int, V: int, curved: int) -> None:
+    """A cell that is a whole coarse one: its rows are the values there, which become polynomials when it is cut or bends."""
+    W = 4 * R + V
+    number = int(w[c + COARSE])
+    if w[c + KIND] != 0.0:
+        as_polynomials(coarse, number, W)
+        make_cell(w, c, coarse, spans, constants, R, V, curved)
+    else:
+        for k in range(0, 10 * W, 8):
+            store(w, c + rows_at(R) + k, load(coarse, number * 10 * W + k))
+        finish_cell(w, c, constants, R, V, curved)
+
+
 def make_cell(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Floats, R: int, V: int, curved: int) -> None:
-    """The rows of a cell between its s₀ and s₁, and all that follows from them."""
+    """The rows of a cell between its s₀ and s₁, from the polynomials of its coarse cell, and all that follows from them."""
     W = 4 * R + V
     number = int(w[c + COARSE])
     kind = int(w[c + KIND])
@@ -102,6 +130,11 @@ def make_cell(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Float
                 for j in range(8, -1, -1):
                     v = v * t + load(coarse, at + j * W + k)
                 store(w, to + k, v)
+    finish_cell(w, c, constants, R, V, curved)
+
+
+def finish_cell(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
+    """What follows from the rows of a cell."""
     w[c + FRESH] = 1.0
     caps(w, c, R, V)
     make_linear(w, c, constants, R, V, curved)
@@ -138,7 +171,8 @@ def caps(w: Floats, c: int, R: int, V: int) -> None:
 def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
     """Linear bounds: of rows in √x about the guess. Then the maps and the range of speeds.
 
-    constants (2 R): for each row its damping and its dry friction, relative to its limit.
+    constants (3 R): for each row its damping and its dry friction, relative to its limit, and where it is a power the
+    velocity below which it does not matter, else 0.
     """
     W = 4 * R + V
     rows = c + rows_at(R)
@@ -160,11 +194,21 @@ def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: in
 
 
 def curved_bounds(w: Floats, c: int, constants: Floats, R: int, V: int, k: int) -> None:
-    """Linear bounds of a block of rows with friction about the guess; dry friction alone where there is no guess."""
+    """Linear bounds of a block of rows about the guess; dry friction alone where there is no guess.
+
+    Friction is a part of the row. A power is limited by a force of 1 / (|q'| √x), which is convex: its tangent is below it.
+    """
     W = 4 * R + V
     rows = c + rows_at(R)
     to = c + linear_at(R, V)
     damping = load(constants, k)
+    slow = load(constants, 2 * R + k)
+    floor = 0.0  # near rest the slope of √x has no bound: a lower one, with the right value
+    for p in range(10):
+        floor = max(floor, w[c + GUESS + p])
+    floor = NEAR_REST * sqrt(floor)
+    tangent = 0.5 if int(w[c + KIND]) == 0 else 0.0
+    free = 1.0 if int(w[c + KIND]) == 0 else 1e3  # cells at rest are so short that powers do not matter
     way = splat(0.0)
     for p in range(10):
         way = way + load(w, rows + p * W + 3 * R + k)
@@ -177,10 +221,16 @@ def curved_bounds(w: Floats, c: int, constants: Floats, R: int, V: int, k: int) 
         known = 1.0 if guess >= 0.0 else 0.0
         root = sqrt(max(guess, 1e-24)) if guess >= 0.0 else 1.0
         e = damping * d * known
-        store(w, to + p * 4 * R + k, b + e * (0.5 / root))
-        store(w, to + p * 4 * R + R + k, b + e * (0.5 / root))
-        store(w, to + p * 4 * R + 2 * R + k, 1.0 - g - e * (0.5 * root))
-        store(w, to + p * 4 * R + 3 * R + k, 1.0 + g + e * (0.5 * root))
+        slope = e * (0.5 / max(root, floor))
+        rest = e * root - slope * (root * root)
+        speed = maximum(maximum(abs(d) * (root * known), slow), 1e-30)
+        most = where(slow > 0.0, free / speed, 1.0)
+        bend = where(slow > 0.0, known * tangent * d * d / (speed * speed * speed), 0.0)  # minus the slope of that bound
+        most = where(slow > 0.0, most + bend * (speed * speed) / maximum(d * d, 1e-30), 1.0)
+        store(w, to + p * 4 * R + k, b + slope + bend)
+        store(w, to + p * 4 * R + R + k, b + slope - bend)
+        store(w, to + p * 4 * R + 2 * R + k, most - g - rest)
+        store(w, to + p * 4 * R + 3 * R + k, most + g + rest)
 
 
 def maps(w: Floats, c: int, R: int, V: int) -> None:
@@ -196,11 +246,15 @@ def maps(w: Floats, c: int, R: int, V: int) -> None:
             added = added + load(w, rows + p * W + k)
         sign = where(added >= 0.0, 1.0, -1.0)
         most = splat(0.0)
+        low = splat(0.0)
         size = splat(0.0)
         for p in range(10):
-            most = maximum(most, load(w, rows + p * W + k) * sign)
+            a = load(w, rows + p * W + k) * sign
+            most = maximum(most, a)
+            low = minimum(low, a)
             size = maximum(size, abs(load(w, rows + p * W + R + k)))
         kept = where(most <= FLAT * size, 0.0, sign)
+        turns = low < -ZERO * most
         for side in range(2):
             m = empty(280)
             grows = splat(0.0)
@@ -210,22 +264,19 @@ def maps(w: Floats, c: int, R: int, V: int) -> None:
                 weight = _WEIGHTS[10 * kind + p]
                 alpha = maximum(load(w, rows + p * W + k) * kept, 0.0) * half
                 high = load(w, linear + p * 4 * R + k)
-                low = load(w, linear + p * 4 * R + R + k)
+                below = load(w, linear + p * 4 * R + R + k)
                 over = load(w, linear + p * 4 * R + 2 * R + k)
                 under = load(w, linear + p * 4 * R + 3 * R + k)
                 up = sign > 0.0 if side == 0 else sign < 0.0
-                beta = where(up, high, -low) * weight
+                beta = where(up, high, -below) * weight
                 gamma = where(up, over, under) * weight
                 grows = maximum(grows, where(-beta > GROWTH * alpha, 1.0, 0.0))
                 steep = steep + alpha
-                scale = 1.0 / (alpha + abs(beta) + 1e-300)
-                alpha = alpha * scale
-                beta = beta * scale
                 for i in range(5):
                     store(m, 56 * j + 8 * i, alpha * _DERIVATIVE[5 * j + i])
                 store(m, 64 * j, load(m, 64 * j) + beta)
                 store(m, 56 * j + 40, -beta)
-                store(m, 56 * j + 48, gamma * scale)
+                store(m, 56 * j + 48, gamma)
             for i in range(5):
                 inverse = 1.0 / load(m, 64 * i)
                 for j in range(i + 1, 5):
@@ -235,7 +286,7 @@ def maps(w: Floats, c: int, R: int, V: int) -> None:
             last = 1.0 / load(m, 256)
             P = load(m, 264) * last
             Q = load(m, 272) * last
-            bad = (grows > 0.5) | (steep <= 0.0)
+            bad = (grows > 0.5) | (steep <= 0.0) | turns
             bad = bad | ~(abs(P) + abs(Q) < 1e300)
             store(w, c + MAPS + 2 * R * side + k, where(bad, -1.0, P))
             store(w, c + MAPS + 2 * R * side + R + k, where(bad, LARGE, Q))

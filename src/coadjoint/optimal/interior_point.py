@@ -28,6 +28,9 @@ HALVINGS = 30
 """How often a step is halved."""
 BETTER = 0.5
 """Where rounding hides whether the merit function falls, a step must reduce the error to this part of it."""
+LEAST = 1e-16
+"""The least slack: those of inequalities that cannot be met would vanish."""
+INTERRUPTED = "interrupted: this is the best so far"
 
 
 class Local(Protocol):
@@ -46,6 +49,10 @@ class Local(Protocol):
         """(b, k), 0 where they hold."""
 
     @property
+    def size(self) -> np.ndarray:
+        """(b,), positive: the size of the cost here, which gradients are compared with; that of a first guess would say nothing."""
+
+    @property
     def gradient(self) -> np.ndarray:
         """(b, n)"""
 
@@ -61,6 +68,9 @@ class Local(Protocol):
 
     def push(self, dx: np.ndarray) -> np.ndarray:
         """C dx (b, m)."""
+
+    def longest(self, dx: np.ndarray) -> np.ndarray:
+        """The longest step (b,) along dx within which the problems are what they are here."""
 
     def hessian(self, z: np.ndarray, y: np.ndarray, sigma: np.ndarray, convex: bool = False) -> np.ndarray:
         """W + Cᵀ diag(sigma) C (b, n, n), its upper triangle; if `convex`, a positive semidefinite matrix in the place of W."""
@@ -89,7 +99,7 @@ class Solution:
     """Multipliers (B, k) of the equalities."""
     mu: np.ndarray
     error: np.ndarray
-    """(B,): the largest violation of the conditions of first order, scaled by the multipliers."""
+    """(B,): the largest violation of the conditions of first order, beside the size of the cost or the mean of the multipliers."""
     converged: np.ndarray
     """(B,): these conditions hold to the tolerance, and the Hessian has no negative eigenvalue along the constraints that hold."""
     message: list[str]
@@ -136,20 +146,16 @@ def solve(
     *,
     tolerance: float = 1e-9,
     iterations: int = 200,
-    scale: np.ndarray,
     report: Callable[[int, float], None] | None = None,
 ) -> Solution:
-    """The minimisers near begin.x of problems `which` (B,).
-
-    scale: (B,), the size of gradients that counts as one, for the test of stationarity. Ctrl-C returns what is there.
-    """
+    """The minimisers near begin.x of problems `which` (B,). Ctrl-C returns what is there."""
     found = begin
     found.message = [f"stopped after {iterations} iterations"] * len(which)
     largest, penalty = found.mu.copy(), np.ones(len(which))
     saddles, active = np.zeros(len(which), dtype=int), np.arange(len(which))
     try:
         for k in range(iterations):
-            going = _iterate(problems, which, found, active, saddles, penalty, largest, tolerance, scale)
+            going = _iterate(problems, which, found, active, saddles, penalty, largest, tolerance)
             error, active = float(found.error[active].max(initial=0.0)), active[going]
             if report is not None:
                 report(k, error)
@@ -158,7 +164,7 @@ def solve(
     except KeyboardInterrupt:
         found.interrupted = True
         for row in active:
-            found.message[row] = "interrupted: this is the best so far"
+            found.message[row] = INTERRUPTED
     return found
 
 
@@ -171,26 +177,25 @@ def _iterate(
     penalty: np.ndarray,
     largest: np.ndarray,
     tolerance: float,
-    scale: np.ndarray,
 ) -> np.ndarray:
     """One step of the active problems, in place; which of them (a,) go on."""
     x, s, z, y, mu = (getattr(found, name)[active] for name in ("x", "s", "z", "y", "mu"))
-    size, local = scale[active], problems.at(x, which[active])
-    error = _error(local, s, z, y, np.zeros(len(x)), size)
+    local = problems.at(x, which[active])
+    error = _error(local, s, z, y, np.zeros(len(x)))
     found.error[active] = error
-    mu = _lowered(local, s, z, y, mu, largest[active], size, tolerance)
+    mu = _lowered(local, s, z, y, mu, largest[active], tolerance)
     step = newton_step(local, s, z, y, mu, saddles[active] < PATIENCE)
     done = error < tolerance
     _judge(found, active, local, step.definite, done, s, z, y, error)
     for row, *values in zip(active, local.f, _violation(local, s), error, mu, ~step.definite, strict=True):
         found.table[row].append(dict(zip(("cost", "violation", "error", "barrier", "indefinite"), values, strict=True)))
     saddles[active] += ~step.definite
-    longest, longest_dual = _within(s, step.ds), _within(z, step.dz)
+    longest, longest_dual = np.minimum(_within(s, step.ds), local.longest(step.dx)), _within(z, step.dz)
     multipliers = np.concatenate([y + step.dy, z + step.dz, np.zeros((len(x), 1))], axis=1)
     penalty[active] = np.maximum(penalty[active], 2.0 * np.abs(multipliers).max(1))
     alpha, better, c = _search(problems, which[active], local, x, s, step.dx, step.ds, mu, penalty[active], longest, ~done)
     new_x = x + alpha[:, None] * step.dx
-    new_s = np.where(better[:, None], _slacks(c, s + alpha[:, None] * step.ds), s)
+    new_s = np.where(better[:, None], np.maximum(_slacks(c, s + alpha[:, None] * step.ds), LEAST), s)
     new_y, new_z = y + alpha[:, None] * step.dy, z + longest_dual[:, None] * step.dz
     if s.shape[1]:
         new_z = np.clip(new_z, mu[:, None] / (1e10 * new_s), 1e10 * mu[:, None] / new_s)
@@ -199,7 +204,7 @@ def _iterate(
         near = problems.at((x + longest[:, None] * step.dx)[stuck], which[active[stuck]])
         slack = _slacks(near.c, (s + longest[:, None] * step.ds)[stuck])
         dual = (z + longest_dual[:, None] * step.dz)[stuck], (y + longest[:, None] * step.dy)[stuck]
-        after = _error(near, slack, *dual, np.zeros(len(stuck)), size[stuck])
+        after = _error(near, slack, *dual, np.zeros(len(stuck)))
         accepted = stuck[after < BETTER * error[stuck]]
         chosen = after < BETTER * error[stuck]
         new_x[accepted], new_s[accepted] = (x + longest[:, None] * step.dx)[accepted], slack[chosen]
@@ -246,17 +251,16 @@ def _lowered(
     y: np.ndarray,
     mu: np.ndarray,
     largest: np.ndarray,
-    scale: np.ndarray,
     tolerance: float,
 ) -> np.ndarray:
     """The barrier's μ, lower where its conditions hold."""
     m = s.shape[1]
     if not m:
         return mu
-    mu, least = mu.copy(), tolerance * scale / m
+    mu, least = mu.copy(), tolerance * local.size / m
     stationary = _stationary(local, z, y)
     for _ in range(20):
-        ready = (_error(local, s, z, y, mu, scale, stationary) < 10 * mu / scale) & (mu > 0.1 * least)
+        ready = (_error(local, s, z, y, mu, stationary) < 10 * mu / local.size) & (mu > 0.1 * least)
         if not ready.any():
             break
         lower = np.maximum(0.09 * least, np.minimum(0.2 * mu, largest * (mu / np.maximum(largest, 1e-300)) ** 1.5))
@@ -288,12 +292,11 @@ def _error(
     z: np.ndarray,
     y: np.ndarray,
     mu: np.ndarray,
-    scale: np.ndarray,
     stationary: np.ndarray | None = None,
 ) -> np.ndarray:
     stationary = _stationary(local, z, y) if stationary is None else stationary
     mean = (np.abs(z).sum(1) + np.abs(y).sum(1)) / (z.shape[1] + y.shape[1] + 1)
-    size = scale * np.maximum(1.0, mean / np.maximum(scale, 1e-300))
+    size = np.maximum(local.size, mean)
     slack = np.abs(s * z - mu[:, None]).max(1, initial=0.0)
     return np.asarray(np.maximum(np.maximum(np.abs(stationary).max(1, initial=0.0), slack) / size, _violation(local, s)))
 

@@ -13,6 +13,8 @@ from ..errors import CoadjointError, ShapeError
 from ..memo import recent
 from ..robot.robot import Robot
 from ..words import short
+from .capsules import bodies_of
+from .clearance import Clearances
 from .drives import ClosedChain, Closure, Drives, OpenChain
 from .rows import Coordinates, MotorPower, Rows, Torques
 from .splines import Spline
@@ -130,6 +132,22 @@ def limits_of(robot: Robot, given: Mapping[str, Any], own: bool) -> list[Rows]:
     return found + [kind(most[name], names) for kind, name in kinds if np.isfinite(most[name]).any()]
 
 
+def clearances_of(robot: Robot, obstacles: Any, bodies: Any, clearance: Any, self_collision: Any) -> Clearances | None:
+    """What must keep apart; None if nothing is there."""
+    try:
+        least = float(clearance)
+    except (TypeError, ValueError):
+        least = np.nan
+    if not (np.isfinite(least) and least >= 0):
+        raise CoadjointError(f"clearance is {short(clearance)}; expected metres, 0 or more.")
+    found = bodies_of(robot, obstacles, bodies, bool(self_collision))
+    if found is None or not len(found.pairs):
+        return None
+    key = ("clearances", found.links, found.ends.tobytes(), found.radii.tobytes(), found.pairs.tobytes(), found.names, least)
+    made: Clearances = recent(robot, key, lambda: Clearances(robot, found, least))
+    return made
+
+
 def _sizes(x: Any, name: str, n: int) -> np.ndarray:
     try:
         found = np.asarray(x, dtype=float)
@@ -212,6 +230,11 @@ def check_within(drives: Drives, limits: Sequence[Rows], q: np.ndarray, name: st
         for index in np.argwhere((value < rows.lower - 1e-9) | (value > rows.upper + 1e-9))[:1]:
             k, which = index[-1], f" of motion {index[0]}" if len(q) > 1 else ""
             what = f"{rows.names[k]} at {value[tuple(index)]:.4g}"
+            if isinstance(rows, Clearances):
+                raise CoadjointError(
+                    f"the {name}{which} is not clear: the distance of {rows.names[k]} is {value[tuple(index)]:.4g} m and must be at least "
+                    f"{rows.lower[k]:.4g}. Give another configuration, other obstacles, thinner bodies= or less clearance=."
+                )
             if isinstance(rows, Torques):
                 raise CoadjointError(
                     f"the robot cannot rest at the {name}{which}: gravity needs {what}, whose limit is {rows.upper[k]:.4g}. Give "

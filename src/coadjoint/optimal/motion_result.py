@@ -13,11 +13,13 @@ from ..errors import CoadjointError
 from ..motion.states import States
 from ..motion.trajectory import Trajectory
 from . import interior_point
-from .between_nodes import EXCEEDED, INEXACT, beyond, exact_costs
+from .between_nodes import EXCEEDED, INEXACT, beyond
+from .certificate import Proof, proof_of
+from .clearance import Clearances
+from .multiple_shooting import Flight, Shots
 from .newton import least_curvature
 from .sensitivity import Sensitivity, sensitivity
 from .splines import ORDERS, Spline
-from .stages import Forces
 from .transcription import Here, Transcription
 
 SAMPLES = 201
@@ -28,7 +30,7 @@ SAMPLES = 201
 class Conditions:
     """A problem with the variables and multipliers at its solution."""
 
-    problem: Transcription
+    problem: Transcription | Shots
     """Of this motion alone."""
     x: np.ndarray
     s: np.ndarray
@@ -36,10 +38,10 @@ class Conditions:
     y: np.ndarray
     """(1, …) each"""
 
-    def here(self) -> Here:
+    def here(self) -> Here | Flight:
         return self.problem.at(self.x, np.zeros(1, dtype=int))
 
-    def hessian(self) -> tuple[Here, np.ndarray, np.ndarray]:
+    def hessian(self) -> tuple[Here | Flight, np.ndarray, np.ndarray]:
         """The problem at the solution, its Hessian with the limits that hold (n, n), the upper triangle, and the equations (k, n)."""
         here = self.here()
         return here, here.hessian(self.z, self.y, self.z / self.s)[0], here.equality_jacobian[0]
@@ -61,6 +63,9 @@ class OptimalMotion(Trajectory):
     """The largest violation of the conditions of first order."""
     violation: float = 0.0
     """How far limits are exceeded between the nodes, as a part of each limit; at most 1e-6 in a converged motion."""
+    clearance: float = np.inf
+    """The least distance of bodies and obstacles on the way, in metres; infinite where there are none. In a converged motion it is proved
+    to be what was asked for, at all times."""
     multipliers: Mapping[str, np.ndarray] = field(default_factory=dict)
     """By limit, such as "effort": (nodes, joints), positive where the upper limit holds the motion back, negative for the lower."""
     table: Sequence[Mapping[str, float]] = ()
@@ -177,23 +182,31 @@ class Between:
         return q.reshape(*s.shape, -1), v.reshape(*s.shape, -1)
 
 
-def motions_of(problem: Transcription, which: np.ndarray, found: interior_point.Solution) -> list[OptimalMotion]:
+def motions_of(problem: Transcription | Shots, which: np.ndarray, found: interior_point.Solution) -> list[OptimalMotion]:
     """The motions of solutions of problems `which` (b,)."""
     robot, spline, here = problem.robot, problem.spline, problem.at(found.x, which)
-    c, T, b = here.control, here.T, len(which)
+    c, T, b = problem.control(here), here.T, len(which)  # type: ignore[arg-type]
     s = np.linspace(0.0, 1.0, max(SAMPLES, 8 * spline.spans + 1))
-    stage = spline.stage(spline.at(s), c, T)
-    tau = Forces(problem.drives, stage.reshape(-1, ORDERS, robot.nv)).tau.reshape(b, len(s), robot.nv)
+    forces = problem.forces_at(here, spline.at(s))  # type: ignore[arg-type]
+    stage, tau = forces.stage.reshape(b, len(s), ORDERS, robot.nv), forces.tau.reshape(b, len(s), robot.nv)
     q, v, a = (np.ascontiguousarray(stage[:, :, order]) for order in range(ORDERS - 1))
     over = beyond(problem, found.x, which)
-    exact = exact_costs(problem, c, T)
-    held = [-x.reshape(b, len(spline.nodes), -1) for x in here.by_row(found.z, -1.0)]
-    closure = problem.equality.closure
+    exact = problem.exact(here)  # type: ignore[arg-type]
+    held = [-x.reshape(b, len(problem.nodes), -1) for x in here.by_row(found.z, -1.0)]
+    closure = problem.closure
+    missed = problem.missed(here) if isinstance(here, Flight) and isinstance(problem, Shots) else np.zeros(b)
     gap = np.zeros(b) if closure is None else np.abs(np.asarray(closure.value(q))).max((1, 2))
     made = []
     for k in range(b):
-        beside = [part[k] for part in over]
+        beside = [part[k] for part, rows in zip(over, problem.limits, strict=True) if not isinstance(rows, Clearances)]
         doubts = _doubts(problem, beside, here.e[k], float(here.f[k]), float(exact[k]), bool(found.converged[k]))
+        proof = proof_of(problem, c[k], float(T[k]))
+        if proof is not None and not proof.holds:
+            doubts.append(_near(proof, problem))
+        if isinstance(here, Flight) and not found.converged[k] and np.abs(here.e[k]).max() > EXCEEDED:
+            doubts = [_too_long(problem, float(T[k]), float(np.abs(here.e[k]).max()))]
+        if missed[k] > INEXACT:
+            doubts.append(f"the steps are so long that states are off by {missed[k]:.1e} at the next node; take more spans")
         if gap[k] > EXCEEDED:
             doubts.append(f"the constraints are open by {gap[k]:.1e} on the way; take more spans")
         one = slice(which[k], which[k] + 1)
@@ -213,6 +226,7 @@ def motions_of(problem: Transcription, which: np.ndarray, found: interior_point.
                 message="; ".join(doubts if found.converged[k] and doubts else [found.message[k], *doubts]),
                 error=float(found.error[k]),
                 violation=max([0.0, *(float(x.max(initial=0.0)) for x in beside)]),
+                clearance=np.inf if proof is None else proof.distance,
                 multipliers={rows.kind: x[k] for rows, x in zip(problem.limits, held, strict=True)},
                 table=found.table[k],
                 control_points=c[k],
@@ -222,15 +236,35 @@ def motions_of(problem: Transcription, which: np.ndarray, found: interior_point.
     return made
 
 
+def _near(proof: Proof, problem: Transcription | Shots) -> str:
+    """What is said of a motion whose clearance is not proved."""
+    rows = next(x for x in problem.limits if isinstance(x, Clearances))
+    where = f"{rows.names[proof.pair]} come as near as {proof.distance:.3g} m at {proof.time:.3g} s"
+    if proof.interrupted:
+        return f"interrupted before clearance was proved: at the nodes {where}"
+    if proof.least >= 0:
+        return f"{where}, which is enough, but it cannot be proved between the places that were looked at; take more spans"
+    return f"{where}; perhaps there is no way around, or another guess or more spans find it"
+
+
+def _too_long(problem: Transcription | Shots, T: float, missed: float) -> str:
+    """What is said of shots that do not meet."""
+    return (
+        f"joint forces that are linear in spans of {T / problem.spline.spans:.2g} s were not found to lead from node to node: states are "
+        f'off by {missed:.1e} there; take more spans (a light link leaves its way in a tenth of a second), or transcription="collocation"'
+    )
+
+
 def _doubts(
-    problem: Transcription, over: Sequence[np.ndarray], e: np.ndarray, cost: float, exact: float, solved: bool
+    problem: Transcription | Shots, over: Sequence[np.ndarray], e: np.ndarray, cost: float, exact: float, solved: bool
 ) -> list[str]:
     """What speaks against a motion: limits that do not hold, and a cost that is another between the nodes."""
     found = []
     parts = [x.max(initial=0.0) for x in over]
     if parts and max(parts) > EXCEEDED:
         k = int(np.argmax(parts))
-        rows, joint = problem.limits[k], int(over[k].max(0).argmax())
+        rows = [x for x in problem.limits if not isinstance(x, Clearances)][k]
+        joint = int(over[k].max(0).argmax())
         remedy = "take more spans" if solved else "give more time, wider limits or another guess"
         found.append(f"the {rows.kind} of {rows.names[joint]} exceeds its limit by {max(parts):.1e} of it; {remedy}")
     missed = float(np.abs(e).max(initial=0.0))

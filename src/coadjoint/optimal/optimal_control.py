@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from time import process_time
 from typing import Any
 
 import numpy as np
 
 from ..arguments import a_robot, one_of, positive, takes, whole
 from ..arrays import to_numpy
-from ..dynamics import from_triangle
 from ..errors import CoadjointError
 from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
 from . import fddp
 from .costs import Term, terms
-from .posing import actuation_matrix, check_finite, control_limits, first_path, shooting_problem, start_states
+from .posing import (
+    actuation_matrix,
+    check_finite,
+    check_start,
+    chosen_form,
+    control_limits,
+    first_path,
+    shooting_problem,
+    start_states,
+    state_limits,
+)
 from .shooting import EXACT, METHODS
+from .workspace import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +78,11 @@ class OptimalControl(Trajectory):
     """∂J/∂x (N + 1, 2 nv): the derivative of the cost by a push to the state, controls as they are."""
     multipliers: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     """-∂J/∂u (N, m) of controls at their limits: positive at the upper, negative at the lower; 0 elsewhere."""
+    state_multipliers: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    """(N + 1, 2 nv): the same of positions and velocities at their limits."""
     converged: Any = False
-    """Whether ∂J/∂u, less what limits hold back, and all gaps are below the tolerance, and the backward pass found a minimum."""
+    """Whether ∂J/∂u, less what limits hold back, all gaps and violations of limits are below the tolerance, and the backward pass found
+    a minimum."""
     message: Any = ""
     error: Any = np.nan
     """The largest violation of these conditions."""
@@ -107,6 +119,8 @@ def optimal_control(
     start_velocity: Any = None,
     actuation: Any = None,
     effort: Any = None,
+    velocity: Any = None,
+    position: Any = None,
     method: str = "euler",
     guess: Any = None,
     tolerance: float = 1e-8,
@@ -118,11 +132,13 @@ def optimal_control(
 
     The cost is the sum over all steps of dt · costs, and of the terminal costs (`cj.costs`) at the end. Joint forces are B u:
     actuation B is (nv, m), a sequence of the joints that have motors, or None for all. effort limits u: None, "robot" for the effort limits
-    of the robot's joints, a number, (m,) for ±, or a pair (lower, upper). method: "euler" (semi-implicit) or "rk4", as for `rollout`.
+    of the robot's joints, a number, (m,) for ±, or a pair (lower, upper). velocity and position limit the states after the start in
+    the same ways, by an augmented Lagrangian, to the tolerance. method: "euler" (semi-implicit) or "rk4", as for `rollout`.
 
     guess: controls (..., N, m), a triple q (..., N + 1, nq), v, u whose states need not fit the controls, or an earlier result; by default
     the robot stays at its start under the forces that hold it. Batch axes are many problems, solved together. tolerance: of ∂J/∂u and
-    the gaps. Ctrl-C returns the best so far.
+    the gaps. report(count, error) is called after every iteration; of many problems, with the number of those done. Ctrl-C returns the
+    best so far.
     """
     tolerance = float(positive(tolerance, "tolerance"))
     if whole(iterations, "iterations") < 1:
@@ -132,15 +148,17 @@ def optimal_control(
     q0, v0, batch = start_states(robot, start, start_velocity)
     box = control_limits(robot, B, effort)
     end = terms(terminal, "terminal")
-    problem = shooting_problem(robot, [(s.steps, s.costs, s.dt) for s in stages], end, B, method, q0, v0, batch, box, threads)
+    states = state_limits(robot, position, velocity)
+    check_start(robot, q0, v0, states)
+    parts = [(s.steps, s.costs, s.dt) for s in stages]
+    problem = shooting_problem(robot, parts, end, B, method, q0, v0, batch, box, states, threads)
     path = first_path(problem, guess, batch)
     check_finite(problem, path, [", ".join(x.name for x in sums) for sums in (*(s.costs for s in stages), end)])
     exact = method == "euler" and robot.nv <= EXACT  # Runge and Kutta's steps are used without their second derivatives
-    begin = process_time()
+    problem = chosen_form(problem, path, guess)
     found = fddp.solve(problem, path, tolerance=tolerance, iterations=iterations, exact=exact, report=report)
-    spent = process_time() - begin
     time = np.concatenate([[0.0], np.cumsum(np.concatenate([s.dt for s in stages]))])
-    return _result(robot, time, batch, B, problem, found, spent)
+    return _result(robot, time, batch, B, problem, found)
 
 
 def as_stages(stages: Any) -> list[Stage]:
@@ -155,9 +173,9 @@ def as_stages(stages: Any) -> list[Stage]:
 
 
 def _result(
-    robot: Robot, time: np.ndarray, batch: tuple[int, ...], B: np.ndarray, problem: fddp.Problem, found: fddp.Outcome, spent: float
+    robot: Robot, time: np.ndarray, batch: tuple[int, ...], B: np.ndarray, problem: Problem, found: fddp.Outcome
 ) -> OptimalControl:
-    path, N, m = found.path, problem.horizon, problem.m
+    path = found.path
 
     def shaped(x: np.ndarray) -> np.ndarray:
         return x.reshape(*batch, *x.shape[1:])
@@ -178,15 +196,16 @@ def _result(
         shaped(np.concatenate([tau, tau[:, -1:]], axis=1)),
         u=shaped(path.u),
         cost=one(found.cost, float),
-        gains=shaped(found.K.reshape(-1, N, m, 2 * robot.nv)),
+        gains=shaped(found.K),
         feedforward=shaped(found.k),
-        value_hessian=shaped(from_triangle(found.V)),
+        value_hessian=shaped(found.V),
         costate=shaped(found.costate),
         multipliers=shaped(held),
+        state_multipliers=shaped(found.multiplier),
         converged=one(found.converged, bool),
         message=one(np.array(found.message, dtype=object), str),
         error=one(found.error, float),
         iterations=one(found.iterations, int),
-        solve_time=spent,
+        solve_time=found.time,
         table=found.table,
     )

@@ -12,23 +12,30 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, positive, takes, whole
+from ..arguments import a_flag, a_robot, positive, takes, whole
 from ..constraints.constraint import Constraint
-from ..errors import CoadjointError, ShapeError
+from ..errors import CoadjointError, ShapeError, unknown
 from ..kinematics.targets import Target
 from ..robot.robot import Robot
 from ..words import short
 from . import motion_arguments as given
-from .between_nodes import Search
+from .between_nodes import Search, drawn_of
+from .detours import around, fine_enough
 from .drives import Drives
 from .equalities import Equality, Goal, TargetGap
 from .motion_result import OptimalMotion, OptimalMotions, motions_of
+from .multiple_shooting import Shots
 from .rows import Rows
+from .shots import between_ends, check_shots, shots_of
 from .splines import Spline
 from .transcription import Transcription
 
 TOGETHER = 32
 """Motions that are iterated at once: their arrays stay in the processor's cache, and Python's share of the time is small."""
+
+TRANSCRIPTIONS = ("splines", "collocation", "shooting")
+COLLOCATED = 3
+"""Gauss points in a span."""
 
 
 @takes(robot=a_robot)
@@ -52,7 +59,12 @@ def optimal_motion(
     jerk: Any = None,
     constraints: Constraint | None = None,
     motors: Any = None,
+    obstacles: Any = (),
+    bodies: Any = None,
+    clearance: float = 0.0,
+    self_collision: bool = False,
     limits: bool = True,
+    transcription: str = "splines",
     spans: int = 16,
     guess: Any = None,
     tolerance: float = 1e-8,
@@ -74,7 +86,15 @@ def optimal_motion(
     false), replaced by what is given: position (lower, upper), velocity, acceleration, effort, power, jerk, each a number or (nv,).
     constraints: loops and other holonomic constraints that the motion meets; motors: the names of the joints that have one, all if None.
     Joint forces are then the least that make the motion, the rest is done by the constraints.
-    spans: how many polynomials of degree 7 make up the motion. guess: another motion, or configurations (K, nq), to begin with. Ctrl-C
+    obstacles: spheres and capsules, `coadjoint.Sphere(center, radius)` and `Capsule(start, end, radius)`, from which the robot's bodies
+    keep `clearance` metres, at all times and not only at the nodes: this is proved, or the motion says that it is not optimal. bodies:
+    spheres and capsules with frame= a link or a frame of the robot; None for capsules around its shapes, or around its links where it
+    has none. self_collision: bodies of links that are not neighbours keep apart too.
+    transcription: "splines" of degree 7; "collocation" at three Gauss points in every span, between which velocities are continuous;
+    "shooting", multiple shooting: joint forces that are linear in every span, and states that are integrated; it begins with what
+    splines find.
+    spans: how many polynomials make up the motion. guess: another motion, or configurations (K, nq), to begin with. report: a
+    function of the iteration and its error, also called with 0 and infinity while a way around obstacles is sought. Ctrl-C
     returns the best so far.
 
     With batch axes in front of `start` or `goal` or duration, many motions are found at once:
@@ -93,6 +113,8 @@ def optimal_motion(
         "jerk": jerk,
     }
     rows = given.limits_of(robot, wanted, limits)
+    apart = given.clearances_of(robot, obstacles, bodies, clearance, self_collision)
+    rows += [] if apart is None else [apart]
     drives, closure = given.drives_of(robot, constraints, motors, start)
     for name, q in (("start", start), ("goal", end)):
         given.check_closed(closure, q, name)
@@ -104,7 +126,7 @@ def optimal_motion(
         resting if isinstance(x, str) and x == "default" else given.velocities(robot, rows, x, name)
         for x, name in ((start_velocity, "start_velocity"), (goal_velocity, "goal_velocity"))
     )
-    if periodic:
+    if a_flag(periodic, "periodic"):
         v0 = v1 = None
     if free_time and any(v is not None and v.any() for v in (v0, v1)):
         raise CoadjointError("a free duration goes with velocities at the ends that are zero or free; give a duration.")
@@ -112,19 +134,45 @@ def optimal_motion(
         raise CoadjointError(f"spans is {spans} and iterations {iterations}; expected at least 1 of each.")
     tolerance = float(positive(tolerance, "tolerance"))
 
-    spline = Spline(whole(spans, "spans"))
+    spline = _basis(transcription, whole(spans, "spans"))
+    interrupted = False
+    if apart is not None:
+        if guess is None:
+            guess, longer, interrupted = around(apart, rows, spline, start, end, batch, report)
+            T = T * longer if duration is None or isinstance(duration, str) else T
+        if transcription != "collocation":
+            spline = fine_enough(apart, spline, given.first_guess(robot, spline, guess, start, end, batch))
     control = given.first_guess(robot, spline, guess, start, end, batch)
     ends = [None if v is None else given.flat(v, batch, 1, "a velocity") for v in (v0, v1)]
     free = _boundary(spline, control, start, None if tasks else end, ends[0], ends[1], T)
-    lines = _lines(robot, drives, spline, rows, via, batch) + (_ends_alike(spline, robot, batch) if periodic else [])
+    points = _points(robot, drives, rows, via, batch)
+    if transcription == "shooting":
+        check_shots(drives, costs, rows, spline.spans, points, bool(tasks))
+    lines = [(spline.at(np.array([s]))[0, 0], point) for s, point in points]
+    lines += _ends_alike(spline, robot, batch) if periodic else []
     equality = _equality(robot, spline, lines, tasks, v1, batch)
     if closure is not None:
         equality = replace(equality, closure=closure, points=spline.at(spline.greville[free])[:, 0])
-    drawn = [np.zeros((len(T), len(spline.nodes), len(x.names))) for x in rows]
+    drawn = drawn_of(rows, len(T), len(spline.nodes))
     problem = Transcription(robot, spline, costs, time_weight, rows, control, free, T, free_time, equality, drives, drawn)
     _take_over(problem, guess)
-    motions = _found(problem, tolerance, iterations, report)
+    motions = _found(problem, tolerance, iterations, report, interrupted)
+    if transcription == "shooting" and not any(one.message.startswith("interrupted") for one in motions):
+        shots = between_ends(shots_of(problem, motions), start, end, ends, points, periodic)
+        motions = _found(shots, tolerance, iterations, report)
     return OptimalMotions(motions, batch) if batch else motions[0]
+
+
+def _basis(transcription: Any, spans: int) -> Spline:
+    """Splines that are as smooth as can be; or with continuous velocities alone and as many nodes as accelerations are free in a span.
+
+    The latter is Gauss's collocation method: of order 2 s with s points in every span.
+    """
+    if transcription in ("splines", "shooting"):
+        return Spline(spans)
+    if transcription == "collocation":
+        return Spline(spans, degree=COLLOCATED + 1, nodes=COLLOCATED, smooth=1)
+    raise unknown("transcription", transcription, TRANSCRIPTIONS)
 
 
 def _take_over(problem: Transcription, guess: Any) -> None:
@@ -135,26 +183,28 @@ def _take_over(problem: Transcription, guess: Any) -> None:
     if len(earlier) != len(problem.durations):
         return
     for k, one in enumerate(earlier):
-        if one is not None and one.problem.is_like(problem.part(slice(k, k + 1))):
+        if one is not None and isinstance(one.problem, Transcription) and one.problem.is_like(problem.part(slice(k, k + 1))):
             problem.fixed[k], problem.durations[k] = (x[0] for x in one.problem.split(one.x, np.zeros(1, dtype=int)))
             for mine, theirs in zip(problem.drawn, one.problem.drawn, strict=True):
                 mine[k] = theirs[0]
 
 
 def _found(
-    problem: Transcription, tolerance: float, iterations: int, report: Callable[[int, float], None] | None
+    problem: Transcription | Shots,
+    tolerance: float,
+    iterations: int,
+    report: Callable[[int, float], None] | None,
+    interrupted: bool = False,
 ) -> list[OptimalMotion]:
     """The motions, some of them at once; after an interrupt the rest as they begin."""
-    x, count = problem.join(problem.fixed, problem.durations), len(problem.durations)
+    x, count = problem.first, len(problem.durations)
     found: list[OptimalMotion] = []
-    interrupted = False
     for first in range(0, count, TOGETHER):
         which = np.arange(first, min(first + TOGETHER, count))
         begin = problem.at(x[which], which)
         for f in begin.f[~np.isfinite(begin.f)][:1]:
             raise CoadjointError(f"the cost of the motion to begin with is {f}; expected a finite number. Look at cost or guess.")
-        scale = np.maximum(np.maximum(1e-9, np.abs(begin.gradient).max(1, initial=0.0)), np.abs(begin.f))
-        search = Search(problem, which, scale, tolerance, iterations, report)
+        search = Search(problem, which, tolerance, iterations, report)
         solution = search.untried(x[which]) if interrupted else search.run(x[which])
         interrupted = solution.interrupted
         found += motions_of(problem, which, solution)
@@ -247,9 +297,9 @@ Line = tuple[np.ndarray, np.ndarray]
 """A combination of control points (size,), and what it is for every motion and joint (B, n)."""
 
 
-def _lines(robot: Robot, drives: Drives, spline: Spline, limits: list[Rows], via: Any, batch: tuple[int, ...]) -> list[Line]:
-    """Points on the way."""
-    found: list[Line] = []
+def _points(robot: Robot, drives: Drives, limits: list[Rows], via: Any, batch: tuple[int, ...]) -> list[tuple[float, np.ndarray]]:
+    """Points on the way: parts of the duration, and configurations (B, n)."""
+    found: list[tuple[float, np.ndarray]] = []
     if not isinstance(via, Mapping | None):
         raise CoadjointError(f"via is {short(via)}; expected a mapping from parts of the duration to configurations.")
     for s, q in (via or {}).items():
@@ -257,7 +307,7 @@ def _lines(robot: Robot, drives: Drives, spline: Spline, limits: list[Rows], via
             raise CoadjointError(f"via has the time {short(s)}; expected a part of the duration between 0 and 1.")
         point = given.flat(given.configurations(robot, q, f"via[{s:g}]"), batch, 1, f"via[{s:g}]")
         given.check_within(drives, [x for x in limits if given.is_position(x)], point, f"point via[{s:g}]")
-        found.append((spline.at(np.array([s]))[0, 0], point))
+        found.append((float(s), point))
     return found
 
 

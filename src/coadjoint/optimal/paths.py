@@ -23,6 +23,8 @@ KINK = 1e-9
 """Largest jump of dq/ds, beside its size, that is no kink."""
 
 
+CHECKED, OFF = 67, 1e-3
+"""Cells of a user's path on which its derivatives are checked, and by how much they may differ, beside the largest."""
 FEW = 64
 """Waypoints up to which the spline through them is a matrix times their differences."""
 
@@ -90,6 +92,10 @@ class Curves:
     def polynomials(self, which: np.ndarray, middle: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         q, dq, ddq = self.at(which, middle, s)
         return np.stack([ddq / 2, dq, q], axis=-2), np.zeros((*s.shape, 1))
+
+    def derivative(self, k: int, s: np.ndarray, order: int) -> np.ndarray:
+        """dⁿq/dsⁿ (n, nv) of path k at s (n,)."""
+        return self._values(k, s, order)
 
     def _values(self, k: int, s: np.ndarray, order: int) -> np.ndarray:
         name = f"path(s, {order})" if order else "path(s)"
@@ -163,6 +169,7 @@ def _of_functions(robot: Robot, functions: list[Any]) -> Splines | Curves:
         for k in range(len(curves)):
             for order in range(3):
                 curves._values(k, np.array([0.0, 1.0]), order)
+            _check_function(robot, curves, k)
         return curves
     for x in functions:
         if x.c.ndim != 3 or x.c.shape[2] != robot.nv:
@@ -179,6 +186,43 @@ def _of_functions(robot: Robot, functions: list[Any]) -> Splines | Curves:
     paths = Splines([np.asarray(x.x, dtype=float) for x in functions], c)
     _check_kinks(robot, paths)
     return paths
+
+
+def _check_function(robot: Robot, curves: Curves, k: int) -> None:
+    """An error where a derivative of a user's path is not that of the order before, or jumps: near kinks cells are halved."""
+    nodes, weights = np.polynomial.legendre.leggauss(5)
+    ends = np.linspace(0.0, 1.0, CHECKED + 1)
+    for order in (1, 2):
+        value = curves._values(k, ends, order - 1)
+        middle, half = (ends[:-1] + ends[1:]) / 2, np.diff(ends)[0] / 2
+        rates = curves._values(k, (middle[:, None] + half * nodes).ravel(), order).reshape(CHECKED, 5, -1)
+        off = np.abs(np.diff(value, axis=0) / (2 * half) - np.einsum("p,cpj->cj", weights / 2, rates))
+        size = float(np.abs(rates).max()) + float(np.abs(value).max()) * 1e-9
+        i, j = np.unravel_index(int(np.argmax(off)), off.shape)
+        if off[i, j] <= OFF * size:
+            continue
+        a, b = float(ends[i]), float(ends[i + 1])
+        while b - a > 1e-5:  # what jumps less from cell to cell goes with their length
+            parts = np.linspace(a, b, 4)
+            y = curves._values(k, parts, order - 1)[:, j]
+            half = (b - a) / 6
+            at = ((parts[:-1] + parts[1:]) / 2)[:, None] + half * nodes
+            rate = curves._values(k, at.ravel(), order)[:, j].reshape(3, 5) @ (weights / 2)
+            worst = int(np.argmax(np.abs(np.diff(y) / (2 * half) - rate)))
+            error = float(np.abs(np.diff(y) / (2 * half) - rate)[worst])
+            a, b = float(parts[worst]), float(parts[worst + 1])
+        if error <= OFF * size:
+            continue
+        left, right = curves._values(k, np.array([a, b]), 1)[:, j]
+        if abs(right - left) > OFF * float(np.abs(rates).max() if order == 1 else np.abs(value).max()):
+            raise CoadjointError(
+                f"the path has a kink at s = {(a + b) / 2:.4g}: dq/ds of joint {robot.v_names[j]!r} jumps from {left:.6g} to "
+                f"{right:.6g}. Round the corner, or time the parts on both sides one by one."
+            )
+        raise CoadjointError(
+            f"path(s, {order}) is not the derivative of path({'s' if order == 1 else 's, 1'}) near s = {(a + b) / 2:.4g}: of joint "
+            f"{robot.v_names[j]!r} they differ by {error:.4g}."
+        )
 
 
 def _check_kinks(robot: Robot, paths: Splines) -> None:

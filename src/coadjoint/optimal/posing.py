@@ -11,11 +11,18 @@ from ..arrays import to_numpy
 from ..dynamics import gravity_force
 from ..errors import CoadjointError, ShapeError, unknown
 from ..robot.robot import Robot
+from .by_control import ByControl
+from .by_velocity import goes_by_velocity
+from .cost_sums import traced_sum
 from .costs import Term
-from .fddp import Path, Problem, Span
-from .shooting import Steps, traced_sum
+from .shooting import Costs
+from .workspace import Path, Problem, Span, configuration_places
 
 NAMES = ("q", "v", "u")
+INSIDE = 1e-9
+"""How far outside the limits a start may be."""
+FITS = 1e-6
+"""The largest gap of a guess whose states fit its controls."""
 
 
 def numbers(x: Any, name: str, expected: str) -> np.ndarray:
@@ -98,13 +105,64 @@ def control_limits(robot: Robot, B: np.ndarray, effort: Any) -> tuple[np.ndarray
     return lower, upper
 
 
-def _bounds(x: Any, name: str, m: int) -> np.ndarray:
+def state_limits(robot: Robot, position: Any, velocity: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """lower and upper (2 nv,) of (q, v), infinite where there are none; None where there are none at all."""
+    if position is None and velocity is None:
+        return None
+    own = {"position": (robot.lower, robot.upper), "velocity": (-np.asarray(robot.velocity_limit), robot.velocity_limit)}
+    found = [np.full(2 * robot.nv, -np.inf), np.full(2 * robot.nv, np.inf)]
+    places = configuration_places(robot)
+    for given, name, first in ((position, "position", 0), (velocity, "velocity", robot.nv)):
+        if given is None:
+            continue
+        if isinstance(given, str):
+            if given != "robot":
+                raise CoadjointError(f"{name} is {given!r}; expected 'robot', numbers, a pair (lower, upper) or None.")
+            pair = [np.asarray(x, dtype=float) for x in own[name]]
+            if not any(np.isfinite(x).any() for x in pair):
+                raise CoadjointError(f"robot {robot.name!r} has no {name} limits; give {name} as numbers.")
+        elif isinstance(given, tuple) and len(given) == 2:
+            pair = [_bounds(x, f"{side} {name}", robot.nv, "freedoms") for x, side in zip(given, ("lower", "upper"), strict=True)]
+        else:
+            upper = _bounds(given, name, robot.nv, "freedoms")
+            pair = [-upper, upper]
+        for k, (lower, upper) in enumerate(zip(*pair, strict=True)):
+            if first == 0 and places[k] < 0:
+                if not isinstance(given, str) and (np.isfinite(lower) or np.isfinite(upper)):
+                    raise CoadjointError(
+                        f"{robot.v_names[k]} moves in a group, which has no limits of position; give infinite ones there."
+                    )
+                continue
+            if not lower < upper:
+                raise CoadjointError(
+                    f"{name} limits of {robot.v_names[k]} leave nothing between: lower {lower:g}, upper {upper:g}."
+                )
+            found[0][first + k], found[1][first + k] = lower, upper
+    return found[0], found[1]
+
+
+def check_start(robot: Robot, q0: np.ndarray, v0: np.ndarray, states: tuple[np.ndarray, np.ndarray] | None) -> None:
+    """An error where a start is outside the limits of states."""
+    if states is None:
+        return
+    x = np.concatenate([q0[:, configuration_places(robot)], v0], axis=-1)
+    out = (x < states[0] - INSIDE) | (x > states[1] + INSIDE)
+    if out.any():
+        k, i = (int(j) for j in np.argwhere(out)[0])
+        what = "position" if i < robot.nv else "velocity"
+        raise CoadjointError(
+            f"the start{f' of problem {k}' if len(x) > 1 else ''} has {what} {x[k, i]:.6g} at {robot.v_names[i % robot.nv]}, outside its "
+            f"limits {states[0][i]:.6g} … {states[1][i]:.6g}; start inside them, or widen them."
+        )
+
+
+def _bounds(x: Any, name: str, m: int, what: str = "controls") -> np.ndarray:
     try:
         found = np.asarray(to_numpy(x, name), dtype=float)
     except (TypeError, ValueError):
-        raise ShapeError(f"{name} of the controls is {type(x).__name__}; expected a number or ({m},).") from None
+        raise ShapeError(f"{name} of the {what} is {type(x).__name__}; expected a number or ({m},).") from None
     if found.shape not in ((), (m,)) or np.isnan(found).any():
-        raise ShapeError(f"{name} of the controls has shape {found.shape}; expected a number or ({m},), not NaN.")
+        raise ShapeError(f"{name} of the {what} has shape {found.shape}; expected a number or ({m},), not NaN.")
     return np.array(np.broadcast_to(found, m))
 
 
@@ -118,6 +176,7 @@ def shooting_problem(
     v0: np.ndarray,
     batch: tuple[int, ...],
     box: tuple[np.ndarray, np.ndarray] | None,
+    states: tuple[np.ndarray, np.ndarray] | None,
     threads: int | None,
 ) -> Problem:
     """The problem of these stages, each (steps, costs, dt)."""
@@ -125,12 +184,13 @@ def shooting_problem(
     for steps, costs, dt in stages:
         total, reads = traced_sum(robot, m, costs)
         rows = _rows([dt[:, None], *reads], batch, steps, costs)
-        spans.append(Span(Steps(robot, total, B, method, box is not None), start, start + steps, rows))
+        spans.append(Span(ByControl(robot, total, B, method, box is not None), start, start + steps, rows))
         start += steps
     total, reads = traced_sum(robot, m, terminal)
     last = _rows([np.zeros((1, 1)), *reads], batch, 1, terminal)[:, 0]
-    low, high = (None, None) if box is None else (x[None, None] for x in box)
-    return Problem(robot, spans, Steps(robot, total, B, method, False, final=True), last, q0, v0, low, high, threads)
+    low, high = (None, None) if box is None else box
+    low_x, high_x = (None, None) if states is None else states
+    return Problem(robot, spans, Costs(robot, total, B), last, q0, v0, low, high, low_x, high_x, threads)
 
 
 def _rows(parts: Sequence[np.ndarray], batch: tuple[int, ...], steps: int, costs: Sequence[Term]) -> np.ndarray:
@@ -212,11 +272,27 @@ def _within(problem: Problem, u: np.ndarray) -> np.ndarray:
 
 def rolled(problem: Problem, u: np.ndarray) -> Path:
     """The trajectory of given controls (P, N, m)."""
-    from .fddp import Local, Policy
+    P, N, robot = problem.count, problem.horizon, problem.robot
+    q, v = np.empty((P, N + 1, robot.nq)), np.empty((P, N + 1, robot.nv))
+    q[:, 0], v[:, 0] = problem.q0, problem.v0
+    with np.errstate(all="ignore"):  # what runs away is told by `check_finite`
+        for s in problem.spans:
+            for t in range(s.start, s.stop):
+                h = np.broadcast_to(s.numbers[:, t - s.start, :1], (P, 1))
+                q[:, t + 1], v[:, t + 1] = s.steps.step(q[:, t], v[:, t], u[:, t], h)
+    return Path(q, v, u)
 
-    P, N, nx, m = problem.count, problem.horizon, problem.nx, problem.m
-    none = np.zeros(0)
-    still = Path(np.repeat(problem.q0[:, None], N + 1, axis=1), np.zeros((P, N + 1, problem.robot.nv)), u)
-    local = Local(none, np.zeros((P, N, nx)), [], [], [], [], none, none, none, none)
-    policy = Policy(np.zeros((P, N, m * nx)), np.zeros((P, N, m)), none, none, none, none)
-    return problem.forward(still, local, policy, np.ones(1))[0]
+
+def chosen_form(problem: Problem, path: Path, guess: Any) -> Problem:
+    """The problem by velocities where that goes, and the states of the guess fit its controls: the velocities say it all."""
+    s = problem.spans[0].steps
+    if s.method != "euler" or s.limited or not goes_by_velocity(problem.robot, s.B):
+        return problem
+    if isinstance(guess, tuple) and len(guess) == 3:
+        for span in problem.spans:
+            for t in range(max(span.start, 1), span.stop):
+                h = np.broadcast_to(span.numbers[:, t - span.start, :1], (problem.count, 1))
+                q, v = s.step(path.q[:, t], path.v[:, t], path.u[:, t], h)
+                if not (np.allclose(q, path.q[:, t + 1], atol=FITS) and np.allclose(v, path.v[:, t + 1], atol=FITS)):
+                    return problem
+    return problem.by_velocity()

@@ -11,26 +11,50 @@ import numpy as np
 from ..arguments import a_robot, one_of, takes, whole
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
-from . import fddp
+from . import layout
 from .costs import Term, terms
+from .fddp_program import NO_MEMORY
 from .optimal_control import Stage, as_stages
-from .posing import actuation_matrix, check_finite, control_limits, first_path, shooting_problem, start_states
+from .posing import (
+    actuation_matrix,
+    check_finite,
+    chosen_form,
+    control_limits,
+    first_path,
+    shooting_problem,
+    start_states,
+    state_limits,
+)
 from .shooting import METHODS
+from .workspace import Path, Problem, Workspace
+
+TRIES = 4
+"""Lengths of steps that are tried at most."""
+SOLVED, PREPARED = 100, 1e-4
+"""Iterations, at most, and tolerance of the first plan where states have limits."""
+MOST_RHO = 0.1
+"""The largest penalty of limits of states, beside the first cost; multipliers follow from sample to sample."""
 
 
 class RecedingHorizon:
     """A controller that optimises over a horizon from the state as measured: u = controller.step(q, v).
 
     Every step shifts the last solution by one sample, puts its start at the measured state, and takes `iterations` iterations of
-    Gauss and Newton's kind; their forward pass starts at that state, so that the plan is always one the robot can follow.
+    Gauss and Newton's kind; their forward pass starts at that state, so that the plan is always one the robot can follow. The number of
+    operations in a step is bounded: so many iterations, each of at most TRIES lengths.
     """
 
-    def __init__(self, problem: fddp.Problem, path: fddp.Path, iterations: int) -> None:
-        self.problem, self.path, self.iterations = problem, path, iterations
-        self.cost = np.nan
-        """Of the plan."""
-        self.gains = np.zeros((problem.m, problem.nx))
-        """K (m, 2 nv) of the first step, for controllers that run faster than the plan."""
+    def __init__(self, problem: Problem, path: Path, iterations: int) -> None:
+        self.problem, self.iterations = problem, iterations
+        self._room = room = Workspace(problem, max(iterations, SOLVED), exact=False)
+        room.begin(0, path, 0.0, exact=False)
+        scalars = room.memory["SCALARS"]
+        if problem.low_x is not None:  # limits of states need their multipliers from the beginning
+            scalars[layout.TOLERANCE] = PREPARED
+            room.run(SOLVED, last=False)
+            scalars[[layout.TOLERANCE, layout.STEP, layout.CHANGE]] = 0.0
+            scalars[layout.RHO] = min(scalars[layout.RHO], MOST_RHO * abs(room.memory["TABLE"][0, 0]))
+        scalars[layout.TRIES], scalars[layout.FORCED], scalars[layout.GROWTH] = TRIES, 1.0, 1.0
         self.times: list[float] = []
         """Seconds that each call of `step` took, by the wall clock."""
         self._started = False
@@ -43,39 +67,43 @@ class RecedingHorizon:
     @property
     def plan(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """States q (N + 1, nq), v (N + 1, nv) and controls u (N, m) as planned."""
-        return self.path.q[0], self.path.v[0], self.path.u[0]
+        mem = self._room.memory
+        return mem["Q"].copy(), mem["V"].copy(), mem["U"].copy()
+
+    @property
+    def cost(self) -> float:
+        """Of the plan."""
+        return self._room.cost()
+
+    @property
+    def gains(self) -> np.ndarray:
+        """K (m, 2 nv) of the first step, for controllers that run faster than the plan."""
+        K: np.ndarray = self._room.gains()[0][0]
+        return K
 
     def step(self, q: Any, v: Any) -> np.ndarray:
         """The control (m,) to hold from now for one sample, at the state q (nq,), v (nv,)."""
         begin = time.perf_counter()
-        problem, path = self.problem, self.path
+        problem, mem = self.problem, self._room.memory
         q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
         if q.shape != problem.q0.shape[1:] or v.shape != problem.v0.shape[1:]:
             raise ShapeError(f"q has shape {q.shape} and v {v.shape}; expected {problem.q0.shape[1:]} and {problem.v0.shape[1:]}.")
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise CoadjointError("the measured state has entries that are not finite numbers.")
         if self._started:
-            for x in (path.q, path.v, path.u):
-                x[:, :-1] = x[:, 1:]
-        problem.q0[0], problem.v0[0] = problem.robot.normalize(q), v
-        path.q[:, 0], path.v[:, 0] = problem.q0, problem.v0
-        for _ in range(self.iterations):
-            self._improve()
+            for name in ("Q", "V", "U", "MULTIPLIER"):
+                mem[name][:-1] = mem[name][1:]
+        mem["Q"][0], mem["V"][0] = problem.robot.normalize(q), v
+        self._improve()
         self._started = True
         self.times.append(time.perf_counter() - begin)
-        return np.array(self.path.u[0, 0])
+        return np.array(mem["U"][0])
 
     def _improve(self) -> None:
-        problem, path = self.problem, self.path
-        local = problem.local(path, costates=False)
-        policy = problem.backward(path, local, local.H, local.H_end, np.zeros(1))
-        new, cost = problem.forward(path, local, policy, fddp.LENGTHS[: fddp.TOGETHER])
-        missed = np.abs(local.gap).sum()
-        merit = cost[0] + (1.0 - fddp.LENGTHS[: fddp.TOGETHER]) * 2.0 * np.abs(policy.p).max() * missed
-        if np.isfinite(merit).any():  # the first control is always one of a plan from the measured state
-            best = slice(int(np.nanargmin(merit)), int(np.nanargmin(merit)) + 1)
-            self.path, self.cost = new.of(best), float(cost[0, best.start])
-            self.gains = policy.K[0, 0].reshape(self.gains.shape)
+        mem = self._room.memory
+        mem["SCALARS"][[layout.SHIFT, layout.PENALTY, layout.ROWS]] = 0.0
+        if self._room.run(self.iterations, last=False) == NO_MEMORY:
+            raise MemoryError("receding horizon: no memory for intermediate values")
 
 
 @takes(robot=a_robot, method=one_of(*METHODS))
@@ -88,6 +116,8 @@ def receding_horizon(
     start_velocity: Any = None,
     actuation: Any = None,
     effort: Any = None,
+    velocity: Any = None,
+    position: Any = None,
     method: str = "euler",
     guess: Any = None,
     iterations: int = 1,
@@ -105,10 +135,9 @@ def receding_horizon(
         raise ShapeError(f"start has batch axes {batch}; a receding horizon is one problem.")
     parts = [(s.steps, s.costs, s.dt) for s in found]
     box = control_limits(robot, B, effort)
-    problem = shooting_problem(robot, parts, end, B, method, np.array(q0), np.array(v0), batch, box, 1)
+    problem = shooting_problem(robot, parts, end, B, method, q0, v0, batch, box, state_limits(robot, position, velocity), 1)
     path = first_path(problem, guess, batch)
     check_finite(problem, path, [", ".join(x.name for x in sums) for sums in (*(s.costs for s in found), end)])
-    made = RecedingHorizon(problem, path, iterations)
-    made._improve()  # compile now, not in the first step
-    made.path = path
-    return made
+    problem = chosen_form(problem, path, guess)
+    RecedingHorizon(problem, path, iterations)._improve()  # compile now, not in the first step
+    return RecedingHorizon(problem, path, iterations)

@@ -20,10 +20,11 @@ from ..dynamics import inverse_dynamics, inverse_dynamics_derivatives
 from ..errors import CoadjointError
 from ..motion.friction import friction_coefficients
 from ..robot.robot import Robot
+from .clearance import Clearances
 from .newton import solved
 from .splines import ORDERS
 from .stages import DYNAMIC, Curvature, Of
-from .transcription import Here
+from .transcription import Here, Transcription
 
 if TYPE_CHECKING:
     from .motion_result import OptimalMotion
@@ -69,15 +70,24 @@ def sensitivity(motion: OptimalMotion, parameters: str) -> Sensitivity:
             f"derivatives belong to an optimum, and this motion is none: {motion.message or 'it was not optimised'}."
         )
     robot, conditions = motion.robot, motion.conditions
-    if conditions.problem.equality.closure is not None:
+    problem = conditions.problem
+    if not isinstance(problem, Transcription):
+        raise CoadjointError('derivatives of the optimum are there for the transcriptions "splines" and "collocation".')
+    if problem.equality.closure is not None:
         raise CoadjointError("derivatives of the optimum are there for motions without constraints=.")
     names = tuple(robot.parameter_names(parameters))
-    here, H, E = conditions.hessian()
+    for rows in problem.limits:
+        if isinstance(rows, Clearances) and np.any(derivative(rows.points.of, robot, parameters)(motion.q[len(motion) // 2])):
+            raise CoadjointError(
+                f"{parameters!r} moves the robot's bodies, and these keep clear: derivatives by it go without obstacles."
+            )
+    _, H, E = conditions.hessian()
+    here = problem.at(conditions.x, np.zeros(1, dtype=int))
     changes = _Changes(here, conditions.z, conditions.z / conditions.s, conditions.y, parameters, len(names))
     found = solved(H, E, -changes.conditions(), -changes.equations)
     if found is None:
         raise CoadjointError("the motion is no strict minimum: a neighbouring one costs the same, and derivatives do not exist.")
-    problem, spline = here.problem, here.problem.spline
+    spline = problem.spline
     count, n = problem.variables - problem.free_time, robot.nv
     dc = np.zeros((spline.size, n, len(names)))
     dc[problem.free] = found[0][:count].reshape(-1, n, len(names))

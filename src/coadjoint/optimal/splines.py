@@ -17,19 +17,27 @@ NODES = 8
 """In a span, at least: one more than the degree, so that no oscillation of the spline is invisible."""
 LEAST = 48
 """Nodes in all, at least: with fewer of them a motion of few spans can be cheap at the nodes and dear between them."""
-DENSE = 40
-"""Points between two knots at which the limits are checked."""
+DENSE, ALL = 40, 640
+"""Places in a span, and in the whole motion, at least, at which the limits are checked."""
+LEFT = 1e-13
+"""How far before a knot the place is that belongs to the span before it."""
 
 
 class Spline:
-    """The basis of splines on [0, 1] of a degree, with so many spans, and Gauss nodes in each."""
+    """The basis of splines on [0, 1] of a degree, with so many spans, and Gauss nodes in each.
 
-    def __init__(self, spans: int, degree: int = 7, nodes: int | None = None) -> None:
-        self.spans, self.degree = spans, degree
+    smooth: how many derivatives are continuous where spans meet, all but the last if None.
+    """
+
+    def __init__(self, spans: int, degree: int = 7, nodes: int | None = None, smooth: int | None = None) -> None:
+        self.spans, self.degree, self.smooth = spans, degree, degree - 1 if smooth is None else smooth
         self.per_span = nodes or max(NODES, -(-LEAST // spans))
-        self.size = spans + degree
+        self.stride = degree - self.smooth
+        """How many control points further the next span begins."""
+        self.size = degree + 1 + self.stride * (spans - 1)
         """How many control points."""
-        self.knots = np.concatenate([np.zeros(degree), np.linspace(0.0, 1.0, spans + 1), np.ones(degree)])
+        inner = np.repeat(np.linspace(0.0, 1.0, spans + 1)[1:-1], self.stride)
+        self.knots = np.concatenate([np.zeros(degree + 1), inner, np.ones(degree + 1)])
         self.nodes, self.weights = self.quadrature(self.per_span)
         self.basis = self.at(self.nodes)
         """(K, orders, size)"""
@@ -37,6 +45,10 @@ class Spline:
         """Pairs i ≤ j of the control points that matter in a span."""
         self.products = self._products(3, 3)
         self.jerk_products = np.ascontiguousarray(self._products(1, 1, ORDERS - 1))
+
+    def is_like(self, other: Spline) -> bool:
+        """Whether another has the same knots and nodes."""
+        return np.array_equal(self.knots, other.knots) and np.array_equal(self.nodes, other.nodes)
 
     def quadrature(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Gauss nodes and weights (K,), `count` in every span."""
@@ -47,7 +59,7 @@ class Spline:
     def at(self, s: np.ndarray) -> np.ndarray:
         """(K, orders, size): the basis functions at s (K,), with derivatives by s up to the third."""
         whole = BSpline(self.knots, np.eye(self.size), self.degree)
-        found = np.stack([whole.derivative(k)(s) if k else whole(s) for k in range(ORDERS)], axis=1)
+        found = np.stack([whole(s, nu=k) for k in range(ORDERS)], axis=1)
         return np.ascontiguousarray(found)
 
     @cached_property
@@ -57,8 +69,13 @@ class Spline:
 
     @cached_property
     def dense(self) -> tuple[np.ndarray, np.ndarray]:
-        """Places s (S,) at equal distances, many in every span, and the basis there."""
-        s = np.linspace(0.0, 1.0, DENSE * self.spans + 1)
+        """Places s (S,), as many at equal distances in every span, both of its ends among them, and the basis there.
+
+        Where spans meet, both sides are looked at: accelerations and joint forces may jump there.
+        """
+        inside = np.linspace(0.0, 1.0 - LEFT, max(DENSE, -(-ALL // self.spans)) + 1)
+        s = ((np.arange(self.spans)[:, None] + inside) / self.spans).reshape(-1)
+        s[-1] = 1.0
         return s, self.at(s)
 
     @cached_property
@@ -70,7 +87,8 @@ class Spline:
     def _products(self, rows: int, columns: int, least: int = 0) -> np.ndarray:
         """(spans, pairs, nodes · rows · columns): B_o,i B_p,j for orders o and p at the nodes of a span, (o, p) fastest."""
         width = self.degree + 1
-        local = np.stack([self.basis[k * self.per_span : (k + 1) * self.per_span, :, k : k + width] for k in range(self.spans)])
+        near = [(slice(k * self.per_span, (k + 1) * self.per_span), k * self.stride) for k in range(self.spans)]
+        local = np.stack([self.basis[nodes, :, first : first + width] for nodes, first in near])
         left = local[:, :, least : least + rows, self.first]
         right = local[:, :, least : least + columns, self.second]
         found = np.einsum("skoP,skpP->sPkop", left, right)
@@ -80,6 +98,16 @@ class Spline:
         """q, v, a and jerk (..., K, n) at s (K,) of the motions with control points c (..., size, n) and durations T (...)."""
         stage = self.stage(self.at(s), c, np.asarray(T, dtype=float))
         return [np.ascontiguousarray(stage[..., order, :]) for order in range(ORDERS)]
+
+    def largest(self, c: np.ndarray, order: int) -> np.ndarray:
+        """Bounds (spans, n) of |dq/ds| of an order in every span, by the control points of that derivative, for those of q (size, n)."""
+        t, degree = self.knots, self.degree
+        for _ in range(order):
+            width = t[degree + 1 : -1] - t[1 : -degree - 1]
+            c = degree * np.diff(c, axis=0) / np.where(width > 0, width, np.inf)[:, None]
+            t, degree = t[1:-1], degree - 1
+        last = np.searchsorted(t, (np.arange(self.spans) + 0.5) / self.spans, side="right")
+        return np.array([np.abs(c[k - degree - 1 : k]).max(0) for k in last])
 
     def stage(self, basis: np.ndarray, c: np.ndarray, T: np.ndarray) -> np.ndarray:
         """(..., K, orders, n) of control points (..., size, n) and durations (...), for a basis (K, orders, size)."""

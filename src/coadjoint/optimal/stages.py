@@ -26,14 +26,21 @@ DYNAMIC = 3
 class Forces:
     """Joint forces at the nodes with their derivatives, computed when they are asked for."""
 
-    def __init__(self, drives: Drives, stage: np.ndarray) -> None:
-        self.drives, self.stage = drives, stage
+    def __init__(self, drives: Drives, stage: np.ndarray, tau: np.ndarray | None = None) -> None:
+        self.drives, self.stage, self._tau = drives, stage, tau
         self.q, self.v, self.a = (np.ascontiguousarray(stage[:, k]) for k in range(DYNAMIC))
+        self._kept: dict[int, Any] = {}
+
+    def once(self, owner: object, make: Callable[[], Any]) -> Any:
+        """What `make` gives, computed once for this owner at these nodes."""
+        if id(owner) not in self._kept:
+            self._kept[id(owner)] = make()
+        return self._kept[id(owner)]
 
     @cached_property
     def tau(self) -> np.ndarray:
         """(N, n), with the joints' viscous friction."""
-        return self.drives.tau(self.q, self.v, self.a)
+        return self.drives.tau(self.q, self.v, self.a) if self._tau is None else self._tau
 
     @cached_property
     def jacobian(self) -> np.ndarray:

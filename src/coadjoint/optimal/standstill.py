@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..kernel.program_trial import Example
 from ..kernel.programs import Floats, native_program
 from .paths import Curves, Splines
 
@@ -20,7 +21,7 @@ def speeds_along(paths: Splines | Curves) -> Iterator[tuple[np.ndarray, np.ndarr
     kinds: dict[int, list[int]] = {}
     for k in range(len(paths)):
         kinds.setdefault(id(paths.breaks(k)) if isinstance(paths, Splines) else k, []).append(k)
-    run = native_program(find_standstill)
+    run = native_program(find_standstill, _examples)
     for some in kinds.values():
         which, (places, middle, piece, d) = np.array(some), _places(paths.breaks(some[0]).tobytes())
         if isinstance(paths, Splines):
@@ -97,3 +98,13 @@ def find_standstill(
         told[4 * k + 2] = work[0]
         told[4 * k + 3] = work[places - 1]
     return paths
+
+
+def _examples() -> list[Example]:
+    """Two paths of one piece each; the second stands still at its fourth place."""
+    moving = [[0.3, -0.7], [1.1, 0.9], [0.2, 0.4], [0.0, 1.0]]
+    resting = [[1.0, -2.0], [-1.125, 2.25], [0.421875, -0.84375], [0.3, 0.7]]  # its slope is 3 (d - 3/8)², and -2 times that
+    c = np.array([moving, resting])
+    told = np.zeros((2, TOLD))
+    d = np.linspace(0.0, 1.0, 9)
+    return [Example((2, 9, np.array([0.0, 1.0]), np.zeros(9), d, c, 4, 2, STILL, np.zeros(18), told), (told,))]

@@ -14,6 +14,7 @@ from ..memo import per_robot
 from ..robot.robot import Robot
 from ..words import short
 from .collocation import LARGE
+from .frame_limits import FrameLimit, frame_limits
 from .limits import Limits
 from .paths import Curves, Splines, as_paths
 from .profile import Failure, bounds_at, solve
@@ -29,7 +30,12 @@ def time_optimal(
     acceleration: Any = None,
     effort: Any = None,
     *,
+    power: Any = None,
+    jerk: Any = None,
     reaction: Mapping[str, Any] | None = None,
+    frame_speed: Mapping[str, Any] | None = None,
+    frame_acceleration: Mapping[str, Any] | None = None,
+    grip: Mapping[str, Any] | None = None,
     start_speed: Any = 0.0,
     end_speed: Any = 0.0,
     frame: str | None = None,
@@ -45,13 +51,22 @@ def time_optimal(
     velocity, acceleration, effort
                 limits of |v|, |a| and |τ| (friction included): one number, or one for each velocity (nv,); inf: no limit. None is the
                 robot's own limit of velocity and effort, and no limit of acceleration.
+    power       limits of |τ v| (friction included), in the same form; None is no limit.
+    jerk        limits of |d³q/dt³|, in the same form; None is no limit. The robot then begins and ends at rest without acceleration, where
+                start_speed and end_speed are 0.
     reaction    limits of the wrench through joints, {joint: (6,) moments and forces in the frame of the link it carries}: the grip on a
                 payload that `attach` has put there, say.
+    frame_speed limits of a frame's motion, {frame: (2,) of the angular and the linear speed}; one number is for both.
+    frame_acceleration
+                {frame: (6,) of the angular and the linear acceleration along the frame's axes}.
+    grip        limits of the wrench that holds a body at a frame, {frame: (inertia, (6,) of moments and forces along the frame's axes)}:
+                a mass at the frame, or a matrix (6, 6), rotation first. What the joints carry is said by `robot.with_payload`.
     start_speed, end_speed
                 ds/dt at both ends, inf: as fast as possible.
 
     The result is the continuous optimum: with x = ṡ² every limit is a row in x and s̈, and the largest feasible x(s) is found with all its
-    switching points, to about 1e-10 of the limits, rarely 1e-7; `excess` tells. Bobrow, Dubowsky & Gibson (1985); Pham (2014).
+    switching points, to about 1e-10 of the limits; `excess` tells. With jerk it
+    is a local optimum on splines, to about 1e-5 of the duration, that exceeds no limit. Bobrow, Dubowsky & Gibson (1985); Pham (2014).
     """
     _check_joints(robot)
     if frame is not None:
@@ -61,18 +76,57 @@ def time_optimal(
     elif q is not None:
         raise CoadjointError("q is where inverse kinematics begins; it is taken with frame=, for a path of poses.")
     paths, single = as_paths(robot, path)
-    limits = _limits(robot, velocity, acceleration, effort, reaction)
+    frames = frame_limits(robot, frame_speed, frame_acceleration, grip)
+    limits = _limits(robot, velocity, acceleration, effort, power, reaction, frames)
     start, end = (_speeds(x, name, len(paths)) for x, name in ((start_speed, "start_speed"), (end_speed, "end_speed")))
     start, end, still = _check_motion(paths, start, end)
     if still and len(still) == len(paths):
         raise CoadjointError(f"path {next(iter(still.values()))}")
-    profile, failures = solve(limits, paths, start, end, report, still)
+    profile, failures = solve(limits, paths, start, end, None if jerk is not None else report, still)
+    if jerk is not None and not (single and failures):
+        most = _limit(jerk, "jerk", robot.nv, robot.v_names, _own_limits(robot)[2])
+        errors = {k: f"it {why}" for k, why in still.items()} | {f.path: explain(limits, paths, f) for f in failures}
+        return _within_jerk(limits, most, paths, start, end, errors, single, report)
     if single:
         for failure in failures:
             raise CoadjointError(explain(limits, paths, failure))
         return Timing(limits, paths, 0, profile)
     errors = {k: f"it {why}" for k, why in still.items()} | {f.path: explain(limits, paths, f) for f in failures}
     return Timings(limits, paths, profile, dict(sorted(errors.items())))
+
+
+def _within_jerk(
+    limits: Limits,
+    jerk: np.ndarray,
+    paths: Splines | Curves,
+    start: np.ndarray,
+    end: np.ndarray,
+    errors: dict[int, str],
+    single: bool,
+    report: Callable[[float], object] | None,
+) -> Any:
+    """The timing, or timings, with limits of jerk (nv,), of paths that have one without."""
+    from .jerk_profile import fastest
+    from .jerk_rows import Rows
+    from .smooth_timing import SmoothTiming, SmoothTimings, check_smooth
+
+    found = {}
+    for k in range(len(paths)):
+        if k in errors:
+            continue
+        try:
+            rows = Rows(limits, jerk, paths, k, (float(start[k]), float(end[k])))
+            check_smooth(rows)
+            found[k] = fastest(rows)
+        except CoadjointError as error:
+            if single:
+                raise
+            errors[k] = str(error)
+        if report is not None:
+            report((k + 1) / len(paths))
+    if single:
+        return SmoothTiming(limits, paths, 0, found[0])
+    return SmoothTimings(limits, paths, found, dict(sorted(errors.items())))
 
 
 @per_robot
@@ -88,7 +142,9 @@ def _check_joints(robot: Robot) -> None:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
 
 
-def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reaction: Any) -> Limits:
+def _limits(
+    robot: Robot, velocity: Any, acceleration: Any, effort: Any, power: Any, reaction: Any, frames: tuple[FrameLimit, ...]
+) -> Limits:
     own_velocity, own_effort, none = _own_limits(robot)
     reactions = []
     if reaction is not None and not isinstance(reaction, Mapping):
@@ -103,9 +159,11 @@ def _limits(robot: Robot, velocity: Any, acceleration: Any, effort: Any, reactio
         _limit(velocity, "velocity", robot.nv, names, own_velocity).tobytes(),
         _limit(acceleration, "acceleration", robot.nv, names, none).tobytes(),
         _limit(effort, "effort", robot.nv, names, own_effort).tobytes(),
+        _limit(power, "power", robot.nv, names, none).tobytes(),
         tuple(reactions),
+        frames,
     )
-    if not limits.names:
+    if len(limits.names) == len(limits.powered):  # powers alone do not: at rest any force has none
         raise CoadjointError(
             f"nothing limits the acceleration: robot {robot.name!r} has no limits of effort. Give effort= or acceleration=, as in "
             f"time_optimal(robot, path, acceleration={np.ones(robot.nv).tolist()})."
@@ -121,9 +179,16 @@ def _own_limits(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @per_robot
 def _of_numbers(
-    robot: Robot, velocity: bytes, acceleration: bytes, effort: bytes, reactions: tuple[tuple[int, int, float], ...]
+    robot: Robot,
+    velocity: bytes,
+    acceleration: bytes,
+    effort: bytes,
+    power: bytes,
+    reactions: tuple[tuple[int, int, float], ...],
+    frames: tuple[FrameLimit, ...],
 ) -> Limits:
-    return Limits(robot, np.frombuffer(velocity), np.frombuffer(acceleration), np.frombuffer(effort), reactions)
+    v, a, tau, most = (np.frombuffer(x) for x in (velocity, acceleration, effort, power))
+    return Limits(robot, v, a, tau, most, reactions, frames)
 
 
 def _limit(given: Any, name: str, size: int, names: Any, default: np.ndarray) -> np.ndarray:
@@ -197,6 +262,11 @@ def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
         return (
             f"the path cannot be followed {where}: to stand still there, {quantity} of {joint!r} needs "
             f"{1 + need[row]:.4g} times its limit. Raise it, or lead the path elsewhere."
+        )
+    if len(limits.powered):
+        return (
+            f"no timing was found near s = {failure.s:.6g} within the limits of power. Raise them, or leave them out to see what else "
+            "limits the motion."
         )
     best = _conflict(a, b, lo, hi)
     names = " and ".join(f"{limits.names[r][0]} of {limits.names[r][1]!r}" for r in best)

@@ -13,11 +13,12 @@ from ..dynamics import inverse_dynamics, joint_reactions
 from ..errors import CoadjointError
 from ..robot.robot import Robot
 from ..words import printable, short
-from .arc_programs import BACKWARD, SLIDE
-from .collocation import FROM_REST, LINEAR, MONOMIALS, POINTS, WEIGHTS, powers
+from .collocation import FROM_REST, LINEAR, MONOMIALS, POINTS, WEIGHTS
+from .frame_limits import SPEEDS, frame_values
 from .limits import Limits
 from .paths import Curves, Splines
 from .profile import Profile, bounds_at, largest_square
+from .settle_programs import BACKWARD, SLIDE
 
 _GAUSS, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 _GAUSS, _WEIGHTS = (_GAUSS + 1) / 2, _WEIGHTS / 2
@@ -93,17 +94,18 @@ class Timing:
         p = self._profile
         found: list[Switch] = []
         for k in range(len(p.s0)):
-            quantity, joint = ("velocity", self._fastest(k)) if p.state[k] == SLIDE else self.limits.names[p.row[k]]
+            quantity, joint = self._fastest(k) if p.state[k] == SLIDE else self.limits.names[p.row[k]]
             accelerating = None if p.state[k] == SLIDE else bool(p.state[k] == 1)
             if not found or (found[-1].quantity, found[-1].joint, found[-1].accelerating) != (quantity, joint, accelerating):
                 found.append(Switch(float(self._clock.times[k]), float(p.s0[k]), quantity, joint, accelerating))
         return tuple(found)
 
-    def _fastest(self, k: int) -> str:
+    def _fastest(self, k: int) -> tuple[str, str]:
         p = self._profile
-        middle = np.array([(p.s0[k] + p.s1[k]) / 2])
-        _, dq, _ = self._paths.at(np.array([self._number]), middle, middle[:, None])
-        return self.robot.v_names[int(np.argmax(np.abs(dq[0, 0]) / self.limits.velocity))]
+        limits, middle = self.limits, np.array([(p.s0[k] + p.s1[k]) / 2])
+        q, dq, _ = (x[0, 0] for x in self._paths.at(np.array([self._number]), middle, middle[:, None]))
+        squares = [*(dq[limits.fast] ** 2), *frame_values(self.robot, limits.frame_speeds, q, dq, 0.0 * dq, False)]
+        return limits.speed_names[int(np.argmax(np.array(squares) / limits.scale[len(limits.names) :] ** 2))]
 
     def speed_limit(self, s: Any) -> np.ndarray:
         """The maximum-velocity curve: the largest ds/dt at places s (...) for which some d²s/dt² meets all limits."""
@@ -126,9 +128,14 @@ class Timing:
             damping, dry = friction_coefficients(self.robot)
             tau = np.asarray(inverse_dynamics(self.robot, q, v, a)) + damping * v + dry * np.sign(dq)
             found["effort"] = np.abs(tau) / limits.effort
+            found["power"] = np.abs(tau * v) / limits.power
         if limits.reactions:
             F = np.asarray(joint_reactions(self.robot, q, v, a))
             found["reaction"] = np.stack([np.abs(F[..., j, k]) / limit for j, k, limit in limits.reactions], axis=-1)
+        if limits.frames:
+            values = frame_values(self.robot, limits.frames, q, v, a, True)
+            values = [np.sqrt(x) if f.quantity in SPEEDS else np.abs(x) for f, x in zip(limits.frames, values, strict=True)]
+            found["frame"] = np.stack(values, axis=-1) / np.array([f.limit for f in limits.frames])
         return found
 
     def excess(self, samples: int = 2001) -> float:
@@ -171,7 +178,7 @@ class Clock:
     def _square(self, k: np.ndarray, sigma: np.ndarray) -> np.ndarray:
         """ṡ²."""
         far = np.where(self.back[k], 1 - sigma, sigma)
-        return np.asarray(self.profile.x[k] + far * np.einsum("...p,...p->...", self.x[k], powers(sigma)))
+        return np.asarray(self.profile.x[k] + far * _polynomial(self.x, k, sigma))
 
     def _ratio(self, k: np.ndarray, rho: np.ndarray) -> np.ndarray:
         """(y₀ + ρ (y₁ - y₀)) / ṡ."""
@@ -198,7 +205,7 @@ class Clock:
             rho = np.clip(rho - (self._until(k, rho) - target) / np.maximum(slope, 1e-300), 0.0, 1.0)
         phi, sigma = self._place(k, rho)
         x = self._square(k, sigma)
-        u = np.einsum("...p,...p->...", self.u[k], powers(sigma))
+        u = _polynomial(self.u, k, sigma)
         return p.s0[k] + self.h[k] * phi, np.sqrt(np.maximum(x, 0.0)), u, (p.s0[k] + p.s1[k]) / 2
 
     def speed(self, s: np.ndarray) -> np.ndarray:
@@ -209,6 +216,15 @@ class Clock:
         kind = p.kind[k]
         sigma = np.where(kind == LINEAR, phi, np.where(kind == FROM_REST, np.sqrt(phi), 1 - np.sqrt(1 - phi)))
         return np.asarray(np.sqrt(np.maximum(self._square(k, sigma), 0.0)))
+
+
+def _polynomial(m: np.ndarray, k: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    """Polynomials k of powers of 2σ - 1, lowest first, with coefficients m (cells, COUNT)."""
+    t = 2 * sigma - 1
+    found = m[k, -1]
+    for j in range(m.shape[1] - 2, -1, -1):
+        found = found * t + m[k, j]
+    return np.asarray(found)
 
 
 class Timings:

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, one_of, takes
-from ..dynamics import from_triangle, triangle
 from ..errors import CoadjointError, ShapeError
-from ..kernel.runtime.function import run_steps
+from ..kernel.programs import native_program
 from ..robot.robot import Robot
+from .by_control import ByControl
+from .control_examples import backward_examples
+from .cost_sums import Sum
+from .layout import Memory
 from .posing import actuation_matrix, numbers
-from .shooting import METHODS, Steps, Sum
+from .riccati_programs import backward
+from .shooting import METHODS
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,33 +72,25 @@ def time_varying_lqr(
     cost_end = cost_x if Q_end is None else _weight("Q_end", Q_end, nx)
 
     batch = np.broadcast_shapes(q.shape[:-2], v.shape[:-2], u.shape[:-2])
-    steps = Steps(robot, Sum(()), B, method, False, direct=False)
+    steps = ByControl(robot, Sum(()), B, method)
     states = [
         np.broadcast_to(x[..., :N, :], (*batch, N, x.shape[-1])).reshape(-1, N, x.shape[-1]) for x in (robot.normalize(q), v, u)
     ]
-    entries = steps.linear(*states, np.broadcast_to(h[..., None], (N, 1)))
-    T, G = steps.whole(entries)
-    H = np.zeros((nx + m, nx + m))
-    H[:nx, :nx], H[nx:, nx:] = cost_x, cost_u
-    count = len(entries)
-    V, K = np.empty((count, N + 1, nx * (nx + 1) // 2)), np.empty((count, N, m * nx))
-    V[:, -1] = triangle(cost_end)
-
-    def constant(x: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(x, (count, N, x.size))
-
-    given = [constant(triangle(H)), constant(np.zeros(nx + m)), constant(np.zeros(nx)), constant(np.zeros(1))]
-    back, p, told = V[:, ::-1], np.zeros((count, N + 1, nx)), np.empty((count, N, 3))
-    outputs = [back[:, 1:], p[:, 1:], K[:, ::-1], np.empty((count, N, m)), told]
-    run_steps(steps.backward, [back[:, :-1], p[:, :-1], entries[:, ::-1], *given], outputs, threads)
-    if not (told[..., 0] > 0).all():
-        raise CoadjointError("the cost is not convex in the controls along the trajectory; Q must be positive semidefinite.")
-    AB = T @ G
+    D = steps.linear(*states, np.broadcast_to(h[..., None], (N, 1)), threads=threads)
+    K, V = np.empty((len(D), N, m, nx)), np.empty((len(D), N + 1, nx, nx))
+    room = Memory(N, robot.nq, robot.nv, m, spans=1, by_velocity=False, limited=False, bounded=False, together=0, room=0)
+    room["H"][:, :nx, :nx], room["H"][:, nx:, nx : nx + m], room["H_END"][0, :, :nx] = cost_x, cost_u, cost_end
+    run = native_program(backward, backward_examples)
+    for k in range(len(D)):
+        room["DYNAMICS"][:] = D[k]
+        if not run(room.at, room.numbers) > 0.0:
+            raise CoadjointError("the cost is not convex in the controls along the trajectory; Q must be positive semidefinite.")
+        K[k], V[k] = room["GAINS"][..., :nx], room["VALUE"][..., :nx]
     return TrackingGains(
         K.reshape(*batch, N, m, nx),
-        from_triangle(V).reshape(*batch, N + 1, nx, nx),
-        AB[..., :nx].reshape(*batch, N, nx, nx),
-        AB[..., nx:].reshape(*batch, N, nx, m),
+        V.reshape(*batch, N + 1, nx, nx),
+        D[..., :nx].reshape(*batch, N, nx, nx),
+        D[..., nx : nx + m].reshape(*batch, N, nx, m),
     )
 
 

@@ -15,13 +15,27 @@ from typing import Any
 import numpy as np
 
 from ..robot.robot import Robot
-from .drives import Drives
+from .clearance import Clearances
+from .drives import Closure, Drives
 from .equalities import Equality
 from .rows import Rows
 from .splines import ORDERS, Spline, powers
 from .stages import DYNAMIC, Cost, Curvature, Forces
 
 _ORDER = np.arange(ORDERS)[:, None]
+
+
+TINY = 1e-30
+"""A cost that counts as zero."""
+
+Sides = tuple[Any, Any]
+"""Which rows have a lower and which an upper limit, as indices or a slice."""
+
+
+def sides_of(limits: Sequence[Rows]) -> list[Sides]:
+    """Those of every kind of limits."""
+    finite = [(np.isfinite(rows.lower), np.isfinite(rows.upper)) for rows in limits]
+    return [tuple(slice(0, len(x)) if x.all() else np.flatnonzero(x) for x in pair) for pair in finite]  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -52,10 +66,40 @@ class Transcription:
         return count + self.free_time
 
     @cached_property
-    def sides(self) -> list[tuple[Any, Any]]:
-        """Which rows have a lower and which an upper limit, as indices or a slice, of every kind."""
-        finite = [(np.isfinite(rows.lower), np.isfinite(rows.upper)) for rows in self.limits]
-        return [tuple(slice(0, len(x)) if x.all() else np.flatnonzero(x) for x in pair) for pair in finite]  # type: ignore[misc]
+    def sides(self) -> list[Sides]:
+        """Which rows have a lower and which an upper limit."""
+        return sides_of(self.limits)
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Where limits are kept (K,), as parts of the duration."""
+        return self.spline.nodes
+
+    @property
+    def closure(self) -> Closure | None:
+        return self.equality.closure
+
+    @property
+    def first(self) -> np.ndarray:
+        """Where the search begins (B, variables)."""
+        return self.join(self.fixed, self.durations)
+
+    def control(self, here: Here) -> np.ndarray:
+        """Control points (b, size, n)."""
+        return here.control
+
+    def forces_at(self, here: Here, basis: np.ndarray) -> Forces:
+        """What is at places with this basis (S, orders, size), (b S)."""
+        return Forces(self.drives, self.spline.stage(basis, here.control, here.T).reshape(-1, ORDERS, self.robot.nv))
+
+    def exact(self, here: Here) -> np.ndarray:
+        """The costs (b,) on four times as many nodes."""
+        basis, w = self.spline.fine
+        forces = self.forces_at(here, basis)
+        running = np.zeros((len(here.T), len(w)))
+        for weight, cost in self.costs:
+            running += weight * cost.value(forces).reshape(running.shape)
+        return np.asarray(here.T * (running @ w + self.time_weight))
 
     def split(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The control points (b, size, n) and the durations (b,) of variables (b, variables) of these problems (b,)."""
@@ -81,7 +125,7 @@ class Transcription:
 
     def is_like(self, other: Transcription) -> bool:
         """Whether other motions have the same splines, ends, limits and, if given, durations, though perhaps not the same robot."""
-        if (self.spline.spans, self.free, self.free_time) != (other.spline.spans, other.free, other.free_time):
+        if (self.free, self.free_time) != (other.free, other.free_time) or not self.spline.is_like(other.spline):
             return False
         ends = np.r_[: self.free.start, self.free.stop : self.spline.size]
         pairs = [(self.fixed[:, ends], other.fixed[:, ends])]
@@ -129,6 +173,11 @@ class Here:
     @cached_property
     def f(self) -> np.ndarray:
         return np.asarray(self.T * (self.running @ self.problem.spline.weights + self.problem.time_weight))
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        """T Σ w |ℓ| and the cost of time: that of costs that change their sign too."""
+        return np.asarray(self.T * (np.abs(self.running) @ self.problem.spline.weights + self.problem.time_weight) + TINY)
 
     @cached_property
     def c(self) -> np.ndarray:
@@ -219,6 +268,16 @@ class Here:
             parts += [change[:, below], -change[:, above]]
         return np.concatenate([np.zeros((b * K, 0)), *parts], axis=1).reshape(b, -1)
 
+    def longest(self, dx: np.ndarray) -> np.ndarray:
+        """The longest step (b,), at most 1, within which no capsule jumps over another at a node."""
+        b = len(dx)
+        found = np.ones(b)
+        for rows in self.problem.limits:
+            if isinstance(rows, Clearances):
+                moved = self.pushed(dx).reshape(self.forces.stage.shape)[:, 0]
+                found = np.minimum(found, rows.longest(self.forces, moved).reshape(b, -1).min(1))
+        return found
+
     @cached_property
     def equality_jacobian(self) -> np.ndarray:
         rows = self.problem.equality.jacobian(self.control, self.which)[:, :, self.problem.free]
@@ -272,9 +331,10 @@ class Here:
         count, width = last - first, spline.degree + 1
         whole = np.zeros((b, count, count, n, n))
         for span in range(spline.spans):
-            at, stop = 0, min(span + width, last) - first
+            begin = span * spline.stride
+            at, stop = 0, min(begin + width, last) - first
             for i in range(width):
-                row = span + i - first
+                row = begin + i - first
                 if 0 <= row < stop:
                     whole[:, row, row:stop] += local[:, span, at : at + stop - row]
                 at += width - i

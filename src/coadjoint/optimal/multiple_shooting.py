@@ -1,0 +1,383 @@
+"""Motions as multiple shooting: states and joint forces at nodes, and the motion between them integrated from each.
+
+Between two nodes joint forces are linear in time and the state x = (q, v) follows v̇ = a(q, v, τ) in steps of Runge and Kutta; the cost is
+summed at their stages. That the state arrives where the next node is are equations. Bock & Plitt (1984).
+
+Derivatives are exact. With Z = ∂(q, v, τ)/∂p at every stage, p = (x_k, τ_k, τ_k+1, T), and ω the multiplier of its slope (v, a), found
+backwards through the steps, the Hessian is Σ Zᵀ ∂²(ωᵀ(v, a) + h b ℓ) Z, with ∂²a = -M⁻¹ ∂²(inverse dynamics) along (q, v, a).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..robot.robot import Robot
+from .clearance import Clearances
+from .drives import OpenChain
+from .rows import Rows
+from .shot_stages import Stage
+from .splines import ORDERS, Spline
+from .stages import DYNAMIC, Cost, Curvature, Forces
+from .transcription import TINY, Sides, sides_of
+
+STEPS = 8
+"""Steps of the integrator between two nodes."""
+RULE = ((0.0, 0.0, 1 / 6), (0.5, 0.5, 1 / 3), (0.5, 0.5, 1 / 3), (1.0, 1.0, 1 / 6))
+"""Of every stage: its time, its step along the slope before, its weight."""
+
+
+@dataclass(frozen=True)
+class Shots:
+    """B problems: variables are q, v and τ at every node, and then T if it is free."""
+
+    robot: Robot
+    spans: int
+    costs: Sequence[tuple[float, Cost]]
+    time_weight: float
+    limits: Sequence[Rows]
+    begin: np.ndarray
+    """(B, spans + 1, 3, n): where the search begins."""
+    durations: np.ndarray
+    free_time: bool
+    rows: np.ndarray
+    """(k, nodes, 3, n): linear equations on what is at the nodes."""
+    right: np.ndarray
+    """(B, k)"""
+    drawn: Sequence[np.ndarray]
+    steps: int = STEPS
+
+    @cached_property
+    def drives(self) -> OpenChain:
+        return OpenChain(self.robot)
+
+    @property
+    def closure(self) -> None:
+        return None
+
+    @property
+    def first(self) -> np.ndarray:
+        """Where the search begins (B, variables)."""
+        return self.join(self.begin, self.durations)
+
+    @cached_property
+    def nodes(self) -> np.ndarray:
+        """Where they are (nodes,), as parts of the duration."""
+        return np.linspace(0.0, 1.0, self.spans + 1)
+
+    @cached_property
+    def variables(self) -> int:
+        return int(self.begin[0].size) + self.free_time
+
+    @cached_property
+    def sides(self) -> list[Sides]:
+        return sides_of(self.limits)
+
+    @cached_property
+    def spline(self) -> Spline:
+        """Polynomials of degree 5 with the positions, velocities and accelerations at the nodes."""
+        return Spline(self.spans, degree=5, nodes=3, smooth=2)
+
+    @cached_property
+    def _through(self) -> np.ndarray:
+        """(size, nodes 3): control points from positions and their derivatives at the nodes."""
+        return np.linalg.inv(self.spline.at(self.nodes)[:, :DYNAMIC].reshape(-1, self.spline.size))
+
+    def split(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is at the nodes (b, nodes, 3, n), and durations (b,)."""
+        count = self.variables - self.free_time
+        return x[:, :count].reshape(len(x), *self.begin.shape[1:]), (x[:, count] if self.free_time else self.durations[which])
+
+    def join(self, at: np.ndarray, T: np.ndarray) -> np.ndarray:
+        return np.concatenate([at.reshape(len(at), -1), *([T[:, None]] if self.free_time else [])], axis=1)
+
+    def part(self, chosen: slice) -> Shots:
+        """Some of the problems."""
+        some = {"begin": self.begin[chosen], "durations": self.durations[chosen], "right": self.right[chosen]}
+        return replace(self, **some, drawn=[x[chosen] for x in self.drawn])  # type: ignore[arg-type]
+
+    def at(self, x: np.ndarray, which: np.ndarray) -> Flight:
+        return Flight(self, which, *self.split(x, which))
+
+    def values(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        at, T = self.split(x, which)
+        here = Flight(self, which, at, np.where(T > 0, T, 1.0))
+        with np.errstate(all="ignore"):  # what runs away is no step
+            return np.where(T > 0, here.f, np.inf), here.c, here.e
+
+    def control(self, here: Flight) -> np.ndarray:
+        """Control points (b, size, n) of the spline through the nodes."""
+        T = here.T[:, None, None, None]
+        values = here.node_stage[:, :, :DYNAMIC] * T ** np.arange(DYNAMIC)[:, None]
+        return np.asarray(self._through @ values.reshape(len(T), -1, self.robot.nv))
+
+    def forces_at(self, here: Flight, basis: np.ndarray) -> Forces:
+        """What is at places with this basis (S, orders, size), (b S): the spline, and joint forces that are linear between the nodes."""
+        stage = self.spline.stage(basis, self.control(here), here.T)
+        s = basis[:, 0] @ self.spline.greville
+        k = np.minimum((s * self.spans).astype(int), self.spans - 1)
+        part, u = (s * self.spans - k)[:, None], here.nodes[:, :, 2]
+        tau = (1 - part) * u[:, k] + part * u[:, k + 1]
+        return Forces(self.drives, stage.reshape(-1, ORDERS, self.robot.nv), tau.reshape(-1, self.robot.nv))
+
+    def exact(self, here: Flight) -> np.ndarray:
+        """The costs (b,) in twice as many steps."""
+        return replace(self, steps=2 * self.steps).at(self.join(here.nodes, here.T), here.which).f
+
+    def missed(self, here: Flight) -> np.ndarray:
+        """How far (b,) the states arrive from where twice as many steps lead."""
+        finer = replace(self, steps=2 * self.steps).at(self.join(here.nodes, here.T), here.which)
+        return np.asarray(np.abs(finer.arrived - here.arrived).reshape(len(here.T), -1).max(1))
+
+
+class Flight:
+    """Problems at what is at their nodes (b, nodes, 3, n) and durations (b,), with all derivatives: see `interior_point.Local`."""
+
+    def __init__(self, problem: Shots, which: np.ndarray, nodes: np.ndarray, T: np.ndarray) -> None:
+        self.problem, self.which, self.nodes, self.T = problem, which, nodes, T
+        self.h = np.repeat(T / (problem.spans * problem.steps), problem.spans)[:, None]
+        self.rate = 1.0 / (problem.spans * problem.steps)
+        """dh/dT"""
+
+    def some(self, rows: np.ndarray) -> Flight:
+        return Flight(self.problem, self.which[rows], self.nodes[rows], self.T[rows])
+
+    # --- values
+
+    @cached_property
+    def _flown(self) -> tuple[list[Stage], np.ndarray]:
+        """The stages of every span, and where the states arrive (b spans, 2 n)."""
+        n = self.problem.robot.nv
+        X = self.nodes[:, :-1, :2].reshape(-1, 2 * n)
+        first, last = self.nodes[:, :-1, 2].reshape(-1, n), self.nodes[:, 1:, 2].reshape(-1, n)
+        stages: list[Stage] = []
+        for step in range(self.problem.steps):
+            slope, moved = np.zeros_like(X), np.zeros_like(X)
+            for time, along, weight in RULE:
+                part = (step + time) / self.problem.steps
+                stages.append(Stage(self.problem, X + along * self.h * slope, (1 - part) * first + part * last))
+                slope = stages[-1].slope
+                moved = moved + weight * slope
+            X = X + self.h * moved
+        return stages, X
+
+    @property
+    def stages(self) -> list[Stage]:
+        return self._flown[0]
+
+    @property
+    def arrived(self) -> np.ndarray:
+        return self._flown[1]
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        return np.tile([weight for *_, weight in RULE], self.problem.steps)
+
+    @cached_property
+    def f(self) -> np.ndarray:
+        total = sum(w * stage.running for w, stage in zip(self._weights, self.stages, strict=True)) * self.h[:, 0]
+        return np.asarray(np.reshape(total, (len(self.T), -1)).sum(1) + self.problem.time_weight * self.T)
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        total = sum(w * np.abs(stage.running) for w, stage in zip(self._weights, self.stages, strict=True)) * np.abs(self.h[:, 0])
+        return np.asarray(np.reshape(total, (len(self.T), -1)).sum(1) + self.problem.time_weight * self.T + TINY)
+
+    @cached_property
+    def at_nodes(self) -> Stage:
+        n = self.problem.robot.nv
+        return Stage(self.problem, self.nodes[:, :, :2].reshape(-1, 2 * n), self.nodes[:, :, 2].reshape(-1, n))
+
+    @property
+    def node_stage(self) -> np.ndarray:
+        """(b, nodes, 4, n)"""
+        return self.at_nodes.forces.stage.reshape(*self.nodes.shape[:2], ORDERS, -1)
+
+    @cached_property
+    def c(self) -> np.ndarray:
+        b, K = self.nodes.shape[:2]
+        parts = [np.zeros((b, K, 0))]
+        for rows, drawn, (below, above) in zip(self.problem.limits, self.problem.drawn, self.problem.sides, strict=True):
+            value, inside = rows.value(self.at_nodes.forces).reshape(b, K, -1), drawn[self.which]
+            parts.append(value[..., below] - (rows.lower[below] + inside[..., below]))
+            parts.append((rows.upper[above] - inside[..., above]) - value[..., above])
+        return np.concatenate(parts, axis=-1).reshape(b, -1)
+
+    @cached_property
+    def e(self) -> np.ndarray:
+        b, _, _, n = self.nodes.shape
+        gap = self.arrived.reshape(b, -1, 2, n) - self.nodes[:, 1:, :2]
+        linear = np.einsum("kjoi,bjoi->bk", self.problem.rows, self.nodes) - self.problem.right[self.which]
+        return np.concatenate([gap.reshape(b, -1), linear], axis=1)
+
+    # --- first derivatives: by p = (x_k, τ_k, τ_k+1, T)
+
+    @cached_property
+    def _tangents(self) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+        """∂(q, v, τ)/∂p (N, 3 n, P) and the derivatives of slopes (N, 2 n, P) of every stage, and of where states arrive (N, 2 n, P)."""
+        n, N = self.problem.robot.nv, len(self.arrived)
+        P, h = 4 * n + 1, self.h[:, :, None]
+        dX = np.broadcast_to(np.eye(2 * n, P), (N, 2 * n, P))
+        points, slopes = [], []
+        for step in range(self.problem.steps):
+            slope, moved = np.zeros((2, N, 2 * n))
+            dslope, dmoved = np.zeros((2, N, 2 * n, P))
+            for k, (time, along, weight) in enumerate(RULE):
+                stage, part = self.stages[len(RULE) * step + k], (step + time) / self.problem.steps
+                dx = dX + along * h * dslope
+                dx[:, :, -1] += along * self.rate * slope
+                du = np.concatenate([np.zeros((n, 2 * n)), (1 - part) * np.eye(n), part * np.eye(n), np.zeros((n, 1))], axis=1)
+                points.append(np.concatenate([dx, np.broadcast_to(du, (N, n, P))], axis=1))
+                slope, dslope = stage.slope, np.concatenate([dx[:, n:], stage.A @ points[-1]], axis=1)
+                slopes.append(dslope)
+                moved, dmoved = moved + weight * slope, dmoved + weight * dslope
+            dX = dX + h * dmoved
+            dX[:, :, -1] += self.rate * moved
+        return points, slopes, dX
+
+    @cached_property
+    def _cost_slopes(self) -> list[np.ndarray]:
+        """∂ℓ/∂p (N, P) at every stage."""
+        pairs = zip(self.stages, self._tangents[0], strict=True)
+        return [(stage.pulled(stage.covector[:, :DYNAMIC])[:, None] @ Z)[:, 0] for stage, Z in pairs]
+
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        found = np.zeros((len(self.arrived), 4 * self.problem.robot.nv + 1))
+        for w, stage, slope in zip(self._weights, self.stages, self._cost_slopes, strict=True):
+            found += w * self.h * slope
+            found[:, -1] += w * self.rate * stage.running
+        whole = self._spread(found)
+        if self.problem.free_time:
+            whole[:, -1] += self.problem.time_weight
+        return whole
+
+    def _spread(self, g: np.ndarray) -> np.ndarray:
+        """(b, variables) of covectors by p (b spans, P)."""
+        b, K, _, n = self.nodes.shape
+        g = g.reshape(b, K - 1, -1)
+        found = np.zeros((b, K, 3 * n))
+        found[:, :-1] += g[..., : 3 * n]
+        found[:, 1:, 2 * n :] += g[..., 3 * n : 4 * n]
+        parts = [found.reshape(b, -1), *([g[..., -1].sum(1)[:, None]] if self.problem.free_time else [])]
+        return np.concatenate(parts, axis=1)
+
+    @cached_property
+    def equality_jacobian(self) -> np.ndarray:
+        b, K, _, n = self.nodes.shape
+        D = self._tangents[2].reshape(b, K - 1, 2 * n, -1)
+        found = np.zeros((b, K - 1, 2 * n, K, 3 * n))
+        for k in range(K - 1):
+            found[:, k, :, k] = D[:, k, :, : 3 * n]
+            found[:, k, :, k + 1] -= np.eye(2 * n, 3 * n)
+            found[:, k, :, k + 1, 2 * n :] += D[:, k, :, 3 * n : 4 * n]
+        linear = np.broadcast_to(self.problem.rows.reshape(-1, K * 3 * n), (b, len(self.problem.rows), K * 3 * n))
+        whole = np.concatenate([found.reshape(b, -1, K * 3 * n), linear], axis=1)
+        if not self.problem.free_time:
+            return whole
+        by_time = np.concatenate([D[..., -1].reshape(b, -1), np.zeros((b, linear.shape[1]))], axis=1)
+        return np.concatenate([whole, by_time[..., None]], axis=2)
+
+    def by_row(self, z: np.ndarray, sign: float) -> list[np.ndarray]:
+        """z (b, inequalities) of lower limits plus `sign` times those of upper limits, (b nodes, m) of every kind."""
+        b, K = self.nodes.shape[:2]
+        z, found, at = z.reshape(b * K, -1), [], 0
+        for rows, sides in zip(self.problem.limits, self.problem.sides, strict=True):
+            whole = np.zeros((b * K, len(rows.names)))
+            for entries, factor in zip(sides, (1.0, sign), strict=True):
+                count = entries.stop if isinstance(entries, slice) else len(entries)
+                whole[:, entries] += factor * z[:, at : at + count]
+                at += count
+            found.append(whole)
+        return found
+
+    def _limit_covector(self, z: np.ndarray) -> np.ndarray:
+        found = np.zeros_like(self.at_nodes.forces.stage)
+        for rows, weights in zip(self.problem.limits, self.by_row(z, -1.0), strict=True):
+            rows.pull(self.at_nodes.forces, weights, found)
+        return found[:, :DYNAMIC]
+
+    def _with_time(self, found: np.ndarray) -> np.ndarray:
+        return np.concatenate([found, np.zeros((len(found), 1))], axis=1) if self.problem.free_time else found
+
+    def pull(self, z: np.ndarray) -> np.ndarray:
+        return self._with_time(self.at_nodes.pulled(self._limit_covector(z)).reshape(len(z), -1))
+
+    def push(self, dx: np.ndarray) -> np.ndarray:
+        b, K, _, n = self.nodes.shape
+        dy = dx[:, : K * 3 * n].reshape(b * K, 3, n)
+        moved = np.zeros((b * K, ORDERS, n))
+        moved[:, :2], moved[:, 2] = dy[:, :2], (self.at_nodes.A @ dy.reshape(b * K, -1, 1))[..., 0]
+        parts = [np.zeros((b * K, 0))]
+        for rows, (below, above) in zip(self.problem.limits, self.problem.sides, strict=True):
+            change = rows.push(self.at_nodes.forces, moved)
+            parts += [change[:, below], -change[:, above]]
+        return np.concatenate(parts, axis=1).reshape(b, -1)
+
+    def longest(self, dx: np.ndarray) -> np.ndarray:
+        b, K, _, n = self.nodes.shape
+        moved = np.ascontiguousarray(dx[:, : K * 3 * n].reshape(b * K, 3, n)[:, 0])
+        found = [
+            rows.longest(self.at_nodes.forces, moved).reshape(b, -1).min(1)
+            for rows in self.problem.limits
+            if isinstance(rows, Clearances)
+        ]
+        return np.asarray(np.minimum.reduce([np.ones(b), *found]))
+
+    # --- second derivatives
+
+    def hessian(self, z: np.ndarray, y: np.ndarray, sigma: np.ndarray, convex: bool = False) -> np.ndarray:
+        b, K, _, n = self.nodes.shape
+        parts = self._span_hessian(y, convex).reshape(b, K - 1, 4 * n + 1, 4 * n + 1)
+        H = np.zeros((b, self.problem.variables, self.problem.variables))
+        for k in range(K - 1):
+            first = 3 * n * k
+            places = np.r_[
+                first : first + 3 * n, first + 5 * n : first + 6 * n, *([H.shape[1] - 1] if self.problem.free_time else [])
+            ]
+            H[:, places[:, None], places] += parts[:, k, : len(places), : len(places)]
+        if z.size:
+            curvature = Curvature(b * K, n)
+            for rows, weights, barred in zip(self.problem.limits, self.by_row(z, -1.0), self.by_row(sigma, 1.0), strict=True):
+                rows.curve(self.at_nodes.forces, -weights, barred, curvature, convex)
+            slope = None if convex else -self._limit_covector(z)[:, 2]
+            at = self.at_nodes.bent(curvature, slope).reshape(b, K, 3 * n, 3 * n)
+            for k in range(K):
+                own = slice(3 * n * k, 3 * n * (k + 1))
+                H[:, own, own] += at[:, k]
+        return H
+
+    def _span_hessian(self, y: np.ndarray, convex: bool) -> np.ndarray:
+        """(N, P, P) of the cost and of -yᵀe in every span."""
+        n, N = self.problem.robot.nv, len(self.arrived)
+        points, slopes, _ = self._tangents
+        after = -y[:, : N // len(y) * 2 * n].reshape(N, 2 * n)
+        found = np.zeros((N, 4 * n + 1, 4 * n + 1))
+        h = self.h[:, 0]
+        for step in reversed(range(self.problem.steps)):
+            before, ahead = after.copy(), np.zeros((N, 2 * n))
+            next_along = 0.0
+            for k in reversed(range(len(RULE))):
+                _, along, weight = RULE[k]
+                index = len(RULE) * step + k
+                stage, Z = self.stages[index], points[index]
+                each = weight * after + next_along * ahead  # the multiplier of the slope, over h
+                curvature = Curvature(N, n)
+                for w, cost in self.problem.costs:
+                    cost.curve(stage.forces, w * weight * h, curvature, convex)
+                covector = weight * self.h[:, :, None] * stage.covector[:, :DYNAMIC]
+                total = covector[:, 2] + self.h * each[:, n:]
+                found += Z.swapaxes(-1, -2) @ stage.bent(curvature, None if convex else total) @ Z
+                if not convex:
+                    along_time = self.rate * ((each[:, None] @ slopes[index])[:, 0] + weight * self._cost_slopes[index])
+                    found[:, -1] += along_time
+                    found[:, :, -1] += along_time
+                covector[:, 1] += self.h * each[:, :n]
+                covector[:, 2] = total
+                ahead, next_along = stage.pulled(covector)[:, : 2 * n], along
+                before += ahead
+            after = before
+        return found

@@ -1,0 +1,169 @@
+"""Coarse cells of paths, and the arrays on which their program works, kept from call to call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from threading import local
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..kernel.programs import prepared_program
+from ..kernel.runtime.bound import Bound, Kernels
+from ..kernel.runtime.function import run_steps
+from .cell_programs import stride
+from .collocation import FROM_REST, LINEAR, POINTS, TO_REST
+from .limits import Limits
+from .path_program import RECORD, time_paths
+from .paths import Curves, Splines
+from .timing_examples import timing_examples
+
+CELLS = 300
+"""Most cells of a path, beside three for each coarse one."""
+ROOM = 128
+"""Cells of a path in the result, on average."""
+ALONE = 200
+"""Cells whose rows are not worth a second thread."""
+LASTING = 10**6
+"""Numbers of work that is kept, at most."""
+KEPT = 6
+"""How many kinds of work a thread keeps for limits."""
+
+
+class Grid:
+    """The ends s (C + 1,) of coarse cells of a path with these breaks."""
+
+    def __init__(self, s: np.ndarray, breaks: np.ndarray, lasting: bool = False) -> None:
+        self.s, self.breaks, self.lasting = s, breaks, lasting
+
+    @cached_property
+    def spans(self) -> np.ndarray:
+        """(C, 2)"""
+        return np.stack([self.s[:-1], self.s[1:]], axis=1)
+
+    @cached_property
+    def middle(self) -> np.ndarray:
+        return np.asarray(self.spans.mean(axis=1))
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """(C, 10): the points of cells, s running evenly over each."""
+        s = np.asarray(self.spans[:, :1] + (self.spans[:, 1:] - self.spans[:, :1]) * POINTS)
+        s[:, -1] = self.spans[:, 1]
+        return s
+
+    @cached_property
+    def piece(self) -> np.ndarray:
+        """(C,): the piece of the path where each lies."""
+        return np.searchsorted(self.breaks[:-1], self.middle, side="right") - 1
+
+    @cached_property
+    def far(self) -> np.ndarray:
+        """(C, 10, 1): the points from the begin of their piece."""
+        return np.asarray((self.points - self.breaks[self.piece][:, None])[..., None])
+
+    def halved(self, rough: np.ndarray) -> Grid:
+        """The same with some cells (C,) halved."""
+        return Grid(np.sort(np.concatenate([self.s, (self.s[:-1] + self.s[1:])[rough] / 2])), self.breaks)
+
+
+@lru_cache(maxsize=64)
+def even_grid(breaks_bytes: bytes, curved: bool, count: int) -> Grid:
+    """About so many cells, equal on every piece."""
+    breaks = np.frombuffer(breaks_bytes)
+    each = -(-count // (len(breaks) - 1))
+    s = np.append(np.concatenate([np.linspace(p, q, each, endpoint=False) for p, q in pairwise(breaks)]), breaks[-1])
+    if curved:
+        parts = np.array([0.125, 0.25, 0.5])
+        s = np.concatenate([s[:1], s[1] * parts, s[1:-1], 1 - (1 - s[-2]) * parts[::-1], s[-1:]])
+    return Grid(s, breaks, True)
+
+
+class Work:
+    """The program of a number of paths on one grid, with all its arrays: filled, run and read again and again by one thread."""
+
+    def __init__(self, limits: Limits, grid: Grid, paths: int, order: int, spread: bool) -> None:
+        """order: of the polynomials; spread: whether each point has its own."""
+        R, V, C = limits.rows, limits.speeds, len(grid.spans)
+        self.limits, self.grid, self.paths, self.cells = limits, grid, paths, C
+        most = CELLS + 3 * len(grid.s)
+        self.c = np.zeros((paths * C, 10 if spread else 1, order, limits.robot.nv))
+        self.d = np.zeros((paths * C, 10, 1)) if spread else np.tile(grid.far, (paths, 1, 1))
+        self.rows = np.empty((paths * C, 10, 4 * R + V))
+        self.kinds = np.zeros(paths * C)
+        self.ends = np.empty((paths, 2))
+        self.told = np.empty((paths, 4))
+        self.room = np.empty((max(most, paths * ROOM), RECORD))
+        self.smooth = np.empty(1)
+        self.inputs = [self.c, self.d, limits.scale[None, None]]
+        kernel = self.kernel = limits.kernel(order)
+        self.bound = Kernels([Bound(kernel, self.inputs, [self.rows], stepped=True)])
+        first, spans = C * np.arange(paths + 1.0), np.tile(grid.spans, (paths, 1))
+        cells, slacks, speeds = (
+            np.empty((most + 2) * stride(R, V)),
+            np.empty(10 * (2 * R + V)),
+            np.empty(max(6 * (most + 8), 4 * R + V)),
+        )
+        self.alone = paths * C < ALONE and self.bound.native
+        given: Sequence[Any] = (self.bound, paths * C if self.alone else 0, paths, first, spans, self.kinds, self.rows)
+        given = (*given, self.ends, limits.constants, R, V, int(limits.curved), cells, slacks, speeds)
+        self.program = prepared_program(
+            time_paths, timing_examples, *given, self.room, len(self.room), self.told, self.smooth, most
+        )
+        self.size = self.c.size + self.rows.size + self.room.size + cells.size
+
+    def run(self, paths: Splines | Curves, which: Sequence[int], ends: np.ndarray, smooth: float) -> int:
+        """Time paths `which`, with x at both ends (paths, 2); how many were timed before there was no more room."""
+        self.fill(paths, which)
+        self.ends[...] = ends
+        self.smooth[0] = smooth
+        self.kinds[...] = LINEAR
+        if self.limits.curved:  # √x is not smooth at rest: a variable in which it is
+            self.kinds[:: self.cells] = np.where(ends[:, 0] == 0, FROM_REST, LINEAR)
+            self.kinds[self.cells - 1 :: self.cells] = np.where(ends[:, 1] == 0, TO_REST, LINEAR)
+        if not self.alone:
+            run_steps(self.kernel, self.inputs, [self.rows])
+        timed = int(self.program())
+        if timed < 0:
+            raise MemoryError("no memory for the rows of paths")
+        return timed
+
+    def fill(self, paths: Splines | Curves, which: Sequence[int]) -> None:
+        grid, C = self.grid, self.cells
+        if isinstance(paths, Splines):
+            for k, path in enumerate(which):
+                np.take(paths.c, grid.piece + paths.first[path], axis=0, out=self.c[k * C : (k + 1) * C, 0], mode="clip")
+        else:
+            each = np.repeat(np.asarray(which), C)
+            self.c[...], self.d[...] = paths.polynomials(
+                each, np.tile(grid.middle, self.paths), np.tile(grid.points, (self.paths, 1))
+            )
+
+
+class _Kept(local):
+    """Work of a thread, by limits: the pages of new memory are cleared first, and binding takes time."""
+
+    def __init__(self) -> None:
+        self.work: WeakKeyDictionary[Limits, dict[Any, Work]] = WeakKeyDictionary()
+
+
+_KEPT = _Kept()
+
+
+def work_for(limits: Limits, grid: Grid, paths: int, given: Splines | Curves) -> Work:
+    order, spread = (given.c.shape[-2], False) if isinstance(given, Splines) else (3, True)
+    if not grid.lasting:
+        return Work(limits, grid, paths, order, spread)
+    mine = _KEPT.work.setdefault(limits, {})
+    key = (id(grid), paths, order, spread)  # the work holds its grid
+    found = mine.get(key)
+    if found is None:
+        found = Work(limits, grid, paths, order, spread)
+        if found.size <= LASTING:
+            if len(mine) >= KEPT:
+                mine.pop(next(iter(mine)))
+            mine[key] = found
+    return found

@@ -1,0 +1,142 @@
+"""Programs on polynomials of degree nine over a cell, given by their values at its ten points: values between them, and roots."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernel.programs import Floats, empty, load, splat, store
+from .collocation import COUNT, MONOMIALS, powers
+
+TIE = 1e-10
+"""Relative difference of speeds that are the same."""
+PLACES = np.concatenate([np.linspace(0.0, 1.0, 67), np.full(5, 0.5)])
+"""Where polynomials are looked at; the last five fill up a block."""
+LAST = 66
+
+_DENSE = powers(PLACES) @ MONOMIALS
+_DENSE[0], _DENSE[LAST] = np.eye(COUNT)[0], np.eye(COUNT)[-1]
+_DENSE = np.ascontiguousarray(_DENSE.T).ravel()
+_MONOMIALS = np.ascontiguousarray(MONOMIALS).ravel()
+
+
+def gather(z: Floats, at: int, step: int, out: Floats) -> None:
+    """Ten numbers, one from every point."""
+    for p in range(10):
+        out[p] = z[at + p * step]
+
+
+def dense(values: Floats, out: Floats, to: int) -> None:
+    """The polynomial through ten values at all places."""
+    for q in range(0, 72, 8):
+        v = splat(0.0)
+        for p in range(10):
+            v = v + values[p] * load(_DENSE, 72 * p + q)
+        store(out, to + q, v)
+
+
+def root_between(values: Floats, low: float, high: float) -> float:
+    """The root of the polynomial through ten values between σ = low and high, where its signs differ: Newton, halving where it leaves."""
+    a = low
+    b = high
+    m = empty(16)
+    for j in range(10):
+        v = 0.0
+        for p in range(10):
+            v += _MONOMIALS[10 * j + p] * values[p]
+        m[j] = v
+    start = m[9]
+    t = 2.0 * a - 1.0
+    for j in range(8, -1, -1):
+        start = start * t + m[j]
+    x = 0.5 * (a + b)
+    for turn in range(48):
+        t = 2.0 * x - 1.0
+        value = m[9]
+        slope = 0.0
+        for j in range(8, -1, -1):
+            slope = slope * t + value
+            value = value * t + m[j]
+        slope = 2.0 * slope
+        if value == 0.0:
+            return x
+        if (value > 0.0) == (start > 0.0):
+            a = x
+        else:
+            b = x
+        step = value / slope if slope != 0.0 else 1e30
+        if abs(step) < 1e-15 or b - a < 1e-15:
+            return x
+        x = x - step
+        if not (x > a and x < b) or turn % 3 == 2:
+            x = 0.5 * (a + b)
+    return x
+
+
+def first_root(values: Floats) -> float:
+    """The first σ where the function changes its sign; 0.5 where it does not."""
+    f = empty(72)
+    dense(values, f, 0)
+    for k in range(LAST):
+        if f[k] * f[k + 1] <= 0.0 and f[k] != 0.0:
+            return root_between(values, PLACES[k], PLACES[k + 1])
+    return 0.5
+
+
+def last_root(values: Floats) -> float:
+    turned = empty(16)
+    for p in range(10):
+        turned[p] = values[9 - p]
+    return 1.0 - first_root(turned)
+
+
+def violated(values: Floats) -> float:
+    """Where to cut a cell in which this slack is negative: where the violation ends, if it is at one end only; else where it is deepest."""
+    f = empty(72)
+    dense(values, f, 0)
+    below = 0
+    low = 1
+    for k in range(LAST + 1):
+        if f[k] < 0.0:
+            below += 1
+        if k > 0 and k < LAST and f[k] < f[low]:
+            low = k
+    if below == LAST + 1:
+        return 0.5
+    first = f[0] < -1e-13
+    last = f[LAST] < -1e-13
+    if first and not last:
+        return first_root(values)
+    if last and not first:
+        return last_root(values)
+    bend = f[low - 1] - 2.0 * f[low] + f[low + 1]
+    shift = 0.5 * (f[low - 1] - f[low + 1]) / bend if bend != 0.0 else 0.0
+    return float(PLACES[low] + min(max(shift, -1.0), 1.0) * (PLACES[1] - PLACES[0]))
+
+
+def change(curves: Floats, found: Floats) -> int:
+    """The place before which the least of three curves becomes another one for the first time; found: both their numbers.
+
+    Where curves begin or end together, the next place decides; where none changes both numbers are the same.
+    """
+    label = empty(72)
+    for q in range(LAST + 1):
+        k = 0
+        if curves[72 + q] < curves[q]:
+            k = 1
+        if curves[144 + q] < curves[72 * k + q]:
+            k = 2
+        label[q] = float(k)
+    for side in range(2):
+        end = 0 if side == 0 else LAST
+        inside = 1 if side == 0 else LAST - 1
+        lowest = curves[72 * int(label[end]) + end]
+        if curves[72 * int(label[inside]) + end] - lowest <= TIE * abs(lowest):
+            label[end] = label[inside]
+    for q in range(LAST):
+        if label[q] != label[q + 1]:
+            found[0] = label[q]
+            found[1] = label[q + 1]
+            return q
+    found[0] = label[0]
+    found[1] = label[0]
+    return 0
