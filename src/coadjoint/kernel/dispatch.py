@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
-from ..arguments import Shape, check_core, check_outs, check_threads
+from ..arguments import Shape, a_flag, check_core, check_outs, check_threads
 from ..arrays import Array, alike, any_lazy, asfloat, broadcast_batch, like, namespace, not_real
 from ..errors import CoadjointError
 from ..scale.deferred import call_kernel_lazily
@@ -124,6 +124,7 @@ class Kernel:
         # Called with the required arrays alone, the compiled function is found by the source, and by what else must be given.
         self.keyed = len(self.required) < len(required)
         self.optional = {p.name for p in self.parameters if p.default is None}
+        self.flags = {p.name for p in self.parameters if isinstance(p.default, bool)}
 
     def call(self, robot: Mechanism, *args: Any, out: Any = None, threads: Any = None, **options: Any) -> Any:
         """Check the arguments, choose an execution, run it."""
@@ -136,7 +137,7 @@ class Kernel:
             name: (given[name], core) for name, core in self.cores.items() if not (given[name] is None and name in self.optional)
         }
         arrays, batch = check(robot, named)
-        statics = {name: frozen(given[name], robot) for name in self.statics}
+        statics = {name: a_flag(given[name], name) if name in self.flags else frozen(given[name], robot) for name in self.statics}
         threads = check_threads(threads)
         if self.double and all(type(x) is np.ndarray and x.dtype == np.float32 for x in arrays.values()):
             wide = {name: x.astype(np.float64) for name, x in arrays.items()}

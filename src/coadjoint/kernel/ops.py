@@ -1,82 +1,21 @@
-"""The operations of a graph: the one table of all their properties. To add an operation, add an entry to OPS. Tracing, folding,
-evaluation, differentiation, the simplifier's and the scheduler's
-costs, machine code, and the exports to C, JavaScript, LaTeX, SymPy and CasADi all read it here.
+"""The operations of a graph: the one table of all their properties. To add an operation, add an entry to OPS.
+
+Tracing, folding, evaluation, differentiation, the costs in the simplifier and the scheduler, machine code, and the exports to C,
+JavaScript, WebAssembly, LaTeX, SymPy and CasADi all read it here. `op.py` says what an entry has.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .op import Op, bitwise, comparison, elementary, extremum, instruction, intrinsic, on_symbols, quotient, safe
+
 if TYPE_CHECKING:
     from .emit.llvm import Body
-
-Emit = Callable[..., str]
-"""f(body, *values): the name of the result, its instructions written to the body."""
-Partial = Callable[..., Any]
-"""f(node, *arguments): ∂node/∂argument on symbols."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Op:
-    """An operation on scalars."""
-
-    arity: int
-    number: Callable[..., Any]
-    """The operation on Python floats, with infinities and NaN as in NumPy: for constant folding."""
-    numpy: Any
-    """The operation on NumPy arrays: a ufunc, or np.where."""
-    array: str
-    """Its name in array libraries."""
-    cost: int = 1
-    """The approximate number of instructions: the cost model of the simplifier and the scheduler."""
-    commutative: bool = False
-    truth: bool = False
-    """Whether the result is a truth value; only and, or, not and where may use it."""
-    parity: Literal["odd", "even"] | None = None
-    """f(-x) = -f(x), or f(x)."""
-    partials: tuple[Partial, ...] = ()
-    """∂/∂argument for each argument; empty for piecewise constant operations."""
-    choice: Callable[[Any, Any], Any] | None = None
-    """For min and max: the condition under which the result is the first argument."""
-    llvm: Emit | None = None
-    """The emitter of LLVM code; None for sin and cos, which are computed together, several angles at a time."""
-    called: bool = False
-    """Whether the machine code is long enough for a separate function."""
-    c: str
-    js: str = ""
-    """Without one, the form in C, whose functions JavaScript has in `Math`."""
-    latex: str = ""
-    r"""A form with {}; or a function's name, `\sin`, or a relation's sign. Sums, products and quotients have forms of their own."""
-    sympy: Callable[[Any], Callable[..., Any]] | None = None
-    """From the module to the function; without one `number` serves."""
-    casadi: Callable[[Any], Callable[..., Any]] | None = None
-
-
-def _safe(function: Callable[[float], float], overflow: float = math.nan) -> Callable[[float], float]:
-    """A function of `math` that returns NumPy's value where `math` raises an error."""
-
-    def safe(x: float) -> float:
-        try:
-            return function(x)
-        except ValueError:
-            return overflow if x == 0.0 else math.nan
-        except OverflowError:
-            return overflow
-
-    return safe
-
-
-def quotient(x: Any, y: Any) -> Any:
-    """x / y with NumPy's values for y = 0: ±inf or NaN."""
-    if type(y) is float and y == 0.0 and type(x) is float:
-        return math.copysign(math.inf, x) * math.copysign(1.0, y) if x and not math.isnan(x) else math.nan
-    return x / y
 
 
 def _number_fmod(x: float, y: float) -> float:
@@ -87,41 +26,9 @@ def _floor(x: float) -> float:
     return float(math.floor(x)) if math.isfinite(x) else x
 
 
-def _extremum(choose: Callable[[float, float], float]) -> Callable[[float, float], float]:
-    return lambda x, y: math.nan if math.isnan(x) or math.isnan(y) else choose(x, y)
-
-
-# Machine code
-
-
-def _instruction(name: str) -> Emit:
-    return lambda body, *values: body.op(name, *values)
-
-
-def _intrinsic(name: str) -> Emit:
-    return lambda body, *values: body.intrinsic(name, *values)
-
-
-def _comparison(relation: str) -> Emit:
-    return lambda body, x, y: body.compare(relation, x, y)
-
-
-def _bitwise(name: str) -> Emit:
-    return lambda body, x, y: body.new(f"{name} {body.lanes.bools} {x}, {y}")
-
-
 def _not(body: Body, x: str) -> str:
     ones = "<" + ", ".join(["i1 1"] * body.lanes.count) + ">"
     return body.new(f"xor {body.lanes.bools} {x}, {ones}")
-
-
-def _elementary(name: str) -> Emit:
-    def emit(body: Body, *values: str) -> str:
-        from .emit import elementary
-
-        return str(getattr(elementary, name)(body, *values))
-
-    return emit
 
 
 def _fmod(body: Body, x: str, y: str) -> str:
@@ -157,18 +64,7 @@ def _tanh(body: Body, x: str) -> str:
     return body.from_bits(body.iop("or", body.to_bits(value), sign))
 
 
-def _on_symbols(name: str) -> Callable[..., Any]:
-    """An elementary function of symbols."""
-
-    def function(*args: Any) -> Any:
-        from .trace import functions
-
-        return getattr(functions, name)(*args)
-
-    return function
-
-
-_sin, _cos, _sign, _less_equal = (_on_symbols(name) for name in ("sin", "cos", "sign", "less_equal"))
+_sin, _cos, _sign, _less_equal = (on_symbols(name) for name in ("sin", "cos", "sign", "less_equal"))
 
 
 OPS: dict[str, Op] = {
@@ -179,8 +75,9 @@ OPS: dict[str, Op] = {
         array="add",
         commutative=True,
         partials=(lambda n, x, y: 1.0, lambda n, x, y: 1.0),
-        llvm=_instruction("fadd"),
+        llvm=instruction("fadd"),
         c="{} + {}",
+        wasm=0xA0,
     ),
     "sub": Op(
         arity=2,
@@ -188,8 +85,9 @@ OPS: dict[str, Op] = {
         numpy=np.subtract,
         array="subtract",
         partials=(lambda n, x, y: 1.0, lambda n, x, y: -1.0),
-        llvm=_instruction("fsub"),
+        llvm=instruction("fsub"),
         c="{} - {}",
+        wasm=0xA1,
     ),
     "mul": Op(
         arity=2,
@@ -198,8 +96,9 @@ OPS: dict[str, Op] = {
         array="multiply",
         commutative=True,
         partials=(lambda n, x, y: y, lambda n, x, y: x),
-        llvm=_instruction("fmul"),
+        llvm=instruction("fmul"),
         c="{} * {}",
+        wasm=0xA2,
     ),
     "div": Op(
         arity=2,
@@ -208,8 +107,9 @@ OPS: dict[str, Op] = {
         array="divide",
         cost=4,
         partials=(lambda n, x, y: 1.0 / y, lambda n, x, y: -n * (1.0 / y)),
-        llvm=_instruction("fdiv"),
+        llvm=instruction("fdiv"),
         c="{} / {}",
+        wasm=0xA3,
     ),
     "neg": Op(
         arity=1,
@@ -217,25 +117,27 @@ OPS: dict[str, Op] = {
         numpy=np.negative,
         array="negative",
         partials=(lambda n, x: -1.0,),
-        llvm=_instruction("fneg"),
+        llvm=instruction("fneg"),
         c="-{}",
+        wasm=0x9A,
     ),
     "sqrt": Op(
         arity=1,
-        number=_safe(math.sqrt),
+        number=safe(math.sqrt),
         numpy=np.sqrt,
         array="sqrt",
         cost=4,
         partials=(lambda n, x: 0.5 / n,),
-        llvm=_intrinsic("sqrt"),
+        llvm=intrinsic("sqrt"),
         c="sqrt({})",
+        wasm=0x9F,
         latex=r"\sqrt{{{}}}",
         sympy=lambda sp: sp.sqrt,
         casadi=lambda ca: ca.sqrt,
     ),
     "sin": Op(
         arity=1,
-        number=_safe(math.sin),
+        number=safe(math.sin),
         numpy=np.sin,
         array="sin",
         cost=15,
@@ -248,7 +150,7 @@ OPS: dict[str, Op] = {
     ),
     "cos": Op(
         arity=1,
-        number=_safe(math.cos),
+        number=safe(math.cos),
         numpy=np.cos,
         array="cos",
         cost=15,
@@ -266,7 +168,7 @@ OPS: dict[str, Op] = {
         array="atan2",
         cost=60,
         partials=(lambda n, y, x: x * (1.0 / (y * y + x * x)), lambda n, y, x: -y * (1.0 / (y * y + x * x))),
-        llvm=_elementary("atan2"),
+        llvm=elementary("atan2"),
         called=True,
         c="atan2({}, {})",
         latex=r"\operatorname{{atan2}}\left({}, {}\right)",
@@ -275,12 +177,12 @@ OPS: dict[str, Op] = {
     ),
     "exp": Op(
         arity=1,
-        number=_safe(math.exp, math.inf),
+        number=safe(math.exp, math.inf),
         numpy=np.exp,
         array="exp",
         cost=40,
         partials=(lambda n, x: n,),
-        llvm=_elementary("exp"),
+        llvm=elementary("exp"),
         called=True,
         c="exp({})",
         latex="e^{{{}}}",
@@ -289,12 +191,12 @@ OPS: dict[str, Op] = {
     ),
     "log": Op(
         arity=1,
-        number=_safe(math.log, -math.inf),
+        number=safe(math.log, -math.inf),
         numpy=np.log,
         array="log",
         cost=40,
         partials=(lambda n, x: 1.0 / x,),
-        llvm=_elementary("log"),
+        llvm=elementary("log"),
         called=True,
         c="log({})",
         latex=r"\ln",
@@ -323,9 +225,10 @@ OPS: dict[str, Op] = {
         array="abs",
         parity="even",
         partials=(lambda n, x: _sign(x),),
-        llvm=_intrinsic("fabs"),
+        llvm=intrinsic("fabs"),
         c="fabs({})",
         js="Math.abs({})",
+        wasm=0x99,
         latex=r"\left|{}\right|",
         sympy=lambda sp: sp.Abs,
         casadi=lambda ca: ca.fabs,
@@ -335,8 +238,9 @@ OPS: dict[str, Op] = {
         number=_floor,
         numpy=np.floor,
         array="floor",
-        llvm=_elementary("floor"),
+        llvm=elementary("floor"),
         c="floor({})",
+        wasm=0x9C,
         latex=r"\left\lfloor {}\right\rfloor",
         sympy=lambda sp: sp.floor,
         casadi=lambda ca: ca.floor,
@@ -358,26 +262,28 @@ OPS: dict[str, Op] = {
     ),
     "min": Op(
         arity=2,
-        number=_extremum(min),
+        number=extremum(min),
         numpy=np.minimum,
         array="minimum",
         commutative=True,
         choice=lambda x, y: _less_equal(x, y),
-        llvm=_intrinsic("minimum"),
+        llvm=intrinsic("minimum"),
         c="({0} < {1} || {0} != {0}) ? {0} : {1}",  # not fmin: NaN in, NaN out
+        wasm=0xA4,
         latex=r"\min\left({}, {}\right)",
         sympy=lambda sp: sp.Min,
         casadi=lambda ca: ca.fmin,
     ),
     "max": Op(
         arity=2,
-        number=_extremum(max),
+        number=extremum(max),
         numpy=np.maximum,
         array="maximum",
         commutative=True,
         choice=lambda x, y: _less_equal(y, x),
-        llvm=_intrinsic("maximum"),
+        llvm=intrinsic("maximum"),
         c="({0} > {1} || {0} != {0}) ? {0} : {1}",
+        wasm=0xA5,
         latex=r"\max\left({}, {}\right)",
         sympy=lambda sp: sp.Max,
         casadi=lambda ca: ca.fmax,
@@ -388,8 +294,9 @@ OPS: dict[str, Op] = {
         numpy=np.less,
         array="less",
         truth=True,
-        llvm=_comparison("olt"),
+        llvm=comparison("olt"),
         c="{} < {}",
+        wasm=0x63,
         latex="<",
         sympy=lambda sp: sp.Lt,
     ),
@@ -399,8 +306,9 @@ OPS: dict[str, Op] = {
         numpy=np.less_equal,
         array="less_equal",
         truth=True,
-        llvm=_comparison("ole"),
+        llvm=comparison("ole"),
         c="{} <= {}",
+        wasm=0x65,
         latex=r"\le",
         sympy=lambda sp: sp.Le,
     ),
@@ -411,9 +319,10 @@ OPS: dict[str, Op] = {
         array="equal",
         truth=True,
         commutative=True,
-        llvm=_comparison("oeq"),
+        llvm=comparison("oeq"),
         c="{} == {}",
         js="{} === {}",
+        wasm=0x61,
         latex="=",
         sympy=lambda sp: sp.Eq,
     ),
@@ -424,8 +333,9 @@ OPS: dict[str, Op] = {
         array="logical_and",
         truth=True,
         commutative=True,
-        llvm=_bitwise("and"),
+        llvm=bitwise("and"),
         c="{} && {}",
+        wasm=0x71,
         latex=r"\land",
         sympy=lambda sp: sp.And,
         casadi=lambda ca: ca.logic_and,
@@ -437,8 +347,9 @@ OPS: dict[str, Op] = {
         array="logical_or",
         truth=True,
         commutative=True,
-        llvm=_bitwise("or"),
+        llvm=bitwise("or"),
         c="{} || {}",
+        wasm=0x72,
         latex=r"\lor",
         sympy=lambda sp: sp.Or,
         casadi=lambda ca: ca.logic_or,
@@ -451,6 +362,7 @@ OPS: dict[str, Op] = {
         truth=True,
         llvm=_not,
         c="!{}",
+        wasm=0x45,
         latex=r"\lnot\left({}\right)",
         sympy=lambda sp: sp.Not,
         casadi=lambda ca: ca.logic_not,
@@ -462,6 +374,7 @@ OPS: dict[str, Op] = {
         array="where",
         llvm=lambda body, condition, x, y: body.select(condition, x, y),
         c="{} ? {} : {}",
+        wasm=0x1B,
         latex=r"\begin{{cases}} {1} & \text{{if }} {0} \\ {2} & \text{{otherwise}} \end{{cases}}",
         sympy=lambda sp: lambda condition, x, y: sp.Piecewise((x, condition), (y, True)),
         casadi=lambda ca: ca.if_else,

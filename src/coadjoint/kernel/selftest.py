@@ -66,14 +66,16 @@ def disagreement(graph: Graph, dtype: str, run: Callable[..., Sequence[Array]]) 
 def sums(
     shapes: Sequence[tuple[int, ...]], run: Callable[..., Sequence[Array]], example: Sequence[float] | None = None
 ) -> list[list[float]]:
-    """Of each result at the first state: how many entries are NaN, Σ|x|, and a sum that every entry changes."""
-    found = []
-    for x in run(*states(shapes, 1, example)):
-        x = np.asarray(x, dtype=float).ravel()
-        finite = np.where(np.isfinite(x), x, 0.0)
-        weights = 1.0 + np.arange(x.size) * 0.6180339887498949 % 1.0
-        found.append([float(np.count_nonzero(finite != x)), float(np.abs(finite).sum()), float(finite @ weights)])
-    return found
+    """Of each result at the first state, as `summed`."""
+    return [summed(x) for x in run(*states(shapes, 1, example))]
+
+
+def summed(x: Array) -> list[float]:
+    """How many entries are NaN or infinite, Σ|x| of the others, and a sum of them that every entry changes."""
+    x = np.asarray(x, dtype=float).ravel()
+    finite = np.where(np.isfinite(x), x, 0.0)
+    weights = 1.0 + np.arange(x.size) * 0.6180339887498949 % 1.0
+    return [float(np.count_nonzero(finite != x)), float(np.abs(finite).sum()), float(finite @ weights)]
 
 
 def same_sums(kept: Any, now: list[list[float]]) -> bool:

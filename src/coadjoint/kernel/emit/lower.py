@@ -13,7 +13,8 @@ import math
 from collections.abc import Sequence
 
 from ..graph import Graph
-from ..ops import OPS, TRUTH, Emit
+from ..op import Emit
+from ..ops import OPS, TRUTH
 from ..runtime.abi import define_context
 from ..runtime.target import Target
 from ..schedule.chunks import Chunk
@@ -21,7 +22,7 @@ from ..schedule.fuse import operands
 from ..schedule.plan import Plan, plan_alone
 from ..schedule.spills import REACH, SEGMENT, local_slots
 from ..schedule.steps import Step, columns
-from . import elementary
+from .angles import sincos
 from .driver import ARGUMENTS, block_bytes, blocks_at_once, driver
 from .llvm import Body, Lanes, Module
 
@@ -226,7 +227,7 @@ class _Chunk:
 
     def _trig(self, step: Step) -> None:
         angles = [self.value(a) for a in step.what]
-        pairs = elementary.sincos(self.body, angles) if self.angles is self.lanes else self._packed_sincos(angles)
+        pairs = sincos(self.body, angles) if self.angles is self.lanes else self._packed_sincos(angles)
         of = dict(zip(step.what, pairs, strict=True))
         for k in step.defs:
             self.made(k, of[self.graph.args[k][0]][0 if self.graph.op[k] == "sin" else 1])
@@ -239,7 +240,7 @@ class _Chunk:
         for first in range(0, len(angles), n):
             few = angles[first : first + n]
             packs.append(self._join(few + [few[-1]] * (n - len(few)), 1))
-        found = elementary.sincos(wide, packs)
+        found = sincos(wide, packs)
         body.block = wide.block
 
         def pick(x: str, k: int) -> str:

@@ -1,9 +1,10 @@
-"""Exports of a graph: C and JavaScript source, LaTeX, SymPy and CasADi expressions."""
+"""Exports of a graph: C and JavaScript source, WebAssembly, LaTeX, SymPy and CasADi expressions."""
 
 from .c import c
 from .casadi import casadi
 from .js import js
 from .latex import latex
 from .sympy import sympy
+from .wasm import wasm
 
-__all__ = ["c", "casadi", "js", "latex", "sympy"]
+__all__ = ["c", "casadi", "js", "latex", "sympy", "wasm"]

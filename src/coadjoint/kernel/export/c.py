@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from ...arguments import takes
 from ..graph import Graph
 from ..ops import OPS
-from .names import argument_names
+from .names import a_graph, argument_names
 from .statements import Language, statements
 
 _SPD_SOLVE = """\
@@ -49,6 +50,7 @@ _KNOWN = "spd_solve main NAN INFINITY y0 y1 yn j0 j1 jn gamma"
 _RESERVED = frozenset((_KEYWORDS + _KNOWN).split()) | {op.c.partition("(")[0] for op in OPS.values()}
 
 
+@takes(graph=a_graph)
 def c(graph: Graph) -> str:
     """C99 source of `void name(const double *in0, …, double *out0, …)`: arrays in row-major order, one state a call.
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import takes
 from ..graph import Graph
 from ..ops import OPS
 from ..passes.evaluate import evaluate
-from .names import identifier, optional
+from .names import a_graph, identifier, optional
 
 
+@takes(graph=a_graph)
 def casadi(graph: Graph) -> Any:
     """A casadi.Function of the same inputs, outputs out0, out1, …; vectors are columns, more than two axes are joined to rows."""
     ca = optional("casadi", "casadi")

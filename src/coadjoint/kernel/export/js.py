@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from ...arguments import takes
 from ..graph import Graph
 from ..ops import OPS
-from .names import argument_names
+from .names import a_graph, argument_names
 from .statements import Language, statements
 
 SPD_SOLVE = """\
@@ -40,10 +41,19 @@ function spd_solve(n, m, a, x) {
 
 CHECK = """\
 function flat(x, name, shape) {
-  const all = typeof x === "number" ? [x] : ArrayBuffer.isView(x) ? x : Array.isArray(x) ? x.flat(Infinity) : [];
-  const size = shape.reduce((n, k) => n * k, 1);
+  const all = typeof x === "number" ? [x] : ArrayBuffer.isView(x) ? x : numbers(x);
+  let size = 1;
+  for (const n of shape) size *= n;
   if (all.length !== size) throw new RangeError(`${name} has ${all.length} numbers; expected ${size}, shape [${shape}].`);
   return all;
+}
+
+function numbers(x) {
+  if (!Array.isArray(x)) return [];
+  if (!x.some(Array.isArray)) return x;
+  const found = [], take = (part) => { for (const y of part) if (Array.isArray(y)) take(y); else found.push(y); };
+  take(x);
+  return found;
 }
 
 """
@@ -51,25 +61,27 @@ function flat(x, name, shape) {
 _WORDS = """
 arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally for function
 if implements import in instanceof interface let new null package private protected public return static super switch this throw true try
-typeof undefined var void while with yield Math NaN Infinity Array ArrayBuffer RangeError flat spd_solve
+typeof undefined var void while with yield Math NaN Infinity Array ArrayBuffer RangeError flat numbers spd_solve
+memory nested exports functions binary
 """
-_RESERVED = frozenset(_WORDS.split())
+RESERVED = frozenset(_WORDS.split())
 
 
+@takes(graph=a_graph)
 def js(graph: Graph) -> str:
     """The source of an ES module that exports `function name(in0, …)`, by name and as default.
 
     Inputs are numbers, typed arrays, or arrays, nested or flat in row-major order. It returns the output as an array, nested by its
     shape (a number for the shape ()), or an array of all outputs if the graph has several. Truth values are 0 and 1.
     """
-    name = argument_names(graph, _RESERVED).function
+    name = argument_names(graph, RESERVED).function
     solve = SPD_SOLVE if "block" in graph.op else ""
     return solve + CHECK + f"export default {js_function(graph)}\nexport {{ {name} }};\n"
 
 
 def js_function(graph: Graph) -> str:
     """The function alone; it calls `flat` of `CHECK`, and `spd_solve` of `SPD_SOLVE` where it solves large systems."""
-    names = argument_names(graph, _RESERVED)
+    names = argument_names(graph, RESERVED)
     lines = [f"function {names.function}({', '.join(names.inputs)}) {{"]
     for x, shape in zip(names.inputs, graph.input_shapes, strict=True):
         lines.append(f'  {x} = flat({x}, "{x}", [{", ".join(map(str, shape))}]);')
@@ -95,7 +107,7 @@ def _number(x: float) -> str:
     return text if not text.startswith("-") else f"({text})"
 
 
-def _form(op: str) -> str:
+def js_form(op: str) -> str:
     """JavaScript's expression: its own, or C's with the function taken from Math."""
     own = OPS[op]
     return own.js or (f"Math.{own.c}" if own.c[0].isalpha() else own.c)
@@ -107,7 +119,7 @@ def _solve(variable: str, n: int, m: int, triangle: list[str], right: list[str])
 
 _JS = Language(
     number=_number,
-    form=_form,
+    form=js_form,
     constant=lambda variable, value, truth: f"  const {variable} = {value};",
     solve=_solve,
 )

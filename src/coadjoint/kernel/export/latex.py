@@ -7,14 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from ...arguments import a_dictionary, takes, whole
 from ..graph import Graph
 from ..ops import OPS, TRUTH
-from .names import places
+from .names import a_graph, places
 
 _SUM, _PRODUCT, _FUNCTION, _POWER, _ATOM = range(5)
 """Operator precedences, from loose to tight."""
 
 
+@takes(graph=a_graph, names=a_dictionary, digits=whole, inline=whole)
 def latex(
     graph: Graph,
     names: Mapping[str, str] | None = None,

@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import CoadjointError
+from ...words import short
 from ..graph import Graph
+
+
+def a_graph(x: Any, name: str) -> Graph:
+    """x, if it is a graph."""
+    if not isinstance(x, Graph):
+        raise CoadjointError(f"{name} is {short(x)}; expected a graph, as from coadjoint.trace(fn, robot).")
+    return x
 
 
 def identifier(name: str, taken: Iterable[str] = ()) -> str:

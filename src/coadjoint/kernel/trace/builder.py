@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops import COMMUTATIVE, quotient
+from ..op import quotient
+from ..ops import COMMUTATIVE
 
 
 class GraphBuilder:

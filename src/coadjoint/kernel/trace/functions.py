@@ -14,7 +14,8 @@ import numpy as np
 
 from ...arrays import solve_spd
 from ...errors import TraceError
-from ..ops import OPS, quotient
+from ..op import quotient
+from ..ops import OPS
 from .builder import GraphBuilder
 from .expr import Expr, Scalar, equal, expr, less, less_equal, logical_and, logical_not, logical_or, node_of, scalar, where
 
