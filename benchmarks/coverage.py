@@ -1,4 +1,4 @@
-"""Coverage of intervals: `python -m benchmarks.coverage [FITS]`. How many of the 95 % intervals hold the truth, over simulated fits.
+"""Coverage of intervals: `python -m benchmarks.coverage [FITS] [METHOD …]`. How many 95 % intervals hold the truth in simulated fits.
 
 Each fit sees the same motion with other noise, white or correlated over some ten rows, and a prior that is wrong. The intervals are those
 of `fit.base` and of the coefficients of friction; the standard error is over fits, since intervals of one fit are not independent.
@@ -7,6 +7,7 @@ of `fit.base` and of the coefficients of friction; the standard error is over fi
 from __future__ import annotations
 
 import sys
+from itertools import product
 
 import numpy as np
 from scipy.signal import lfilter
@@ -36,7 +37,7 @@ def motion(robot: cj.Robot, rows: int = 500, step: float = 0.02) -> dict[str, np
     }
 
 
-def covered(robot: cj.Robot, fits: int, correlated: float, seed: int = 0) -> np.ndarray:
+def covered(robot: cj.Robot, fits: int, correlated: float, seed: int = 0, method: str = "auto") -> np.ndarray:
     """(fits, parameters): whether the interval holds the truth; noise is an autoregression with this coefficient."""
     rng = np.random.default_rng(seed)
     sigma = np.asarray(inertia.pseudo(robot.inertias))
@@ -51,7 +52,9 @@ def covered(robot: cj.Robot, fits: int, correlated: float, seed: int = 0) -> np.
     found = []
     for _ in range(fits):
         noise = lfilter([1.0], [1.0, -correlated], rng.normal(size=(len(exact) + 200, robot.nv)), axis=0)[200:]
-        fit = cj.identify(robot, log | {"tau": exact + size * noise}, friction=("offset", "viscous", "coulomb"), gravity="fixed")
+        terms = ("offset", "viscous", "coulomb")
+        options = {"simulation": {"reference": (log["q"], log["v"], log["a"])}} if method == "instrumental_variables" else {}
+        fit = cj.identify(robot, log | {"tau": exact + size * noise}, friction=terms, gravity="fixed", method=method, **options)
         own = list(fit.parameters)[10 * robot.n_links :]
         low = np.concatenate([fit.base.lower, [x.lower for x in own]])
         high = np.concatenate([fit.base.upper, [x.upper for x in own]])
@@ -61,13 +64,12 @@ def covered(robot: cj.Robot, fits: int, correlated: float, seed: int = 0) -> np.
 
 if __name__ == "__main__":
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    for name in ("planar2r", "ur5e"):
-        for correlated in (0.0, 0.8):
-            inside = covered(arm(name), count, correlated)
-            spread = inside.mean(1).std() / np.sqrt(count)
-            each = 100 * inside.mean(0)
-            print(
-                f"{name}, noise correlated by {correlated:g}: {100 * inside.mean():.2f} % ± {100 * spread:.2f} of "
-                f"{inside.size} intervals in {count} fits (each parameter {each.min():.1f} … {each.max():.1f} %)",
-                flush=True,
-            )
+    for name, method, correlated in product(("planar2r", "ur5e"), sys.argv[2:] or ["auto"], (0.0, 0.8)):
+        inside = covered(arm(name), count, correlated, method=method)
+        spread = inside.mean(1).std() / np.sqrt(count)
+        each = 100 * inside.mean(0)
+        print(
+            f"{name}, {method}, noise correlated by {correlated:g}: {100 * inside.mean():.2f} % ± {100 * spread:.2f} of "
+            f"{inside.size} intervals in {count} fits (each parameter {each.min():.1f} … {each.max():.1f} %)",
+            flush=True,
+        )

@@ -1,8 +1,8 @@
 """Identification on recorded logs, judged on what was held back: `python -m benchmarks.identification_splits FOLDER [panda|lwr|ur]`.
 
-Every outer split fits the rest with `cj.identify`, whose own choices (terms of friction, widths, lags, tilt, weight of the prior) use inner
-splits of the training rows only, and judges it on rows that it never saw: blocks of time, whole logs, fast stretches by slow ones. Beside
-it stands plain weighted least squares (base parameters, viscous, Coulomb friction and offsets; rotors for motor currents).
+Every outer split fits the rest with `cj.identify`, whose own choices (terms of friction, widths, slips, tilt, weight of the prior) use
+inner splits of the training rows only, and judges it on rows that it never saw: blocks of time, whole logs, fast stretches by slow ones.
+Beside it stands plain weighted least squares (base parameters, viscous, Coulomb friction and offsets; rotors for motor currents).
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ from .chain import Chain
 from .fit import Fit
 from .measured import Measured, Planes, Points, Poses
 
+COIN = 5.0
+"""Standard deviations by which signs must not be those of a coin."""
+
 
 def doubts(chain: Chain, q: Array, T: Array, measured: Measured) -> list[str]:
     """Degrees, millimetres, joints that did not move, and the wrong robot."""
@@ -65,6 +68,26 @@ def _flat(x: Array) -> list[str]:
         return []
     shape = "on a line" if size[1] <= 1e-4 * size[0] else "in a plane"
     return [f"what was measured lies {shape}; postures that fill space show more of the geometry."]
+
+
+def approach(fit: Fit) -> list[str]:
+    """That errors lie along the motion from the configuration before, as of a robot that was read before it stood still, or of play.
+
+    cᵢ is the multiple of qᵢ - qᵢ₋₁ that explains most of the i-th residual. Without such a cause its sign is that of a coin.
+    """
+    problem, state = fit.problem, fit.state
+    T, _, by_delta, _ = problem.chain.jacobian(problem.own, state.twists(problem.chain), problem.delta(state), state.base)
+    twist, _ = state.measured.derivatives(T)
+    along = np.einsum("nij,nj->ni", (twist @ by_delta)[1:], np.diff(problem.own, axis=0)) / fit.scale
+    agrees = (along * fit.residual[1:] / fit.scale).sum(axis=1)
+    agrees = agrees[np.abs(agrees) > 0]
+    share = float(np.mean(agrees > 0)) if len(agrees) else 0.5
+    if abs(share - 0.5) * 2.0 * np.sqrt(len(agrees)) < COIN:
+        return []
+    late = "further along the motion from the row before than q says: was q read before the robot stood still?"
+    short_of_it = "behind on the motion from the row before: have its gears play, or was it measured before it stood still?"
+    part, words = (share, late) if share > 0.5 else (1.0 - share, short_of_it)
+    return [f"in {100 * part:.0f} % of the rows the robot is {words} No geometry explains that."]
 
 
 def unseen(fit: Fit) -> tuple[str, ...]:

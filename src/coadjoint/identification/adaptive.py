@@ -30,6 +30,7 @@ from ..lie import inertia
 from ..memo import recent
 from ..motion.rollout import roll_states
 from ..robot.robot import Robot
+from ..robot.spring import refuse_springs
 from .base_parameters import base_parameters
 from .excitation_limits import sizes
 
@@ -117,6 +118,7 @@ def recursive_least_squares(
         raise CoadjointError(
             f"forgetting is {forgetting:g}; expected a factor from 0 to 1, as 0.999: what a sample counts one sample later."
         )
+    refuse_springs(robot, "this estimator")
     weight = sizes(robot, "noise", noise, np.ones(robot.nv), True) ** 2
     columns: Callable[..., Array]
     if payload is None:

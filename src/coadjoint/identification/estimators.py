@@ -22,13 +22,13 @@ import numpy as np
 
 from ..errors import CoadjointError
 from ..robot.robot import Robot
-from .equations import GAIN, Equations, Rows, Structure
+from .equations import GAIN, ROWS, Equations, Rows, Structure
 from .friction import Friction
 from .instruments import Instruments
 from .model import EXACT, Choice, Fit, Fitter
 from .preparation import Prepared
 from .priors import Posterior
-from .statistics import spectrum
+from .statistics import returning, spectral
 
 METHODS = ("ordinary", "weighted", "reweighted", "maximum_likelihood", "instrumental_variables")
 FREEDOMS = 4.0
@@ -148,6 +148,13 @@ class Weights:
             if len(own) > len(a):
                 parts.append(own[len(a) :] - sum(c * own[len(a) - k - 1 : len(own) - k - 1] for k, c in enumerate(a)))
         return np.concatenate(parts) if parts else x[:0]
+
+    def whitened_stretch(self, block: Block) -> np.ndarray:
+        """The stretch of each whitened row."""
+        if self.filters is None:
+            return block.stretch
+        lost, numbers = len(self.filters[block.joint]), np.unique(block.stretch)
+        return np.concatenate([block.stretch[block.stretch == number][lost:] for number in numbers])
 
     def of_rows(self, j: int, e: np.ndarray) -> tuple[np.ndarray, float]:
         """The weights of residuals (N,), and the mean slope of weight times residual over the mean weight."""
@@ -292,23 +299,14 @@ def _finished(model: Model, chunks: Chunks, weights: Weights, floor: np.ndarray,
     """The estimate with its covariance."""
     A, _, S = _sums(model, chunks, weights)
     V = visible(S)
-    products, rows = _lagged(model, chunks, ORDER)
-    order = int(np.clip(rows.min() // 50, 1, ORDER))
-    spare = rows / (rows - model.size / len(rows)).clip(1)  # unknowns make residuals smaller
+    products, rows = _lagged(model, chunks, 0)
+    found = _spectra(model, chunks, weights, V, rows, int(np.clip(rows.min() // 50, 1, ORDER)))
     middle = np.zeros_like(S)
-    if weights.filters is None:
-        found = [_yule_walker(p[: order + 1]) for p in products]
     for b in model.blocks(chunks):
-        j, own = b.joint, np.ix_(b.places, b.places)
-        e = weights.whitened(b, b.y - b.X @ model.theta[b.places])
-        X = weights.whitened(b, b.X)
-        w, _ = weights.of_rows(j, e)
-        if weights.filters is not None:
-            middle[own] += spare[j] * (X.T * w) @ X
-            continue
-        a, innovations = found[j]
-        innovations = max(innovations / max(rows[j], 1.0), floor[j] * (1.0 - float(np.sum(a))) ** 2)
-        middle[own] += spare[j] * _spectral((X if b.W is b.X else b.W) * w[:, None], b.stretch, a, innovations)
+        a, innovations = found[b.joint]
+        least = floor[b.joint] / weights.variance[b.joint] ** 2 * (1.0 - float(np.sum(a))) ** 2
+        X = weights.whitened(b, b.X) if b.W is b.X else b.W
+        middle[np.ix_(b.places, b.places)] += spectral(X, weights.whitened_stretch(b), a, max(innovations, least))
     _, k = model.gained
     middle[k[:, None], k] += model.expected_gains
     core = np.linalg.lstsq(V.T @ A @ V, V.T @ middle @ V, rcond=None)[0]
@@ -323,19 +321,20 @@ def _finished(model: Model, chunks: Chunks, weights: Weights, floor: np.ndarray,
     return Estimate(model, covariance, back.T @ np.linalg.pinv(core, hermitian=True) @ back, variance, steps)
 
 
-def _spectral(X: np.ndarray, stretch: np.ndarray, a: np.ndarray, variance: float) -> np.ndarray:
-    """E[(Xᵀ e)(Xᵀ e)ᵀ] for residuals e of an autoregression: Σ over frequencies of S |X̂|²."""
-    out = np.zeros((X.shape[1], X.shape[1]))
-    for number in np.unique(stretch):
-        part = X[stretch == number]
-        size = 2 * len(part)  # no wrapping
-        S = spectrum(a, variance, np.arange(size // 2 + 1) / size)
-        F = np.fft.rfft(part, size, axis=0)
-        weight = np.full(len(S), 2.0)
-        weight[0] = weight[-1] = 1.0
-        W = F * np.sqrt(S * weight / size)[:, None]
-        out += (W.conj().T @ W).real
-    return out
+def _spectra(
+    model: Model, chunks: Chunks, weights: Weights, V: np.ndarray, rows: np.ndarray, order: int
+) -> list[tuple[np.ndarray, float]]:
+    """The autoregression of each joint's residuals times their weights, with what the fit took. Blocks share a grid: memory is bounded."""
+    size = 2 * ROWS
+    power, taken = np.zeros((2, len(rows), ROWS + 1))
+    for b in model.blocks(chunks):
+        e, stretch = weights.whitened(b, b.y - b.X @ model.theta[b.places]), weights.whitened_stretch(b)
+        w, _ = weights.of_rows(b.joint, e)
+        U = (weights.whitened(b, b.X) * np.sqrt(w)[:, None]) @ V[b.places]
+        for number in np.unique(stretch):
+            power[b.joint] += np.abs(np.fft.rfft((w * e)[stretch == number], size)) ** 2
+            taken[b.joint] += (np.abs(np.fft.rfft(U[stretch == number], size, axis=0)) ** 2).sum(1)
+    return [returning([p], [t], max(int(n), 1), order) for p, t, n in zip(power, taken, rows, strict=True)]
 
 
 def _whole(data: Prepared, instruments: Prepared | None) -> Iterator[tuple[Prepared, Prepared | None]]:

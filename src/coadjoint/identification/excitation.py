@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import one_of, positive, takes, whole
+from ..arguments import a_flag, a_function_of, a_number, one_of, positive, takes, whole
 from ..arrays import Array, concat, namespace
 from ..compiling import compile
 from ..differentiating import vjp
@@ -161,6 +161,10 @@ def base_regressor(robot: Robot, base: BaseParameters) -> Callable[..., Array]:
     harmonics=whole,
     seed=whole,
     tries=whole,
+    rest=a_flag,
+    drives=a_flag,
+    clearance=a_number,
+    report=a_function_of("part"),
 )
 def excitation(
     robot: Robot,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,26 @@ import numpy as np
 from ..arguments import a_robot, one_of, takes
 from ..errors import CoadjointError
 from ..motion.chunks import LogChunks
-from ..motion.logs import read_log
+from ..motion.logs import Log, read_log
 from ..robot.robot import Robot
+from ..robot.spring import refuse_springs
 from .bounds import bound_rows
 from .choosing import ENOUGH, Judge, choose_terms
 from .consistency import consistent
+from .delays import ROUNDS, advanced, checked_delay, is_clear, late, told
+from .doubts import doubts, poor
 from .equations import GAIN, Equations, Rows, Structure, equations, level, structure
 from .estimators import METHODS, refined
-from .friction import TERMS, Friction
+from .friction import LOADED, TERMS, Friction
 from .instruments import instruments
+from .linearised import data_alone, order
 from .model import GAMMAS, Choice, Fit, Fitter, spreads
-from .preparation import Prepared, driven, prepare
+from .preparation import Prepared, check_cutoff, driven, prepare
 from .priors import Posterior, checked_prior
 from .result import Choices, Identification
 from .reversals import reversals, usual
 from .simulated import SIMULATED, by_simulation
-from .statistics import correlation_sum, meat
+from .statistics import correlation_sum
 from .streaming import Spool
 
 FOLDS = 5
@@ -39,8 +44,10 @@ RICH = ("offset", "viscous", "armature", "coulomb", "load", "spring")
 """Terms of the first fit, whose residuals are taken as noise."""
 ANY = 1.0
 """The standard deviation of gains that payloads show."""
-POOR = 0.3
-"""A relative error that is told."""
+EXTRA = frozenset({"asymmetry", "previous_load", "next_load"})
+"""Terms that are tried only if they are named."""
+LOADS, ALIKE = 8, 1e-3
+"""Most steps towards loads that no longer change, and their relative change by then."""
 FREE = 0.1
 """A weight of the prior that hardly counts."""
 
@@ -58,6 +65,7 @@ def identify(
     simulation: Mapping[str, Any] | None = None,
     gravity: str = "auto",
     cutoff: float | str | None = "auto",
+    delay: float | str = "auto",
     gains: Any = None,
     payloads: Sequence[Mapping[str, Any] | None] | None = None,
     **reading: Any,
@@ -66,45 +74,61 @@ def identify(
 
     `log`: what `read_log` reads (a path, a mapping with time (N,), q, tau (N, nv) and perhaps v and a, a data frame), or a list of logs, or
     `LogChunks`, a log in parts that need not fit into memory.
-    `friction`: terms of `identification.friction.TERMS` for all joints, or "auto": those that held-back stretches ask for, joint by joint.
+    `friction`: terms of `identification.friction.TERMS` for all joints, or "auto": those that held-back stretches ask for, joint by joint;
+    ("auto", "previous_load", "next_load") tries couplings of neighbouring joints too.
     `prior`: "entropic", "riemannian" or "euclidean"; its weight γ is `weight`, or the one that evidence or held-back stretches choose. A
     number is the weight of the entropic one. `bounds`: masses, boxes, ellipsoids (`identification.bounds`). `method`: "auto", the maximum
     posterior; or "ordinary", "weighted", "reweighted", "maximum_likelihood", "instrumental_variables", "output_error",
     "inverse_output_error", whose estimates are then moved to the nearest possible robot; `simulation` has what the last three simulate
     with (reference, kp, kd, …).
     `gravity`: "fixed", "tilted" (two angles), or "auto".
-    `cutoff`: Hz of the zero-phase low-pass, None for no filter. `gains` (nv,): factors of the log's tau, which are then currents; a log
-    without tau may have them as i1 … or current_0 ….
+    `cutoff`: Hz of the zero-phase low-pass, None for no filter. `delay`: seconds by which forces are recorded later than positions; "auto":
+    what the fit shows, if it is clear and the terms of friction are "auto" too.
+    `gains` (nv,): factors of the log's tau, which are then currents; a log without tau may have them as i1 … or current_0 ….
     `payloads`: what the robot carried in each log, None or arguments of `Robot.with_payload` (frame, mass, com, inertia): the gains of all
     joints are then identified too (`fit.gains`), since the forces of the payload are known.
     """
+    refuse_springs(robot, "identification")
     kind, given = checked_prior(prior, weight)
     one_of("auto", *METHODS, *SIMULATED)(method, "method")
+    one_of("auto", "fixed", "tilted")(gravity, "gravity")
     within = bound_rows(robot, bounds)
+    shift = checked_delay(delay)
+    check_cutoff(cutoff)
     stream = None
     if isinstance(log, LogChunks):
         if payloads is not None:
             raise CoadjointError("payloads are of logs that are in memory; a log in parts has none.")
         one_of("auto", *METHODS[:-1])(method, "method of a log in parts")
+        if shift:
+            raise CoadjointError("delay is of logs that are in memory; for a log in parts shift its forces beforehand.")
         stream = Spool(robot, log, cutoff, _factors(robot, gains))
         data = stream.sample
     else:
-        log = _scaled(robot, log, gains, reading)
-        data = prepare(robot, log, cutoff, payloads=payloads, **reading)
-    notes = list(data.notes)
-    start, moved = consistent(robot.inertias, robot.link_names)
-    notes += moved
+        log = recorded = _read(robot, log, gains, reading)
+        log = advanced(log, shift) if shift else log
+        data = prepare(robot, log, cutoff, payloads=payloads)
+    start, notes = consistent(robot.inertias, robot.link_names)
     start = _with_masses(start, robot, notes)
     allowed, forced = _terms(friction)
     tilted = gravity != "fixed" and bool(np.any(robot.gravity)) and _is_fixed(robot)
-    rows = Rows(structure(robot, usual(data.v), tilted), data)
-    folds = _folds(data)
-    _reverse(rows, start, folds)
-    choice, fit, fitter, eq, rows, table = _model(
-        rows, start, folds, allowed, forced, gravity, given if kind == "entropic" else None, payloads is not None
+    model = partial(
+        _model, robot, start, allowed, forced, gravity, given if kind == "entropic" else None, payloads is not None, tilted
     )
+    choice, fit, fitter, eq, rows, table = model(data)
+    if shift is None and stream is None and not forced:
+        seconds = 0.0
+        for _ in range(ROUNDS):
+            more, spread = late(rows, eq, fitter, choice, fit)
+            if not is_clear(recorded, seconds, more, spread):
+                break
+            seconds += more
+            log = advanced(recorded, seconds)
+            data = prepare(robot, log, cutoff, payloads=payloads)
+            choice, fit, fitter, eq, rows, table = model(data)
+        notes += [told(seconds)] if seconds else []
     s = eq.structure
-    notes += _doubts(robot, data)
+    notes = [*data.notes, *notes, *doubts(robot, data)]
     posterior = Posterior(fitter, choice, kind, *within)
     if stream is not None:
         eq = stream.equations(s, fit.x[: s.rank], FOLDS)
@@ -112,16 +136,16 @@ def identify(
         fit = posterior.solve(eq, fit, fit.gamma if given is None and kind == "entropic" else given)
     own = None
     if method in METHODS:
-        moving = instruments(robot, log, cutoff, simulation, **reading) if method == "instrumental_variables" else None
+        moving = instruments(robot, log, cutoff, simulation) if method == "instrumental_variables" else None
         blocks = None if stream is None else stream.blocks
         fit, own = refined(posterior, eq, data, fit, method, given, moving, lambda f: _robot(s, f), blocks)
     elif stream is not None:
         own = refined(posterior, eq, data, fit, "weighted", given, None, lambda f: _robot(s, f), stream.blocks)[1]
     found = _result(robot, rows, eq, fitter, choice, fit, table, notes, start, own)
-    found = replace(found, prior_kind=kind, method=method, notes=(*found.notes, *_poor(found)))
+    found = replace(found, prior_kind=kind, method=method, notes=(*found.notes, *poor(found.relative_error)))
     if stream is not None:
         return stream.told(found)
-    return found if method not in SIMULATED else by_simulation(found, log, method, simulation, **reading)
+    return found if method not in SIMULATED else by_simulation(found, log, method, simulation)
 
 
 def _reverse(rows: Rows, start: np.ndarray, folds: np.ndarray) -> None:
@@ -131,15 +155,12 @@ def _reverse(rows: Rows, start: np.ndarray, folds: np.ndarray) -> None:
     s.shape = reversals(rows.data, Y, Y @ (s.base.matrix @ start.reshape(-1)), folds)
 
 
-def _scaled(robot: Robot, log: Any, gains: Any, reading: dict[str, Any]) -> Any:
-    """Logs whose tau is multiplied by drive gains."""
-    if gains is None:
-        return log
+def _read(robot: Robot, log: Any, gains: Any, reading: dict[str, Any]) -> Log | list[Log]:
+    """A log or several, their tau multiplied by drive gains."""
     factor = _factors(robot, gains)
-    logs = log if isinstance(log, list | tuple) else [log]
-    read = [read_log(x, robot, **reading) for x in logs]
-    reading.clear()
-    return [driven(robot, x, factor) for x in read]
+    if isinstance(log, list | tuple):
+        return [driven(robot, read_log(x, robot, **reading), factor) for x in log]
+    return driven(robot, read_log(log, robot, **reading), factor)
 
 
 def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
@@ -153,13 +174,16 @@ def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
 
 
 def _terms(friction: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
-    if friction == "auto":
-        return tuple(name for name in TERMS if name != "asymmetry"), False
     names = (friction,) if isinstance(friction, str) else tuple(friction)
+    chosen = "auto" in names
+    if chosen:
+        names = tuple(name for name in TERMS if name not in EXTRA or name in names) + tuple(
+            x for x in names if x not in ("auto", *TERMS)
+        )
     for name in names:
         if name not in TERMS:
             raise CoadjointError(f"friction has {name!r}; choose among {', '.join(TERMS)}, or 'auto'.")
-    return names, True
+    return names, not chosen
 
 
 def _is_fixed(robot: Robot) -> bool:
@@ -188,24 +212,30 @@ def _folds(data: Prepared) -> np.ndarray:
 
 
 def _model(
-    rows: Rows,
+    robot: Robot,
     start: np.ndarray,
-    folds: np.ndarray,
     allowed: tuple[str, ...],
     forced: bool,
     gravity: str,
     gamma: float | None,
     gained: bool,
+    tilted: bool,
+    data: Prepared,
 ) -> tuple[Choice, Fit, Fitter, Equations, Rows, list[dict[str, object]]]:
     """The chosen model and its fit."""
-    s, n = rows.structure, rows.data.tau.shape[1]
+    rows, folds = Rows(structure(robot, usual(data.v), tilted), data), _folds(data)
+    _reverse(rows, start, folds)
+    s, n = rows.structure, data.tau.shape[1]
     table: list[dict[str, object]] = []
     eq = equations(rows, s.base.matrix @ start.reshape(-1), folds)
     sums = eq.total()
-    spread = spreads(np.sqrt(sums[2] / sums[3].clip(1)), *([ANY] if gained else []))
+    forces = np.sqrt(sums[2] / sums[3].clip(1))
+    spread = spreads(np.maximum(forces, 1e-3 * forces.max()), *([ANY] if gained else []))
     names = allowed if forced else tuple(x for x in RICH if x in allowed)
     names = (*names, "gain") if gained and "gain" not in names else names
-    choice = Choice((tuple(TERMS.index(name) for name in names),) * n)
+    local, shown = s.blocks * s.rank, np.einsum("jpp->jp", sums[0]) > 0  # of a joint that never moves no column of friction is
+    numbers = [TERMS.index(name) for name in names]
+    choice = Choice(tuple(tuple(k for k in numbers if k == GAIN or shown[j, local + k]) for j in range(n)))
     fitter = Fitter(s, start, np.ones(n), spread)
     # residuals of a model that is stiffer than the data would be correlated by that
     fit = fitter.solve(sums, choice, FREE, None, rounds=5)
@@ -231,14 +261,31 @@ def _model(
         s = structure(s.robot, s.shape, False)
         eq, rows, fitter = level(eq, s), rows.level(s), Fitter(s, start, fitter.correlation, spread)
         fit = replace(fit, tilt=np.zeros(0))
-    if any(TERMS[k] == "load" for own in choice.local for k in own):
-        fit = fitter.solve(eq.total(), choice, 3.0, fit)
-        eq = equations(rows, fit.x[: s.rank], folds)
+    loaded = any(TERMS[k] in LOADED for own in choice.local for k in own)
+    if loaded:
+        fit, eq = _with_loads(rows, fitter, choice, fit, eq, folds, 3.0)
     free = Fitter(s, start, np.ones(n), spread)
     loose = free.solve(eq.total(), choice, FREE, fit, tolerance=1e-4)
     fitter = Fitter(s, start, _correlations(rows, free, choice, loose), spread)
     best = _by_evidence(fitter, eq, choice, loose) if gamma is None else fitter.solve(eq.total(), choice, gamma, loose)
+    if loaded:
+        best, eq = _with_loads(rows, fitter, choice, best, eq, folds, best.gamma)
     return choice, best, fitter, eq, rows, table
+
+
+def _with_loads(
+    rows: Rows, fitter: Fitter, choice: Choice, fit: Fit, eq: Equations, folds: np.ndarray, gamma: float
+) -> tuple[Fit, Equations]:
+    """The fit whose columns of loads are those of its own base parameters, and its equations."""
+    r, beta = rows.structure.rank, fit.x[: rows.structure.rank]
+    for _ in range(LOADS):
+        fit = fitter.solve(eq.total(), choice, gamma, fit)
+        G, change = eq.G[..., :r, :r].sum((0, 1)), fit.x[:r] - beta
+        beta = fit.x[:r]
+        eq = equations(rows, beta, folds)
+        if change @ G @ change < ALIKE**2 * (beta @ G @ beta):
+            break
+    return fit, eq
 
 
 def _by_evidence(fitter: Fitter, eq: Equations, choice: Choice, fit: Fit) -> Fit:
@@ -283,40 +330,6 @@ def _robot(s: Structure, fit: Fit) -> tuple[Robot, Friction]:
     return s.robot.with_numbers(inertias=fit.inertial.reshape(-1, 10), gravity=gravity), friction
 
 
-def _doubts(robot: Robot, data: Prepared) -> list[str]:
-    """Joints whose forces look like those of another joint, or of the opposite sign."""
-    from ..dynamics import inverse_dynamics
-
-    expected = np.asarray(inverse_dynamics(robot, data.q, data.v, data.a))
-    x, y = expected - expected.mean(0), data.tau - data.tau.mean(0)
-
-    def norm(z: np.ndarray) -> np.ndarray:
-        return np.asarray(np.sqrt((z * z).sum(0)))
-
-    strong = norm(expected) > 0.05 * norm(expected).max()
-    names, notes = robot.v_names, []
-    error = np.array([[norm(a - b) for b in y.T] for a in x.T]) / norm(x).clip(1e-300)[:, None]
-    for j in np.flatnonzero(strong & (norm(x) > 0)):
-        if norm(x[:, j] + y[:, j]) < 0.5 * norm(x[:, j] - y[:, j]) and norm(x[:, j] - y[:, j]) > norm(x[:, j]):
-            notes.append(f"{names[j]}: the measured force has the opposite sign of the expected one: is its sign wrong?")
-        for k in range(j):
-            if error[j, k] + error[k, j] < 0.5 * (error[j, j] + error[k, k]) and max(error[j, k], error[k, j]) < 0.7:
-                notes.append(
-                    f"{names[k]} and {names[j]}: each one's force is like the one expected of the other: are they swapped?"
-                )
-    return notes
-
-
-def _poor(found: Identification) -> list[str]:
-    """That a model explains little of the forces, as it does of columns in another order or in other units."""
-    if found.relative_error < POOR:
-        return []
-    return [
-        f"the model explains little of the measured forces (relative error {100 * found.relative_error:.0f} %): are the columns of the "
-        "log in the order of the robot's joints, their signs and units right?"
-    ]
-
-
 def _result(
     robot: Robot,
     rows: Rows,
@@ -332,7 +345,7 @@ def _result(
     """The identification of a fit; `own`: estimate and covariance by the data alone, if they are not those of weighted least squares."""
     s, data = rows.structure, rows.data
     rigid, friction = _robot(s, fit)
-    estimate, covariance = _data_alone(rows, eq, fitter, choice, fit) if own is None else own
+    estimate, covariance = data_alone(rows, eq, fitter, choice, fit) if own is None else own
     return Identification(
         prior=robot,
         start=start,
@@ -349,73 +362,5 @@ def _result(
         predicted=data.tau - _residuals(rows, fitter, choice, fit),
         choices=Choices(table),
         notes=tuple(dict.fromkeys(notes)),
-        freedoms=min(max(int(x), 1) / _order(int(x)) for x in data.used.sum(0)),
+        freedoms=min(max(int(x), 1) / order(int(x)) for x in data.used.sum(0)),
     )
-
-
-def _data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: Fit) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate and covariance of base parameters and friction (and of the tilt, last) by the data without any prior but the gains'.
-
-    Weighted least squares; the covariance knows the autocorrelation of the residuals. What the motion does not show has infinite variance.
-    """
-    r, hidden = fitter.s.rank, fitter.hidden
-    made = fitter.assemble(fitter.collapse(eq.total(), fit.tilt, fit.x[:r], choice.tilt), choice, fit.gains)
-    n = fitter.size(choice)
-    A, b = np.zeros((n, n)), np.zeros(n)
-    for j, (index, G, c, _) in enumerate(made):
-        A[np.ix_(index, index)] += G / fit.variance[j]
-        b[index] += c / fit.variance[j]
-    joints, places = fitter.gained(choice)
-    k = places - len(fitter.start)
-    weights = fitter.expected(choice)[k[:, None], k]
-    A[places[:, None], places] += weights
-    b[places] -= weights @ fit.gains[joints]
-    keep = np.r_[0:r, r + hidden : n]
-    A, b = A[np.ix_(keep, keep)], b[keep]
-    scale = 1.0 / np.sqrt(np.diag(A).clip(1e-300))
-    scale[np.diag(A) <= 0] = 0.0
-    values, vectors = np.linalg.eigh(A * scale[:, None] * scale)
-    seen = values > 1e-10 * max(values[-1], 1e-300)
-    V = scale[:, None] * vectors[:, seen] / np.sqrt(values[seen])
-    start = fit.x[keep]
-    estimate = start + V @ (V.T @ (b - A @ start))
-    middle = _meat(rows, choice, fit, estimate, V)
-    k = places - hidden
-    middle[k[:, None], k] += weights
-    covariance = V @ (V.T @ middle @ V) @ V.T
-    unseen = vectors[:, ~seen]
-    lost = (unseen**2).sum(1) > 1e-8
-    covariance[lost, lost] = np.inf
-    covariance[scale == 0, scale == 0] = np.inf
-    estimate[places - hidden] += fit.gains[joints]
-    if choice.tilt:
-        estimate[-2:] += fit.tilt
-    return estimate, covariance
-
-
-def _order(rows: int) -> int:
-    """Of the autoregression of so many residuals."""
-    return int(np.clip(rows // 50, 1, 24))
-
-
-def _meat(rows: Rows, choice: Choice, fit: Fit, estimate: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """The covariance of Xᵀ W e, X being the columns of the model that is linear at the fit, and V Vᵀ = (Xᵀ W X)⁻¹."""
-    s, r, data, unknowns = rows.structure, rows.structure.rank, rows.data, len(choice.unknowns)
-    beta = fit.x[:r]
-    X = np.concatenate([rows.columns(k, beta) for k in rows])
-    base = X[..., :r] + sum(t * X[..., (d + 1) * r : (d + 2) * r] for d, t in enumerate(fit.tilt))
-    out = np.zeros((len(estimate), len(estimate)))
-    count = 0
-    for j, own in enumerate(choice.local):
-        use = data.used[:, j]
-        factor, known, b = 1.0 + fit.gains[j], X[use, j, -1], base[use, j]
-        local = [b @ beta + known if k == GAIN else X[use, j, s.blocks * r + k] for k in own]
-        turned = [factor * (X[use, j, (d + 1) * r : (d + 2) * r] @ beta) for d in range(2)] if choice.tilt else []
-        index = [*range(r), *(r + count + k for k in range(len(own))), *(r + unknowns + d for d in range(len(turned)))]
-        Z = np.concatenate([factor * b, np.stack([*local, *turned], axis=1)], axis=1) if local or turned else factor * b
-        residual = data.tau[use, j] - factor * known - Z @ estimate[index]
-        order = _order(len(residual))
-        fitted = Z @ V[index] / np.sqrt(fit.variance[j])
-        out[np.ix_(index, index)] += meat(Z, residual, data.stretch[use], order, fitted) / fit.variance[j] ** 2
-        count += len(own)
-    return out

@@ -23,11 +23,14 @@ TILT = np.radians(1.0)
 """The standard deviation of a mounting's tilt that is expected."""
 SPRING = 0.05
 """The standard deviation of a joint's spring that is expected, in root-mean-square forces of the joint per radian or metre."""
-SCALE = 0.03
+SCALE = 0.1
 """The standard deviation of a force sensor's gain that is expected."""
 COMMON = 0.005
 """The standard deviation of the mean of all gains that is expected."""
+COUPLING = 0.01
+"""The standard deviation of a neighbouring joint's part in a force that is expected."""
 SPRINGS = TERMS.index("spring")
+COUPLINGS = [TERMS.index("previous_load"), TERMS.index("next_load")]
 GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Weights of the entropic prior among which the evidence chooses."""
 BARRIER = 1e-3
@@ -85,6 +88,7 @@ def spreads(forces: np.ndarray, gain: float = SCALE) -> np.ndarray:
     out = np.full((len(TERMS), len(forces)), np.inf)
     out[GAIN] = gain
     out[SPRINGS] = SPRING * forces
+    out[COUPLINGS] = COUPLING
     return out
 
 
@@ -227,6 +231,7 @@ class Fitter:
         if start is not None:
             gains[joints] = start.gains[joints]
         size = sums[2] / sums[3].clip(1)
+        size = np.maximum(size, 1e-6 * size.max())  # of joints without a force
         variance = 1e-2 * size if start is None else np.maximum(start.variance, 1e-6 * size)  # no smaller: steps start far away
         for _ in range(rounds):
             made = self.collapse(sums, tilt, x[: self.s.rank], choice.tilt)

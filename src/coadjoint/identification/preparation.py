@@ -75,8 +75,7 @@ def prepare(
     logs = list(log) if isinstance(log, list | tuple) else [log]
     if not logs:
         raise CoadjointError("there is no log: the list of logs is empty.")
-    if not (cutoff is None or cutoff == "auto" or (isinstance(cutoff, int | float) and np.isfinite(cutoff) and cutoff > 0)):
-        raise CoadjointError(f"cutoff is {cutoff!r}; expected a frequency in Hz, None or 'auto'.")
+    check_cutoff(cutoff)
     loaded = _loaded(robot, len(logs), payloads)
     parts: list[Prepared] = []
     for one, other in zip(logs, loaded, strict=True):
@@ -85,6 +84,12 @@ def prepare(
         made = _stretches(robot, read, cutoff)
         parts += made if other is None else [replace(x, known=_more(robot, other, x)) for x in made]
     return _joined(robot, parts)
+
+
+def check_cutoff(cutoff: Any) -> None:
+    """An error unless it is a frequency in Hz, None or "auto"."""
+    if not (cutoff is None or cutoff == "auto" or (isinstance(cutoff, int | float) and np.isfinite(cutoff) and cutoff > 0)):
+        raise CoadjointError(f"cutoff is {cutoff!r}; expected a frequency in Hz, None or 'auto'.")
 
 
 def _loaded(robot: Robot, count: int, payloads: Sequence[Mapping[str, Any] | None] | None) -> list[Robot | None]:
@@ -184,10 +189,16 @@ def _saturated(robot: Robot, tau: np.ndarray, notes: list[str]) -> np.ndarray:
     """(N, nv): where a force stands at its largest value, as of a drive at its limit."""
     found = np.zeros(tau.shape, dtype=bool)
     for k in range(tau.shape[1]):
+        if not np.ptp(tau[:, k]) > 0:
+            found[:, k] = True
+            notes.append(
+                f"{robot.v_names[k]}: the measured force is {tau[0, k] + 0.0:g} in every row, as of no sensor; its equation is left out"
+            )
+            continue
         for end in (tau[:, k].max(), tau[:, k].min()):
             at = np.abs(tau[:, k] - end) <= 1e-9 * abs(end)
             run = at[2:] & at[1:-1] & at[:-2]
-            if end and run.sum() >= max(3, 0.002 * len(tau)) and np.ptp(tau[:, k]) > 0:
+            if end and run.sum() >= max(3, 0.002 * len(tau)):
                 found[:, k] |= at
         if found[:, k].any():
             share = 100.0 * found[:, k].mean()

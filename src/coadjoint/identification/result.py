@@ -19,7 +19,7 @@ from ..robot.parameters import INERTIAL
 from ..robot.robot import Robot
 from ..words import printable
 from .base_parameters import BaseParameters, base_parameters
-from .friction import Friction
+from .friction import BRAKING, Friction
 from .preparation import Prepared
 
 
@@ -131,14 +131,19 @@ class Identification:
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot with the identified inertias, armature, viscous and Coulomb friction and gravity; every body is possible."""
-        found = self.friction.coefficients
-        zero = np.zeros(self.prior.nv)
-        own = self._tree(np.arange(self.prior.nv))
+        """The robot with the identified inertias, armature, viscous and Coulomb friction and gravity; every body is possible.
+
+        Friction that goes with the root of speed, with the load or that Stribeck has is in the viscous and Coulomb friction that is nearest
+        to it along the log. Offsets, gains, springs and asymmetry are in `torque` alone.
+        """
+        own, data = self._tree(np.arange(self.prior.nv)), self.data
+        load = np.asarray(inverse_dynamics(self.rigid, data.q, data.v, data.a))
+        viscous, coulomb = self.friction.plain(data.v, data.a, load, data.used)
+        found = {"armature": self.friction.coefficients.get("armature", np.zeros(self.prior.nv))}
         numbers = {}
-        for key, name in (("armature", "armature"), ("damping", "viscous"), ("friction", "coulomb")):
+        for key, value in (found | {"damping": viscous, "friction": coulomb}).items():
             x = np.zeros(self.prior.tree_nv)
-            x[own] = found.get(name, zero)
+            x[own] = value
             numbers[key] = x
         return self.rigid.with_numbers(**numbers).consolidated()
 
@@ -291,12 +296,14 @@ class Identification:
         for k, name in enumerate(names):
             own = [f"{term} {x[k]:.3g}" for term, x in self.friction.coefficients.items() if x[k]]
             lines.append(f"{printable(name)[:19]:<20}{self.rms[k]:>14.4g}{size[k]:>14.4g}  {', '.join(own)}  ({units[k]})")
-        left = [x for x, c in self.friction.coefficients.items() if x not in ("viscous", "coulomb", "armature") and np.any(c)]
+        others = [x for x, c in self.friction.coefficients.items() if x not in ("viscous", "coulomb", "armature") and np.any(c)]
+        nearest, left = ([x for x in others if (x in BRAKING) == braking] for braking in (True, False))
+        if others:
+            lines.append("")
+        if nearest:
+            lines.append(f"{', '.join(nearest)}: fit.robot has the viscous and Coulomb friction nearest to it along the log")
         if left:
-            lines += [
-                "",
-                f"{', '.join(left)}: in fit.torque, not in fit.robot, which has viscous and Coulomb friction and armature",
-            ]
+            lines.append(f"{', '.join(left)}: in fit.torque, not in fit.robot")
         hidden = sum(not p.is_visible for p in self.parameters)
         lines += [
             "",

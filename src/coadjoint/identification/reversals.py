@@ -1,17 +1,17 @@
-"""How dry friction reverses: the width and the lag of each joint by which held-back stretches are predicted best."""
+"""How dry friction reverses: the width and the slip of each joint by which held-back stretches are predicted best."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .friction import Shape
+from .friction import Shape, direction
 from .preparation import Prepared
 
 WIDTHS = (1e-9, 0.003, 0.01, 0.02, 0.04, 0.08, 0.15)
 """Speeds w that are tried, relative to the root-mean-square speed of the joint; the first is a jump."""
-LAGS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06)
-"""Seconds d that are tried."""
-PAIRS = tuple((w, d) for w in WIDTHS for d in LAGS)
+SLIPS = (0.0, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)
+"""Displacements s that are tried, relative to that in which the joint reverses: its mean square speed over its acceleration."""
+PAIRS = tuple((w, s) for w in WIDTHS for s in SLIPS)
 USUAL = 0.03
 """The width of a joint that shows none, relative to its speed."""
 STRIBECK = 0.3
@@ -27,21 +27,22 @@ ENOUGH = 2.0
 
 
 def usual(v: np.ndarray) -> Shape:
-    """Widths and speeds in proportion to the speeds v (N, nv); no lag."""
+    """Widths and speeds in proportion to the speeds v (N, nv); no slip."""
     speed = np.sqrt(np.mean(v * v, axis=0))
     speed = np.where(speed > 0, speed, 1.0)
     return Shape(USUAL * speed, np.zeros_like(speed), STRIBECK * speed)
 
 
 def reversals(data: Prepared, Y: np.ndarray, load: np.ndarray, folds: np.ndarray) -> Shape:
-    """Widths and lags for regressors Y (N, nv, r) of the base parameters and the forces (N, nv) that the prior expects.
+    """Widths and slips for regressors Y (N, nv, r) of the base parameters and the forces (N, nv) that the prior expects.
 
     Every joint alone: base parameters, offset, viscous friction, rotor and spring beside dry friction and its part in proportion to the
-    load. All joints have the width (relative to their speeds) and the lag that suit them together, but for those which clearly ask for
+    load. All joints have the width and the slip, relative to their motions, that suit them together, but for those which clearly ask for
     another.
     """
     shape = usual(data.v)
     speed = shape.widths / USUAL
+    length = speed**2 / np.sqrt(np.mean(data.a**2, axis=0)).clip(1e-12)
     thin = max(1, len(data) // ROWS)
     springs = data.q if data.q.shape == data.v.shape else data.v[:, :0]
     scores = {}
@@ -52,23 +53,23 @@ def reversals(data: Prepared, Y: np.ndarray, load: np.ndarray, folds: np.ndarray
             continue
         Z = np.column_stack([Y[rows, j], np.ones(len(rows)), v, a, *springs[rows, j : j + 1].T])
         Z = Z / np.sqrt((Z * Z).mean(0)).clip(1e-12)
-        score = _scores(Z, data.tau[rows, j] - load[rows, j], v, a, np.abs(load[rows, j]), folds[rows], speed[j])
+        score = _scores(Z, data.tau[rows, j] - load[rows, j], v, a, np.abs(load[rows, j]), folds[rows], speed[j], length[j])
         if score is not None:
             scores[j] = score
     if scores:
         common = int(np.argmax(sum(scores.values())))
         for j, score in scores.items():
             best = int(np.argmax(score))
-            width, lag = PAIRS[best if score[best] > score[common] + ENOUGH else common]
-            shape.widths[j], shape.lags[j] = width * speed[j], lag
+            width, slip = PAIRS[best if score[best] > score[common] + ENOUGH else common]
+            shape.widths[j], shape.slips[j] = width * speed[j], slip * length[j]
     return shape
 
 
 def _scores(
-    Z: np.ndarray, y: np.ndarray, v: np.ndarray, a: np.ndarray, load: np.ndarray, folds: np.ndarray, speed: float
+    Z: np.ndarray, y: np.ndarray, v: np.ndarray, a: np.ndarray, load: np.ndarray, folds: np.ndarray, speed: float, length: float
 ) -> np.ndarray | None:
-    """The held-back log-likelihood of each pair of a width and a lag; None for a joint that shows no dry friction."""
-    S = np.stack([np.zeros(len(v)), *(np.tanh((v - d * a) / (w * speed)) for w, d in PAIRS)], axis=1)
+    """The held-back log-likelihood of each pair of a width and a slip; None for a joint that shows no dry friction."""
+    S = np.stack([np.zeros(len(v)), *(direction(v, a, w * speed, s * length) for w, s in PAIRS)], axis=1)
     squares = held_back_squares(Z, y, S, load[:, None] * S, folds)
     if squares[1:].min() > 0.99 * squares[0]:
         return None

@@ -10,9 +10,11 @@ EXPECTATIONS = 8
 
 def correlation_sum(x: np.ndarray, stretch: np.ndarray) -> float:
     """1 + 2 Σ ρ_k, summed over pairs of lags as long as the pairs are positive (Geyer): the rows that count as one independent one."""
+    if len(x) < 8:
+        return 1.0
     x = x - x.mean()
     total = float(x @ x)
-    if not total > 0 or len(x) < 8:
+    if not total > 0:
         return 1.0
     rho = np.zeros(len(x))
     for s in np.unique(stretch):
@@ -39,15 +41,22 @@ def autoregression(x: np.ndarray, stretch: np.ndarray, order: int, fitted: np.nd
         size = 1 << int(np.ceil(np.log2(2 * len(part))))
         powers.append(np.abs(np.fft.rfft(part, size)) ** 2)
         taken.append(0.0 * powers[-1] if fitted is None else (np.abs(np.fft.rfft(fitted[own], size, axis=0)) ** 2).sum(1))
-    a, variance = np.zeros(order), float(x @ x) / len(x)
-    for _ in range(1 if fitted is None else EXPECTATIONS):
+    return returning(powers, taken, len(x), order, 1 if fitted is None else EXPECTATIONS)
+
+
+def returning(
+    powers: list[np.ndarray], taken: list[np.ndarray], rows: int, order: int, turns: int = EXPECTATIONS
+) -> tuple[np.ndarray, float]:
+    """The autoregression of residuals with these powers |x̂|², each on the frequencies of twice its stretch, of which a fit took S |Û|²."""
+    a, variance = np.zeros(order), sum(float(np.fft.irfft(power)[0]) for power in powers) / rows
+    for _ in range(turns):
         rho = np.zeros(order + 1)
         for power, gone in zip(powers, taken, strict=True):
             size = 2 * (len(power) - 1)
-            S = spectrum(a, variance, np.arange(len(power)) / size) if fitted is not None else 0.0
+            S = spectrum(a, variance, size) if gone.any() else 0.0
             lags = np.fft.irfft(power + S * gone, size)[: order + 1]
             rho[: len(lags)] += lags
-        rho /= len(x)
+        rho /= rows
         if not rho[0] > 0:
             return np.zeros(order), 0.0
         R = rho[np.abs(np.subtract.outer(np.arange(order), np.arange(order)))] + 1e-10 * rho[0] * np.eye(order)
@@ -56,21 +65,26 @@ def autoregression(x: np.ndarray, stretch: np.ndarray, order: int, fitted: np.nd
     return a, variance
 
 
-def spectrum(a: np.ndarray, variance: float, frequency: np.ndarray) -> np.ndarray:
-    """The spectral density of an autoregression at frequencies in cycles per row: its mean over one cycle is the variance."""
-    lags = np.arange(1, len(a) + 1)
-    return np.asarray(variance / np.abs(1.0 - np.exp(-2j * np.pi * np.outer(frequency, lags)) @ a) ** 2)
+def spectrum(a: np.ndarray, variance: float, size: int) -> np.ndarray:
+    """The spectral density of an autoregression at the frequencies of `rfft` of so many rows: its mean over one cycle is the variance."""
+    whitening = np.zeros(max(size, 1))
+    np.add.at(whitening, np.arange(len(a) + 1) % max(size, 1), np.concatenate([[1.0], -a]))
+    return np.asarray(variance / np.abs(np.fft.rfft(whitening)) ** 2)
 
 
 def meat(X: np.ndarray, residual: np.ndarray, stretch: np.ndarray, order: int, fitted: np.ndarray) -> np.ndarray:
     """E[(Xᵀ e)(Xᵀ e)ᵀ] (P, P) of columns X (N, P), e having the autocorrelation of the residuals: Σ over frequencies of S |X̂|²."""
-    a, variance = autoregression(residual, stretch, order, fitted)
+    return spectral(X, stretch, *autoregression(residual, stretch, order, fitted), wraps=True)
+
+
+def spectral(X: np.ndarray, stretch: np.ndarray, a: np.ndarray, variance: float, wraps: bool = False) -> np.ndarray:
+    """E[(Xᵀ e)(Xᵀ e)ᵀ] for residuals e of an autoregression: Σ over frequencies of S |X̂|²; `wraps`: each stretch as if it were periodic."""
     out = np.zeros((X.shape[1], X.shape[1]))
     for s in np.unique(stretch):
         part = X[stretch == s]
-        size = len(part)
-        S = spectrum(a, variance, np.arange(size // 2 + 1) / size)
-        F = np.fft.rfft(part, axis=0)
+        size = len(part) if wraps else 2 * len(part)
+        S = spectrum(a, variance, size)
+        F = np.fft.rfft(part, size, axis=0)
         weight = np.full(len(S), 2.0)
         weight[0] = 1.0
         if size % 2 == 0:
