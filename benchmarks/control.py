@@ -20,7 +20,7 @@ def main() -> None:
     robot = cj.load("panda")
     rng = np.random.default_rng(0)
     q, v = robot.random(rng), rng.normal(size=7)
-    center, amplitude, pulsation = 0.1 + robot.neutral(), np.full(7, 0.3), 2 * np.pi * np.full(7, 0.5)
+    center, amplitude, pulsation = np.array([0.1, -0.5, 0.0, -2.0, 0.0, 1.6, 0.5]), np.full(7, 0.3), 2 * np.pi * np.full(7, 0.5)
     ours = control.computed_torque(robot, control.sinusoid(robot, center, amplitude, 0.5), kp=KP, kd=KD)
     model = cj.interop.pinocchio.to_pinocchio(robot)
     data = model.createData()

@@ -20,18 +20,21 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_number, a_robot, one_of, positive, takes
-from ..arrays import Array, concat, like, mv, transpose
-from ..differentiating import differential
-from ..dynamics import coriolis_matrix, gravity_force, mass_matrix
+from ..arguments import a_name, a_number, a_robot, one_of, positive, takes
+from ..arrays import Array, concat, like, mv, namespace, transpose
+from ..dynamics import mass_matrix, regressor, spring_force
 from ..errors import CoadjointError
 from ..identification.base_parameters import base_parameters
 from ..lie import inertia
 from ..robot.robot import Robot
 from .controller import gain, times
+from .frame_sliding import frame_sliding
 from .joint_space import sliding
+from .pose_references import as_pose_reference
 from .references import as_reference
 from .sampled import SampledController
+from .tracking_error import bracket
+from .workspace import as_posture
 
 Gains = Mapping[str, Any]
 METRICS = ("natural", "euclidean", "base")
@@ -49,6 +52,9 @@ def adaptive(
     metric: str = "natural",
     links: Sequence[str] | None = None,
     friction: float = 0.0,
+    frame: str | None = None,
+    posture: Any = None,
+    posture_rate: float = 1.0,
 ) -> SampledController:
     """Adaptive tracking: τ = Y φ̂ + K s, with inertial parameters estimated from those of `robot` on.
 
@@ -57,7 +63,14 @@ def adaptive(
     (`base_parameters`), of all links. links: those whose inertia is adapted, all by default;
     as the last one for a payload. friction: the speed γ at which viscous and Coulomb friction of every joint are adapted; 0 for not at all.
     The state is `estimates(controller, state)`.
+
+    frame: track its pose on SE(3) in place of the joints. Then reference(t) -> X, V, A or a pose (4, 4) as for `se3_tracking`, rate is
+    that of the frame's error, a number, (6,) or (6, 6), and what the frame leaves free goes to the `posture` (nq,) with posture_rate
+    [1/s], or is damped without one. The forces are NaN where the frame is singular.
     """
+    if posture is not None and frame is None:
+        raise CoadjointError("posture is given without frame; joints that are tracked leave nothing free.")
+    of_frame = {} if frame is None else _of_frame(robot, frame, posture, posture_rate)
     if not (a_number(friction, "friction") >= 0):
         raise CoadjointError(f"friction is {friction:g}; expected a speed of adaptation that is zero or positive.")
     chosen = [robot.link_index(x) for x in (robot.link_names if links is None else links)]
@@ -75,18 +88,30 @@ def adaptive(
                 )
     base = base_parameters(robot) if metric == "base" else None
     gains = {
-        "rate": gain(rate, "rate", robot.nv),
+        "rate": gain(rate, "rate", robot.nv if frame is None else 6),
         "damping": gain(damping, "damping", robot.nv),
         "adaptation": float(adaptation),
         "natural": metric == "natural",
         "links": chosen,
         "friction": float(friction),
         "base": base,
-    }
+        "frame": frame,
+    } | of_frame
     losses = np.zeros(2 * robot.nv if friction else 0)
     start = known[chosen].reshape(-1) if base is None else base.values(robot)
     initial = np.concatenate([start, losses])
-    return SampledController(robot, "adaptive", _adaptive, as_reference(robot, reference), gains, period, initial)
+    desired = as_reference(robot, reference) if frame is None else as_pose_reference(reference)
+    return SampledController(robot, "adaptive", _adaptive, desired, gains, period, initial)
+
+
+def _of_frame(robot: Robot, frame: str, posture: Any, posture_rate: float) -> dict[str, Any]:
+    """What `frame_sliding` needs."""
+    robot.frame(a_name(frame, "frame"))
+    if robot.nv < 6:
+        raise CoadjointError(f"robot {robot.name!r} has {robot.nv} freedoms; a frame on SE(3) needs 6. Leave frame out.")
+    q = as_posture(robot, posture)
+    W = np.asarray(mass_matrix(robot, robot.neutral() if q is None else q))
+    return {"posture": q, "posture_rate": float(positive(posture_rate, "posture_rate")), "flat": np.linalg.inv(W)}
 
 
 def estimates(controller: SampledController, state: Array) -> Robot:
@@ -103,20 +128,26 @@ def estimates(controller: SampledController, state: Array) -> Robot:
     return robot.with_inertial_parameters(parameters.reshape(-1))
 
 
-def slotine_li_force(robot: Robot, q: Array, v: Array, v_r: Array, a_r: Array) -> Array:
-    """M(q) a_r + C(q, v) v_r + g(q) (..., nv), with the Christoffel matrix C."""
-    return mv(mass_matrix(robot, q), a_r) + mv(coriolis_matrix(robot, q, v), v_r) + gravity_force(robot, q)
+def slotine_li_regressor(robot: Robot, q: Array, v: Array, v_r: Array, a_r: Array) -> Array:
+    """Y (..., nv, 10 n_links) with Y @ robot.inertial_parameters = M a_r + C(q, v) v_r + g, without armature and springs.
 
-
-slotine_li_regressor = differential(slotine_li_force, "inertial")
-"""Y (..., nv, 10 n_links): slotine_li_regressor(robot, q, v, v_r, a_r) @ robot.inertial_parameters is `slotine_li_force`."""
+    C(q, v) w = ∇_v w is torsion-free, ∇_v w - ∇_w v = [v, w], and its symmetric part is that of the bias force c(v) = C(q, v) v:
+    C(q, v) w = ¼ (c(v + w) - c(v - w)) + ½ M [v, w].
+    """
+    still = 0.0 * v
+    at_rest = regressor(robot, q, still, a_r + 0.5 * bracket(robot, v, v_r))
+    return at_rest + 0.25 * (regressor(robot, q, v + v_r, still) - regressor(robot, q, v - v_r, still))
 
 
 def _adaptive(gains: Gains, period: float, robot: Robot, q: Array, v: Array, state: Array, *desired: Array) -> tuple[Array, Array]:
-    v_r, a_r, s = sliding(gains["rate"], robot, q, v, *desired)
+    v_r, a_r, s = (
+        sliding(gains["rate"], robot, q, v, *desired) if gains["frame"] is None else frame_sliding(gains, robot, q, v, *desired)
+    )
     Y = slotine_li_regressor(robot, q, v, v_r, a_r)
     tau, moved = (_by_links if gains["base"] is None else _by_base)(gains, period, robot, Y, s, state)
-    tau = tau + times(gains["damping"], s)
+    tau = tau + times(gains["damping"], s) + robot.from_tree(like(robot.armature, s) * robot.tree_v(a_r))
+    if robot.spring_ends:
+        tau = tau + spring_force(robot, q)
     if gains["friction"]:
         n = robot.nv
         loss = state[..., -2 * n :]
@@ -158,6 +189,4 @@ def _moved(gains: Gains, period: float, parameters: Array, g: Array) -> Array:
 
 def _smooth_sign(v: Array, width: float = 0.02) -> Array:
     """tanh(v / width): Coulomb friction without a jump."""
-    from ..arrays import namespace
-
     return namespace(v).tanh(v / width)

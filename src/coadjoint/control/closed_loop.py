@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_number, a_robot, numbers, positive, takes, whole
+from ..arguments import a_number, a_robot, floats, numbers, positive, takes, whole
 from ..arrays import Array, concat, namespace, to_numpy
-from ..dynamics import forward_dynamics
+from ..dynamics import forward_dynamics, mass_matrix
 from ..dynamics.steps import rk4_step
 from ..errors import CoadjointError
 from ..families import Family
+from ..motion.equations_of_motion import SimulationError
 from ..motion.rollout import roll_states
 from ..robot.robot import Robot
 from .controller import Controller
+from .evaluation import desired_at, desired_during, is_traced
+from .references import check_limits
 from .sampled import SampledController
 
 
@@ -63,7 +66,9 @@ def closed_loop(
     `robot` moves; the controller keeps the model that it was made with. period: that of a `SampledController`, else 1 ms. delay: 0, or
     1 for forces that act one sample late. resolution: the step of encoders [rad or m]; velocities are then differences of their readings.
     noise (..., steps, nv): added to the measured velocities. limits (nv,): forces are cut to ± these. parameters: numbers of the robot that
-    differ from motion to motion, as for `rollout`.
+    differ from motion to motion, as for `rollout`. A reference that cannot be traced is evaluated at the samples beforehand, in their
+    order. One motion whose forces are not finite at some time is a `SimulationError`, whose `motion` is the loop up to there; in a batch
+    its numbers are NaN from there on.
     """
     if not isinstance(controller, Controller | SampledController):
         raise CoadjointError(f"controller is {type(controller).__name__}; expected one of `coadjoint.control`.")
@@ -88,35 +93,82 @@ def closed_loop(
     )
     shapes = {"q": q.shape[:-1], "v": v.shape[:-1]}
     if noise is not None:
-        noise = np.asarray(noise, dtype=float)
+        noise = floats(noise, "noise")
         if noise.shape[-2:] != (steps, robot.nv):
             raise CoadjointError(f"noise has shape {noise.shape}; expected (..., {steps}, {robot.nv}): one row for every sample.")
         shapes["noise"] = noise.shape[:-2]
     batch = family.batch(**shapes)
     initial = getattr(controller, "initial", np.zeros(0))
-    loop = _Loop(controller, h, delay, float(resolution), noise is not None, _limits(limits, robot), friction, int(substeps))
+    time = h * np.arange(steps + 1)
+    check_limits(controller.reference, time)
+    desired = [] if is_traced(controller.reference) else desired_during(controller.reference, time[:-1])
+    cores = tuple(x.shape[1:] for x in desired)
+    loop = _Loop(controller, h, delay, float(resolution), noise is not None, _limits(limits, robot), friction, int(substeps), cores)
     inner = loop.start(robot, np.broadcast_to(q, (*batch, robot.nq)), initial)
     arrays = [np.empty((*batch, steps + 1, n)) for n in (robot.nq, robot.nv, inner.shape[-1])]
     for array, first in zip(arrays, (q, v, inner), strict=True):
         array[..., 0, :] = first
     tau = np.empty((*batch, steps + 1, robot.nv))
     n = int(np.prod(batch))
-    time = h * np.arange(steps + 1)
     further = [np.broadcast_to(time[:-1, None], (n, steps, 1))]
     if noise is not None:
         further.append(np.ascontiguousarray(np.broadcast_to(noise, (*batch, steps, robot.nv))).reshape(n, steps, robot.nv))
+    further += [np.broadcast_to(x.reshape(steps, -1), (n, steps, x[0].size)) for x in desired]
     if family:
         further.append(np.broadcast_to(family.flat(batch)[:, None], (n, steps, family.size)))
     sizes = {"q": (robot.nq,), "v": (robot.nv,), "inner": (inner.shape[-1],), "t": (1,)}
-    take = family.compiled(loop.key, loop.step, "closed_loop", **sizes, **({"noise": (robot.nv,)} if noise is not None else {}))
+    sizes |= {"noise": (robot.nv,)} if noise is not None else {}
+    sizes |= {f"desired{k}": (x[0].size,) for k, x in enumerate(desired)}
+    take = family.compiled(loop.key, loop.step, "closed_loop", **sizes)
     roll_states(take, [*arrays, tau], further, threads, inputs=3)
-    return ClosedLoop(time, arrays[0], arrays[1], tau[..., 1:, :], arrays[2][..., : initial.size])
+    found = ClosedLoop(time, arrays[0], arrays[1], tau[..., 1:, :], arrays[2][..., : initial.size])
+    if not batch:
+        _check_finite(found, controller, h, delay)
+    return found
+
+
+def _check_finite(loop: ClosedLoop, controller: Controller | SampledController, h: float, delay: int) -> None:
+    """An error that keeps the loop up to the first sample whose forces, or the state after it, are not finite."""
+    good = np.isfinite(loop.tau).all(-1) & np.isfinite(loop.q[1:]).all(-1) & np.isfinite(loop.v[1:]).all(-1)
+    if good.all():
+        return
+    k = int(np.argmin(good))
+    what = "the forces are" if not np.isfinite(loop.tau[k]).all() else "the motion after it is"
+    error = SimulationError(
+        f"at the sample t = {loop.time[k]:g} s {what} not finite: look at the reference and the gains there. `motion` of this error is the "
+        "loop up to there." + _hint(controller, loop.q[0], h, delay)
+    )
+    kept = {name: getattr(loop, name)[: k + 1] for name in ("time", "q", "v", "state")}
+    error.motion = ClosedLoop(**kept, tau=loop.tau[:k])
+    raise error
+
+
+def _hint(controller: Controller | SampledController, q: np.ndarray, h: float, delay: int) -> str:
+    """What to say if the damping alone makes the sampled loop unstable; nothing if it does not, or is not known.
+
+    A speed that is damped with the rate λ, an eigenvalue of M⁻¹ D, obeys v' = v - h λ v, or one sample late v'' = v' - h λ v: it dies out
+    if h λ is below 2, or below 1.
+    """
+    gains = controller.gains
+    if controller.name not in ("pd", "pd_plus", "passivity_based", "adaptive", "computed_torque"):
+        return ""
+    rates: np.ndarray = gains["kd"] if "kd" in gains else gains["damping"]
+    if controller.name != "computed_torque":
+        rates = np.linalg.solve(np.asarray(mass_matrix(controller.robot, q)), rates)
+    fastest, most = float(np.abs(np.linalg.eigvals(rates)).max()), (1.0 if delay else 2.0) / h
+    if not fastest > most:
+        return ""
+    late = " and one sample late" if delay else ""
+    return (
+        f" The damping takes speeds away at {fastest:.3g}/s; sampled every {h:g} s{late} a loop is stable below {most:.3g}/s only: "
+        f"choose a damping at most {most / fastest:.2g} times as large, or a shorter period."
+    )
 
 
 def _limits(limits: Any, robot: Robot) -> np.ndarray | None:
     if limits is None:
         return None
-    limits = np.asarray(limits, dtype=float)
+    limits = floats(limits, "limits")
     if limits.shape not in ((), (robot.nv,)) or not (limits > 0).all():
         raise CoadjointError(f"limits is {limits!r}; expected positive forces, a number or ({robot.nv},).")
     return np.broadcast_to(limits, (robot.nv,))
@@ -135,15 +187,29 @@ class _Loop:
         limits: np.ndarray | None,
         friction: bool,
         substeps: int,
+        cores: tuple[tuple[int, ...], ...],
     ) -> None:
         self.controller, self.h, self.delay, self.resolution, self.noisy = controller, h, delay, resolution, noisy
         self.limits, self.friction, self.substeps = limits, friction, substeps
+        self.cores = cores
+        """The shapes of what a reference gives that is evaluated beforehand."""
         self.states = getattr(controller, "initial", np.zeros(0)).size
 
     @property
     def key(self) -> Any:
         cut = None if self.limits is None else tuple(self.limits)
-        return ("closed loop", self.controller, self.h, self.delay, self.resolution, self.noisy, cut, self.friction, self.substeps)
+        return (
+            "closed loop",
+            self.controller,
+            self.h,
+            self.delay,
+            self.resolution,
+            self.noisy,
+            cut,
+            self.friction,
+            self.substeps,
+            self.cores,
+        )
 
     def start(self, robot: Robot, q: np.ndarray, initial: np.ndarray) -> np.ndarray:
         """The inner state (..., k) at the start: no force on its way, encoders that stand still."""
@@ -156,7 +222,7 @@ class _Loop:
         return namespace(q).floor(q / self.resolution + 0.5) * self.resolution
 
     def step(
-        self, robot: Robot, numbers: tuple[Array, ...], q: Array, v: Array, inner: Array, t: Array, *noise: Array
+        self, robot: Robot, numbers: tuple[Array, ...], q: Array, v: Array, inner: Array, t: Array, *further: Array
     ) -> tuple[Array, ...]:
         """q', v', the inner state and the forces after one period."""
         k, n = self.states, robot.nv
@@ -166,9 +232,10 @@ class _Loop:
             last = inner[..., k + n * self.delay : k + n * self.delay + n]
             measured_v = (measured_q - last) / self.h
             readings = [measured_q]
-        if noise:
-            measured_v = measured_v + noise[0]
-        asked, following = self._ask(measured_q, measured_v, t[..., 0], inner[..., :k])
+        if self.noisy:
+            measured_v, further = measured_v + further[0], further[1:]
+        desired = [x.reshape((*x.shape[:-1], *core)) for x, core in zip(further, self.cores, strict=True)]
+        asked, following = self._ask(measured_q, measured_v, t[..., 0], inner[..., :k], desired)
         if self.limits is not None:
             xp = namespace(asked)
             asked = xp.minimum(xp.maximum(asked, -self.limits), 0.0 * asked + self.limits)
@@ -179,8 +246,10 @@ class _Loop:
         parts = [*following, *([asked] if self.delay else []), *readings, inner[..., -1:]]
         return q, v, concat(parts), tau
 
-    def _ask(self, q: Array, v: Array, t: Array, state: Array) -> tuple[Array, list[Array]]:
-        if isinstance(self.controller, SampledController):
-            tau, state = self.controller.step(q, v, t, state)
+    def _ask(self, q: Array, v: Array, t: Array, state: Array, desired: list[Array]) -> tuple[Array, list[Array]]:
+        one = self.controller
+        desired = desired or list(desired_at(one.reference, t))
+        if isinstance(one, SampledController):
+            tau, state = one._law(one.gains, one.period, one.robot, q, v, state, *desired)
             return tau, [state]
-        return self.controller.force(q, v, t), []
+        return one._law(one.gains, one.robot, q, v, *desired), []

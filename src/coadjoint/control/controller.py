@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, like, mv, namespace
-from ..errors import CoadjointError, ShapeError, TraceError
-from ..families import built
+from ..errors import CoadjointError, ShapeError
 from ..kernel.graph import Graph
 from ..robot.robot import Robot
 from ..words import short
+from .evaluation import compiled, desired_at, desired_during, graph_of
+from .references import check_limits
 
 Law = Callable[..., Array]
 """law(gains, robot, q, v, *desired): the joint forces (..., nv), written with array operations. It pickles: a function of a module."""
@@ -41,11 +42,12 @@ class Controller:
 
     def force(self, q: Array, v: Array, t: Any) -> Array:
         """The joint forces τ (..., nv) at the state q (..., nq), v (..., nv) and the time t, a number or (...,)."""
-        if type(t) is float and type(q) is np.ndarray and "force" in self._native:  # one state of a loop: as little as can be
+        if type(t) is float and type(q) is type(v) is np.ndarray and "force" in self._native:
+            # one state of a loop: as little as can be
             return self._native["force"](q, v, np.array([t]))
         if namespace(q, v) is np and not hasattr(t, "__coadjoint_symbol__"):
             return self._run("force", self._law, q, v, t)
-        return self._law(self.gains, self.robot, q, v, *self.reference(t))
+        return self._law(self.gains, self.robot, q, v, *desired_at(self.reference, t, q))
 
     def lyapunov(self, q: Array, v: Array, t: Any) -> Array:
         """The Lyapunov function (...) of this law at a state: it does not increase along motions of the robot under the control."""
@@ -53,57 +55,36 @@ class Controller:
             raise CoadjointError(f"no Lyapunov function is known for {self.name}.")
         if namespace(q, v) is np:
             return self._run("lyapunov", self._lyapunov, q, v, t)
-        return self._lyapunov(self.gains, self.robot, q, v, *self.reference(t))
+        return self._lyapunov(self.gains, self.robot, q, v, *desired_at(self.reference, t, q))
+
+    def check_reference(self, times: Any) -> None:
+        """An error if the reference leaves the limits of the robot's joints at some of the times (N,).
+
+        `simulate`, `rollout` and `closed_loop` ask before they run.
+        """
+        check_limits(self.reference, times)
 
     def graph(self) -> Graph:
-        """The expression graph of force(q, v, t), t of shape (1,): for `coadjoint.export.c` and `coadjoint.export.js`."""
-        from ..kernel.passes.simplify import simplify
-        from ..kernel.trace.trace import trace
+        """The expression graph of force(q, v, t), t of shape (1,): for `coadjoint.export.c` and `coadjoint.export.js`.
 
-        return simplify(trace(self._whole(self._law), self._shapes, self.name))
+        Where the reference cannot be traced, what it gives takes the place of t: the graph is that of force(q, v, desired0, desired1, …).
+        """
+        return graph_of(self._of(self._law), self.reference, self._shapes, self.name)
 
     @property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         return {"q": (self.robot.nq,), "v": (self.robot.nv,), "t": (1,)}
 
-    def _whole(self, law: Law) -> Callable[..., Array]:
-        return lambda q, v, t: law(self.gains, self.robot, q, v, *self.reference(t[..., 0]))
+    def _of(self, law: Law) -> Law:
+        return lambda *arrays: law(self.gains, self.robot, *arrays)
 
     def _run(self, name: str, law: Law, q: Array, v: Array, t: Any) -> Array:
         """The law by machine code, with the reference inside it where that can be traced."""
         if name not in self._native:
-            self._native[name] = self._compiled(name, law)
+            made = compiled if self._is_native else _as_written
+            self._native[name] = made(self.robot, self._of(law), self.reference, self._shapes, f"{self.name}_{name}")
         t = np.asarray(t, dtype=float)
         return self._native[name](q, v, np.array([t]) if not t.ndim else t[..., None])
-
-    def _compiled(self, name: str, law: Law) -> Callable[..., Array]:
-        if not self._is_native:
-            return self._as_written(law)
-        try:
-            return built(self.robot, self._whole(law), self._shapes, f"{self.name}_{name}")
-        except (TraceError, TypeError, ValueError, AttributeError):
-            return self._with_given_reference(name, law)
-
-    def _with_given_reference(self, name: str, law: Law) -> Callable[..., Array]:
-        """The law for a reference that is computed outside of it, as splines of SciPy are."""
-        desired = [np.asarray(x, dtype=float) for x in self.reference(0.0)]
-        shapes = {"q": (self.robot.nq,), "v": (self.robot.nv,)} | {f"desired{k}": x.shape for k, x in enumerate(desired)}
-        run = built(self.robot, lambda q, v, *given: law(self.gains, self.robot, q, v, *given), shapes, f"{self.name}_{name}")
-        return lambda q, v, t: run(q, v, *self._at(t[..., 0]))
-
-    def _as_written(self, law: Law) -> Callable[..., Array]:
-        """The law on NumPy arrays, each function of the robot in it by its own machine code."""
-
-        def run(q: Array, v: Array, t: np.ndarray) -> Array:
-            q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
-            return np.asarray(law(self.gains, self.robot, q, v, *self._at(t[..., 0])))
-
-        return run
-
-    def _at(self, times: np.ndarray) -> list[np.ndarray]:
-        """The reference at times (...), one after the other: a function of one time may decide by an `if`."""
-        each = [[np.asarray(x, dtype=float) for x in self.reference(float(t))] for t in times.reshape(-1)]
-        return [np.stack(x).reshape(*times.shape, *x[0].shape) for x in zip(*each, strict=True)]
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_native": {}}
@@ -112,11 +93,20 @@ class Controller:
         return f"<{self.name} of {self.robot.name!r}>"
 
 
+def _as_written(robot: Robot, law: Law, reference: Law, shapes: Mapping[str, tuple[int, ...]], name: str) -> Callable[..., Array]:
+    """The law on NumPy arrays, each function of the robot in it by its own machine code."""
+
+    def run(q: Array, v: Array, t: np.ndarray) -> Array:
+        return np.asarray(law(np.asarray(q, dtype=float), np.asarray(v, dtype=float), *desired_during(reference, t[..., 0])))
+
+    return run
+
+
 def gain(x: Any, name: str, n: int, zero: bool = False) -> np.ndarray:
     """A gain as a matrix (n, n): a number, a diagonal (n,), or a symmetric positive definite matrix; semidefinite if `zero`."""
     try:
         array = np.asarray(x, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"{name} is {short(x)}; expected a number, {n} numbers or a matrix ({n}, {n}).") from None
     if array.shape not in ((), (n,), (n, n)):
         raise ShapeError(f"{name} has shape {array.shape}; expected a number, ({n},) or ({n}, {n}).")
@@ -125,7 +115,7 @@ def gain(x: Any, name: str, n: int, zero: bool = False) -> np.ndarray:
     else:
         if not np.allclose(array, array.T, rtol=1e-10, atol=0.0):
             raise CoadjointError(f"{name} is not symmetric; a gain must be a symmetric positive definite matrix.")
-        values, whole = np.linalg.eigvalsh(array) if np.isfinite(array).all() else np.array([np.nan]), array
+        values, whole = np.linalg.eigvalsh(array) if np.isfinite(array).all() else np.array([np.nan]), array.copy()
     if not np.isfinite(values).all() or (values < 0).any() or (not zero and (values == 0).any()):
         worst = int(np.argmin(np.where(np.isfinite(values), values, -np.inf)))
         what = f"{name} has the eigenvalue" if array.ndim == 2 else f"{name}[{worst}] is" if array.ndim else f"{name} is"

@@ -10,21 +10,17 @@ two do not disturb each other, because M-orthogonal parts do no work on each oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ..arguments import a_robot, takes
-from ..arrays import Array, like, mv, transpose
+from ..arrays import Array, mv, transpose
 from ..constraints.constraint import Constraint, checked, constraint_jacobian
 from ..constraints.dynamics import constrained_dynamics
 from ..dynamics import inverse_dynamics
-from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
-from ..words import short
 from .controller import Controller, gain, times
+from .force_references import MotionAndForce, as_force
 from .references import as_reference
 from .tracking_error import pulled_back, tracking_error
 
@@ -40,50 +36,9 @@ def hybrid(robot: Robot, constraint: Constraint, reference: Any, *, force: Any, 
     the constraint must be independent.
     """
     constraint = checked(constraint, robot)
-    desired = _References(as_reference(robot, reference), _forces(force, constraint.size(robot)))
+    desired = MotionAndForce(as_reference(robot, reference), as_force(force, "force", constraint.size(robot), "multipliers"))
     gains = {"constraint": constraint, "kp": gain(kp, "kp", robot.nv), "kd": gain(kd, "kd", robot.nv)}
     return Controller(robot, "hybrid", _hybrid, desired, gains)
-
-
-@dataclass(frozen=True)
-class _Constant:
-    value: np.ndarray
-
-    def __call__(self, t: Any) -> Array:
-        return like(self.value, t) if hasattr(t, "shape") else self.value
-
-
-@dataclass(frozen=True)
-class _References:
-    """The motion, then the multipliers."""
-
-    motion: Callable[[Any], tuple[Array, ...]]
-    force: Callable[[Any], Array]
-
-    def __call__(self, t: Any) -> tuple[Array, ...]:
-        force = self.force(t)
-        return (*self.motion(t), force if hasattr(force, "shape") else np.asarray(force))
-
-
-def _forces(given: Any, rows: int) -> Callable[[Any], Array]:
-    if callable(given):
-        found = _numbers(given(0.0), rows)
-        if found.shape != (rows,):
-            raise ShapeError(f"force(t) gave an array of shape {found.shape}; expected ({rows},): one multiplier for each row.")
-        return given  # type: ignore[no-any-return]
-    value = _numbers(given, rows)
-    if value.shape not in ((), (rows,)) or not np.isfinite(value).all():
-        raise CoadjointError(f"force is {value!r}; expected {rows} finite multipliers, one for each row of the constraint.")
-    return _Constant(np.broadcast_to(value, (rows,)).copy())
-
-
-def _numbers(given: Any, rows: int) -> np.ndarray:
-    try:
-        return np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        raise CoadjointError(
-            f"force is {short(given)}; expected {rows} multipliers, or a function of time that gives them."
-        ) from None
 
 
 def _hybrid(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:

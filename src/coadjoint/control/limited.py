@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import a_name, one_of, positive, takes
+from ..arguments import a_name, floats, one_of, positive, takes
 from ..arrays import Array, concat, like, mv, namespace, solve_spd, transpose
 from ..dynamics import bias_force, mass_matrix
 from ..errors import CoadjointError, ShapeError
@@ -32,6 +32,7 @@ from ..robot.robot import Robot
 from ..words import short
 from .controller import Controller
 from .projection import project
+from .references import beyond_limits
 
 Gains = Mapping[str, Any]
 METRICS = ("joints", "kinetic")
@@ -92,7 +93,8 @@ def limited(
         "kinetic": metric == "kinetic",
         "keep": keep,
     }
-    return Controller(robot, f"limited_{controller.name}", _limited, controller.reference, gains, native=robot.nv <= LARGEST)
+    reference = controller.reference if position is False else beyond_limits(controller.reference)
+    return Controller(robot, f"limited_{controller.name}", _limited, reference, gains, native=robot.nv <= LARGEST)
 
 
 def _motors(controller: Controller) -> list[int] | None:
@@ -108,10 +110,10 @@ def _symmetric(given: Any, name: str, robot: Robot, own: np.ndarray) -> np.ndarr
     """Limits ± (nv,), infinite where there is none."""
     if given is False:
         return np.full(robot.nv, np.inf)
-    limits = np.asarray(own if given is None else given, dtype=float)
+    limits = floats(own if given is None else given, name)
     if limits.shape not in ((), (robot.nv,)):
         raise ShapeError(f"{name} has shape {limits.shape}; expected a number or ({robot.nv},).")
-    limits = np.broadcast_to(limits, (robot.nv,))
+    limits = np.broadcast_to(limits, (robot.nv,)).copy()
     if not (limits > 0).all():
         k = int(np.flatnonzero(~(limits > 0))[0])
         raise CoadjointError(f"{name} of {robot.v_names[k]} is {limits[k]:g}; expected a positive limit, or False for none.")

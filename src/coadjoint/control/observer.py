@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, positive, takes
-from ..arrays import Array, concat, mv, transpose
+from ..arguments import a_robot, numbers, positive, takes
+from ..arrays import Array, concat, like, mv, namespace, transpose
 from ..dynamics import coriolis_matrix, gravity_force, mass_matrix
+from ..errors import CoadjointError
 from ..families import built
+from ..kernel.graph import Graph
 from ..robot.robot import Robot
+from ..words import short
 from .controller import gain
 
 
@@ -37,12 +40,33 @@ class MomentumObserver:
         """r (..., nv): the external joint forces, filtered."""
         return state[..., self.robot.nv :]
 
+    def collided(self, state: Array, threshold: Any) -> Array:
+        """Whether some external joint force exceeds its threshold [N m or N], a number or (nv,): (...)."""
+        limit = np.asarray(numbers(threshold, "threshold"), dtype=float)
+        if limit.shape not in ((), (self.robot.nv,)) or not (limit > 0).all():
+            raise CoadjointError(f"threshold is {short(threshold)}; expected positive forces, a number or ({self.robot.nv},).")
+        r = self.residual(state)
+        xp = namespace(r)
+        return (xp.abs(r) > like(np.broadcast_to(limit, (self.robot.nv,)), r)).any(-1)
+
+    def graph(self) -> Graph:
+        """The expression graph of update(q, v, tau, state): for `coadjoint.export.c` and `coadjoint.export.js`."""
+        from ..kernel.passes.simplify import simplify
+        from ..kernel.trace.trace import trace
+
+        return simplify(trace(self._update, self._shapes, "momentum_observer"))
+
+    @property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        n = self.robot.nv
+        return {"q": (self.robot.nq,), "v": (n,), "tau": (n,), "state": (2 * n,)}
+
     def update(self, q: Array, v: Array, tau: Array, state: Array) -> Array:
         """The state (..., 2 nv) after the sample q, v, before which the motors gave tau for one period."""
+        if namespace(q, v, tau, state) is not np:
+            return self._update(q, v, tau, state)
         if self._native is None:
-            n = self.robot.nv
-            shapes = {"q": (self.robot.nq,), "v": (n,), "tau": (n,), "state": (2 * n,)}
-            self._native = built(self.robot, self._update, shapes, "momentum_observer")
+            self._native = built(self.robot, self._update, self._shapes, "momentum_observer")
         found: Array = self._native(q, v, tau, state)
         return found
 
@@ -53,7 +77,7 @@ class MomentumObserver:
         known = tau + mv(transpose(coriolis_matrix(robot, q, v)), v) - gravity_force(robot, q)
         predicted = state[..., :n] + h * known
         implicit = np.linalg.inv(np.eye(n) + h * self.gains) @ self.gains
-        r = mv(implicit, p - predicted)
+        r = mv(like(implicit, p), p - predicted)
         return concat([predicted + h * r, r])
 
     def __getstate__(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ..errors import CoadjointError, ShapeError
 from ..lie import se3
 from ..robot.link import as_pose
 from ..words import short
-from .references import each, least_jerk
+from .references import check_depends, each, least_jerk
 
 PoseReference = Callable[[Any], tuple[Array, ...]]
 """reference(t): the pose X (4, 4), its body twist V (6,) and dV/dt (6,)."""
@@ -43,6 +43,7 @@ class _CheckedPose:
         for name, x, core in zip(("X", "V", "dV/dt"), arrays, ((4, 4), (6,), (6,)), strict=True):
             if tuple(x.shape[-len(core) :]) != core:
                 raise ShapeError(f"reference(t) gave {name} of shape {tuple(x.shape)}; expected {core}.")
+        check_depends(self.given, t, arrays)
         return arrays
 
 

@@ -5,17 +5,19 @@ A reference that is written with array operations can be traced: it then runs in
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..arguments import a_robot, finite, numbers, positive, takes
 from ..arrays import Array, like, namespace, to_numpy
-from ..errors import CoadjointError, ShapeError
+from ..errors import CoadjointError, ShapeError, TraceError
 from ..robot.robot import Robot
+from ..traced import traced
 from ..words import short
+from .evaluation import UntracedReference, desired_at
 
 Reference = Callable[[Any], tuple[Array, ...]]
 """reference(t): the configuration (nq,), velocity (nv,) and acceleration (nv,) at the time t."""
@@ -39,8 +41,8 @@ def as_reference(robot: Robot, given: Any) -> Reference:
 class _Checked:
     """A user's reference whose results are checked at every call."""
 
-    def __init__(self, robot: Robot, given: Callable[[Any], Any]) -> None:
-        self.robot, self.given = robot, given
+    def __init__(self, robot: Robot, given: Callable[[Any], Any], within: bool = True) -> None:
+        self.robot, self.given, self.within = robot, given, within and _has_limits(robot)
 
     def __call__(self, t: Any) -> tuple[Array, ...]:
         found = self.given(t)
@@ -53,7 +55,59 @@ class _Checked:
                 raise ShapeError(
                     f"reference(t) gave {name} of shape {tuple(x.shape)}; expected ({n},) for robot {self.robot.name!r}."
                 )
+        check_depends(self.given, t, arrays)
+        if self.within and type(t) is float and arrays[0].dtype != object:
+            _check_within(self.robot, arrays[0], np.asarray(t))
         return tuple(arrays)
+
+
+def check_limits(reference: Any, times: Any) -> None:
+    """An error for a reference that leaves the limits of the robot's joints at some of the times (N,), before anything runs.
+
+    One that cannot be traced is checked whenever it is evaluated.
+    """
+    reference = getattr(reference, "motion", reference)
+    if isinstance(reference, _Hold):
+        reference = _Checked(reference.robot, reference)
+    if not isinstance(reference, _Checked) or not reference.within:
+        return
+    robot = reference.robot
+    try:
+        q = traced(lambda t: desired_at(reference, t[..., 0])[0], {"t": (1,)}, "reference")(np.asarray(times, dtype=float)[:, None])
+    except UntracedReference:
+        return
+    _check_within(robot, q, times)
+
+
+def beyond_limits(reference: Any) -> Any:
+    """The same reference, which may leave the limits of the robot's joints."""
+    if isinstance(reference, _Checked | _Hold):
+        return _Checked(reference.robot, getattr(reference, "given", reference), within=False)
+    return replace(reference, motion=beyond_limits(reference.motion)) if hasattr(reference, "motion") else reference
+
+
+def _has_limits(robot: Robot) -> bool:
+    return bool(np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any())
+
+
+def _check_within(robot: Robot, q: np.ndarray, times: np.ndarray) -> None:
+    """An error for the first q (..., nq) at times (...) beyond a limit."""
+    low, high = (x + s * (1e-9 + 1e-9 * np.abs(x)) for x, s in ((robot.lower, -1.0), (robot.upper, 1.0)))
+    out = (q < low) | (q > high)
+    if out.any():
+        at = tuple(np.argwhere(out)[0])
+        k = at[-1]
+        raise CoadjointError(
+            f"the reference has {q[at]:.6g} for {robot.q_names[k]} at t = {np.asarray(times)[at[:-1]]:g} s, whose limits are "
+            f"{robot.lower[k]:g} and {robot.upper[k]:g}; choose a reference within them, or keep them by `control.limited`."
+        )
+
+
+def check_depends(given: Any, t: Any, found: Sequence[Any]) -> None:
+    """An error for a user's function that gives the same whatever the symbol t is: it may read a stream, or what changes later."""
+    own = isinstance(given, _Hold | _PointToPoint | _Sinusoid)
+    if hasattr(t, "__coadjoint_symbol__") and not own and not any(x.dtype == object for x in found):
+        raise TraceError("it does not depend on t; give what is constant itself")
 
 
 @dataclass(frozen=True)
@@ -91,7 +145,7 @@ def point_to_point(robot: Robot, start: Array, goal: Array, duration: float) -> 
     q(t) = start ⊕ p(t/T) d with d = `robot.difference(start, goal)` and the polynomial of least jerk p(s) = 10 s³ - 15 s⁴ + 6 s⁵.
     """
     start, goal = (
-        finite(np.asarray(robot._checked(x, name, robot.nq), dtype=float), name) for x, name in ((start, "start"), (goal, "goal"))
+        finite(np.array(robot._checked(x, name, robot.nq), dtype=float), name) for x, name in ((start, "start"), (goal, "goal"))
     )
     return _PointToPoint(robot, start, robot.difference(start, goal), float(duration))
 
@@ -119,7 +173,7 @@ def sinusoid(robot: Robot, center: Array, amplitude: Array, frequency: Array) ->
     for name, x in (("center", center), ("amplitude", amplitude), ("frequency", frequency)):
         if np.shape(x) not in ((), (robot.nv,)):
             raise ShapeError(f"{name} has shape {np.shape(x)}; expected a number or ({robot.nv},).")
-        parts.append(np.broadcast_to(np.asarray(x, dtype=float), (robot.nv,)))
+        parts.append(np.broadcast_to(np.array(x, dtype=float), (robot.nv,)))
     return _Sinusoid(parts[0], parts[1], 2.0 * np.pi * parts[2])
 
 

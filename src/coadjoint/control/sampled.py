@@ -14,9 +14,11 @@ import numpy as np
 
 from ..arguments import positive
 from ..arrays import Array, namespace
-from ..families import built
+from ..errors import CoadjointError
 from ..kernel.graph import Graph
 from ..robot.robot import Robot
+from .evaluation import compiled, desired_at, graph_of
+from .references import check_limits
 
 Step = Callable[..., tuple[Array, Array]]
 """step(gains, period, robot, q, v, state, *desired): forces (..., nv) and the next state (..., k), written with array operations."""
@@ -43,9 +45,9 @@ class SampledController:
     def step(self, q: Array, v: Array, t: Any, state: Array) -> tuple[Array, Array]:
         """The forces τ (..., nv) for the sample q (..., nq), v (..., nv) at the time t, and the next state (..., k)."""
         if namespace(q, v, state) is not np or hasattr(t, "__coadjoint_symbol__"):
-            return self._law(self.gains, self.period, self.robot, q, v, state, *self.reference(t))
+            return self._law(self.gains, self.period, self.robot, q, v, state, *desired_at(self.reference, t, q))
         if self._native is None:
-            self._native = built(self.robot, self._whole, self._shapes, self.name)
+            self._native = compiled(self.robot, self._of_state, self.reference, self._shapes, self.name)
         t = np.asarray(t, dtype=float)
         tau, following = self._native(q, v, np.array([t]) if not t.ndim else t[..., None], state)
         return tau, following
@@ -54,19 +56,23 @@ class SampledController:
         """This controller at work, from a state (k,), its `initial` one by default."""
         return Running(self, self.initial if state is None else np.asarray(state, dtype=float))
 
-    def graph(self) -> Graph:
-        """The expression graph of step(q, v, t, state), t of shape (1,): for `coadjoint.export.c` and `coadjoint.export.js`."""
-        from ..kernel.passes.simplify import simplify
-        from ..kernel.trace.trace import trace
+    def check_reference(self, times: Any) -> None:
+        """An error if the reference leaves the limits of the robot's joints at some of the times (N,)."""
+        check_limits(self.reference, times)
 
-        return simplify(trace(self._whole, self._shapes, self.name))
+    def graph(self) -> Graph:
+        """The expression graph of step(q, v, t, state), t of shape (1,): for `coadjoint.export.c` and `coadjoint.export.js`.
+
+        Where the reference cannot be traced, it is that of step(q, v, state, desired0, desired1, …).
+        """
+        return graph_of(self._of_state, self.reference, self._shapes, self.name)
 
     @property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         return {"q": (self.robot.nq,), "v": (self.robot.nv,), "t": (1,), "state": self.initial.shape}
 
-    def _whole(self, q: Array, v: Array, t: Array, state: Array) -> tuple[Array, Array]:
-        return self._law(self.gains, self.period, self.robot, q, v, state, *self.reference(t[..., 0]))
+    def _of_state(self, *arrays: Array) -> tuple[Array, Array]:
+        return self._law(self.gains, self.period, self.robot, *arrays)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_native": None}
@@ -80,12 +86,22 @@ class Running:
 
     def __init__(self, controller: SampledController, state: np.ndarray) -> None:
         self.controller, self.state = controller, state
+        self.period = controller.period
         self.times: list[float] = []
         self.states: list[np.ndarray] = []
         """The state before each sample."""
 
+    def check_reference(self, times: Any) -> None:
+        """As `SampledController.check_reference`."""
+        self.controller.check_reference(times)
+
     def force(self, q: Array, v: Array, t: float) -> Array:
-        """The forces τ (nv,) for the sample at time t; the state moves on by one period."""
+        """The forces τ (nv,) for the sample at time t; the state moves on by one period, so that every sample is taken once."""
+        if self.times and not t > self.times[-1]:
+            raise CoadjointError(
+                f"the sample at t = {t:g} s comes after that at {self.times[-1]:g} s: a running controller is for one motion, sampled with "
+                f"period={self.controller.period:g}. Call start() anew for another motion; for a batch, use `closed_loop`."
+            )
         self.times.append(float(t))
         self.states.append(self.state)
         tau, self.state = self.controller.step(q, v, t, self.state)

@@ -122,9 +122,9 @@ def controlled_lagrangian(
 
 def controlled_metric(controller: Controller, q: Any) -> np.ndarray:
     """M_κ (..., 2, 2): the metric of the robot under a `controlled_lagrangian` without damping."""
-    gains, robot = controller.gains, controller.robot
-    if "shaping" not in gains:
+    if not isinstance(controller, Controller) or "shaping" not in controller.gains:
         raise CoadjointError(f"controller is {controller!r}; expected one from controlled_lagrangian(…).")
+    gains, robot = controller.gains, controller.robot
     gamma, b, alpha = _entries(gains, np.asarray(mass_matrix(robot, q)))
     k, mixed = gains["shaping"], (1.0 + gains["shaping"]) * b
     own = alpha + (k + k * k) * b * b / gamma

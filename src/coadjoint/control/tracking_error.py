@@ -61,6 +61,11 @@ def pulled_back(robot: Robot, e: Array, force: Array) -> Array:
     return _by_group(robot, force, back)
 
 
+def bracket(robot: Robot, v: Array, w: Array) -> Array:
+    """[v, w] (..., nv) of velocities in the joints' groups: zero for joints of one freedom."""
+    return _by_group(robot, 0.0 * v, lambda kind, part: kind.bracket(v[..., part], w[..., part]))
+
+
 def _by_group(robot: Robot, plain: Array, of_group: Callable[[JointKind, slice], Array]) -> Array:
     """`plain` with the parts of joints that move in groups replaced."""
     pieces, at = [], 0

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_number, a_robot, positive, takes
+from ..arguments import a_number, a_robot, positive, sequence, takes
 from ..arrays import Array, concat, dot, like, mv, namespace, solve_spd
 from ..dynamics import bias_force, kinetic_energy, mass_matrix, potential_energy
 from ..errors import CoadjointError
@@ -91,7 +91,9 @@ def _check_catch(catch: Any, robot: Robot, q: np.ndarray) -> None:
 
 
 def motors_of(robot: Robot, actuated: Sequence[str]) -> list[int]:
-    found = [] if isinstance(actuated, str) else [k for x in actuated for k in range(robot.nv)[robot.v_slice(x)]]
+    found = (
+        [] if isinstance(actuated, str) else [k for x in sequence(actuated, "actuated") for k in range(robot.nv)[robot.v_slice(x)]]
+    )
     if not found:
         raise CoadjointError(f"actuated is {actuated!r}; expected a list of joints that have motors.")
     for k in found:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name, a_robot, finite, one_of, takes
+from ..arguments import a_name, a_robot, finite, floats, one_of, sequence, takes
 from ..arrays import Array, concat, cross, dot, like, mv, solve_spd, transpose
 from ..dynamics import inverse_dynamics
 from ..errors import CoadjointError, ShapeError
@@ -29,6 +29,7 @@ from ..redundancy.operational import prioritized_inverse, task_coriolis_matrix
 from ..redundancy.task import ALL, Task
 from ..robot.robot import Robot
 from .controller import Controller, gain, times
+from .force_references import MotionAndForce, as_force
 from .pose_references import PoseReference, as_pose_reference
 
 Gains = Mapping[str, Any]
@@ -78,7 +79,8 @@ class FrameTask:
 
     reference: a pose (4, 4) to hold, or a function reference(t) -> X, V, A: the pose, its body twist (6,) and the derivative of the
     twist (6,). kp [1/s²] and kd [1/s]: numbers, diagonals (6,) or matrices (6, 6), positive definite. rows: which rows of the body
-    twist (ω, v) are the task, as (3, 4, 5) for the position. error: "log" or "double-geodesic".
+    twist (ω, v) are the task, as (3, 4, 5) for the position. error: "log" or "double-geodesic". With the second the Lyapunov function
+    ½ |w|² + ½ ηᵀKp η is one if Kp takes distances alike in all directions and apart from angles.
     """
 
     frame: str
@@ -131,7 +133,7 @@ def workspace(
     them leave free goes to the `posture` q₀ (nq,) by a₀ = posture_kp (q₀ - q) - posture_kd v, and without a posture it is damped.
     The forces are NaN where a task is singular.
     """
-    tasks = tuple(tasks)
+    tasks = tuple(sequence(tasks, "tasks"))
     if not tasks or not all(isinstance(x, FrameTask) for x in tasks):
         raise CoadjointError(f"tasks is {tasks!r}; expected a list of FrameTask.")
     for x in tasks:
@@ -139,7 +141,8 @@ def workspace(
     if sum(len(x.rows) for x in tasks) > robot.nv:
         raise CoadjointError(f"the tasks have more rows than robot {robot.name!r} has freedoms, {robot.nv}; leave out rows.")
     gains = {"tasks": tasks} | _posture(robot, posture, posture_kp, posture_kd)
-    energy = _energy_of_frame if len(tasks) == 1 and tuple(tasks[0].rows) == ALL else None
+    alone = len(tasks) == 1 and tuple(tasks[0].rows) == ALL and has_energy(tasks[0].error, tasks[0].kp)
+    energy = _energy_of_frame if alone else None
     return Controller(robot, "workspace", _workspace, _References(tuple(x.reference for x in tasks)), gains, energy)
 
 
@@ -152,6 +155,8 @@ def impedance(
     stiffness: Any,
     damping: Any,
     inertia: Any = None,
+    wrench: Any = None,
+    error: str = "log",
     posture: Any = None,
     posture_kp: float = 10.0,
     posture_kd: float = 6.0,
@@ -159,18 +164,37 @@ def impedance(
     """Impedance of a frame, a spring and damper on SE(3): Λ dw/dt + (𝒞 + D) w + dexp⁻¹(η)ᵀ K η = -F under a wrench F of the world.
 
     stiffness K and damping D: numbers, diagonals (6,) or matrices (6, 6) in the axes of the frame, angular part first. Λ is the robot's
-    own effective inertia, so that no force sensor is needed and ½ wᵀΛw + ½ ηᵀKη falls by wᵀD w. With `inertia` (6, 6) the motion
-    without a wrench is that of a body of this inertia; a wrench still acts through Λ. Other arguments as for `se3_tracking`.
+    own effective inertia, so that no force sensor is needed and ½ wᵀΛw + ½ ηᵀKη falls by wᵀD w. With `inertia` I (6, 6) the frame moves
+    as such a body, I dw/dt + D w + dexp⁻¹(η)ᵀ K η = -F, if `wrench` is F as a sensor measures it: a function of time that gives (6,), in
+    the axes of the frame at its origin; without it, a wrench still acts through Λ. Other arguments as for `se3_tracking`. For an arm
+    without redundancy that holds a pose, the law is τ = Jᵀ F + g with the wrench F of the spring and damper.
     """
     robot.frame(frame)
+    one_of(*ERRORS)(error, "error")
+    if wrench is not None and inertia is None:
+        raise CoadjointError(
+            "wrench is given without inertia; the robot's own inertia needs no measured wrench. Give inertia, too."
+        )
     gains = {
         "frame": frame,
+        "error": error,
         "stiffness": gain(stiffness, "stiffness", 6),
         "damping": gain(damping, "damping", 6),
         "inertia": None if inertia is None else gain(inertia, "inertia", 6),
     } | _posture(robot, posture, posture_kp, posture_kd)
-    energy = _energy_of_impedance if inertia is None else None
-    return Controller(robot, "impedance", _impedance, _References((as_pose_reference(reference),)), gains, energy)
+    energy = _energy_of_impedance if inertia is None and has_energy(error, gains["stiffness"]) else None
+    desired = as_pose_reference(reference)
+    if wrench is not None:
+        desired = MotionAndForce(desired, as_force(wrench, "wrench", 6, "components of a wrench"))
+    return Controller(robot, "impedance", _impedance, desired, gains, energy)
+
+
+def has_energy(error: str, stiffness: np.ndarray) -> bool:
+    """Whether ½ ηᵀKη is the potential of the spring: always for "log"; for "double-geodesic" if K takes distances alike in all directions
+    and apart from angles, else its rate depends on how the reference turns.
+    """
+    far = stiffness[3:, 3:]
+    return error == "log" or bool(np.allclose(far, far[0, 0] * np.eye(3)) and not stiffness[:3, 3:].any())
 
 
 @dataclass(frozen=True)
@@ -183,14 +207,19 @@ class _References:
         return tuple(x for reference in self.each for x in reference(t))
 
 
+def as_posture(robot: Robot, posture: Any) -> np.ndarray | None:
+    """The configuration (nq,) that a user gives, or None."""
+    if posture is None:
+        return None
+    posture = floats(posture, "posture")
+    if posture.shape != (robot.nq,):
+        raise ShapeError(f"posture has shape {posture.shape}; expected ({robot.nq},).")
+    return finite(posture, "posture").copy()
+
+
 def _posture(robot: Robot, posture: Any, kp: float, kd: float) -> dict[str, Any]:
-    if posture is not None:
-        posture = np.asarray(posture, dtype=float)
-        if posture.shape != (robot.nq,):
-            raise ShapeError(f"posture has shape {posture.shape}; expected ({robot.nq},).")
-        finite(posture, "posture")
     return {
-        "posture": posture,
+        "posture": as_posture(robot, posture),
         "posture_kp": gain(kp, "posture_kp", robot.nv, zero=True),
         "posture_kd": gain(kd, "posture_kd", robot.nv, zero=True),
     }
@@ -233,19 +262,21 @@ def _energy_of_frame(gains: Gains, robot: Robot, q: Array, v: Array, *desired: A
 
 
 def _impedance(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
-    frame = gains["frame"]
-    error = _error("log", robot, q, v, frame, desired)
+    frame, measured = gains["frame"], desired[3:]
+    error = _error(gains["error"], robot, q, v, frame, desired[:3])
     wrench = times(gains["damping"], error.velocity) + error.spring(times(gains["stiffness"], error.position))
     if gains["inertia"] is None:
         wrench = wrench + mv(task_coriolis_matrix(robot, q, v, frame), error.velocity)
         # Λ⁻¹ = J M⁻¹ Jᵀ: the acceleration that the wrench gives the frame
         A = error.acceleration + solve_spd(effective_inertia(robot, q, frame), wrench[..., None])[..., 0]
-    else:
-        A = error.acceleration + mv(like(np.linalg.inv(gains["inertia"]), wrench), wrench)
-    return _forces(gains, robot, q, v, [Task(frame)], [A])
+        return _forces(gains, robot, q, v, [Task(frame)], [A])
+    wrench = wrench + sum(measured)
+    A = error.acceleration + mv(like(np.linalg.inv(gains["inertia"]), wrench), wrench)
+    tau = _forces(gains, robot, q, v, [Task(frame)], [A])
+    return tau - mv(transpose(jacobian(robot, q, frame)), measured[0]) if measured else tau
 
 
 def _energy_of_impedance(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) -> Array:
-    error = _error("log", robot, q, v, gains["frame"], desired)
+    error = _error(gains["error"], robot, q, v, gains["frame"], desired)
     inertial = mv(effective_inertia(robot, q, gains["frame"]), error.velocity)
     return 0.5 * dot(error.velocity, inertial) + 0.5 * dot(error.position, times(gains["stiffness"], error.position))
