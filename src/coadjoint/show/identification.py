@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import CoadjointError
 from ..files import as_path
 from ..motion.states import force_units
+from ..words import printable
 from .plots import save, style, thin
 
 if TYPE_CHECKING:
@@ -80,8 +81,34 @@ def _spectrum(x: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
     return np.fft.rfftfreq(size, step)[1:], np.mean(parts, axis=0)[1:] + 1e-300
 
 
+def _motion(fit: Any) -> str:
+    """A row for each joint: how it moved, what the model leaves of its force, and how many of its link's base parameters are known.
+
+    A parameter is known if its interval is narrower than its size or that of the prior.
+    """
+    robot, data, base = fit.prior, fit.data, list(fit.base)
+    moved = [robot.v_slice(link.joint.name) for link in robot.links]  # by the joint of each link
+    link = [pivot // 10 for pivot in fit.base_matrix.pivots]
+    force = np.sqrt((data.tau**2 * data.used).sum(0) / data.used.sum(0).clip(1))
+    alike = data.q.shape == data.v.shape
+    rows = [f"{'joint':<20}{'range':>10}{'rms speed':>12}{'rms accel.':>12}{'rows used':>11}{'unexplained':>13}{'known':>10}"]
+    for k, name in enumerate(robot.v_names):
+        own = [p for p, i in zip(base, link, strict=True) if moved[i].start <= k < moved[i].stop]
+        known = sum(p.is_visible and p.upper - p.lower < max(abs(p.value), abs(p.prior)) for p in own)
+        speed, change = (float(np.sqrt(np.mean(x[:, k] ** 2))) for x in (data.v, data.a))
+        reach = f"{np.ptp(data.q[:, k]):.3g}" if alike else ""
+        left = f"{100 * fit.rms[k] / force[k]:.1f} %" if force[k] > 0 else ""
+        poor = "   badly excited" if 3 * known < len(own) else ""
+        share = f"{100 * data.used[:, k].mean():.0f} %"
+        rows.append(
+            f"{printable(name)[:19]:<20}{reach:>10}{speed:>12.3g}{change:>12.3g}{share:>11}{left:>13}{known:>5} of {len(own):<2}{poor}"
+        )
+    return "\n".join(rows)
+
+
 def _below(fit: Any) -> str:
     parts = [f"<pre>{escape(str(fit))}</pre>"]
+    parts.append(f"<h2>How well each joint was excited</h2><pre>{escape(_motion(fit))}</pre>")
     advice = "".join(f"<li>{escape(text)}</li>" for text in fit.advice)
     parts.append(f"<h2>What to record next</h2><ul>{advice}</ul>")
     if fit.choices:

@@ -15,10 +15,13 @@ from .report import page_text, report
 
 
 def robot_html(robot: Robot) -> str:
-    """The page in a frame of its own; a table for a robot whose numbers are variables, or that has no links."""
+    """The page in a frame of its own; a table for a robot whose numbers are variables, that has no links, or that cannot be drawn."""
     if not robot.has_plain_numbers or not robot.n_links:
         return text.html(robot)
-    return _frame(page_text(robot, light=True))
+    try:
+        return _frame(page_text(robot, light=True))
+    except CoadjointError:
+        return text.html(robot)
 
 
 def motion_html(motion: Trajectory) -> str | None:

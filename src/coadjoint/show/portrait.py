@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ..kinematics import forward_kinematics
 from ..robot.robot import Robot
+from ..robot.solids import solid
 from ..words import printable
 from .animation import sticks
 from .plots import check_figure, picture, save, style
@@ -39,10 +41,10 @@ def draw_robot(robot: Robot, q: Any = None, path: str | Path | None = None) -> F
 
             axes.add_collection3d(Poly3DCollection(faces, facecolors=colours, edgecolors=colours, linewidths=0.1))
         _draw_sticks(axes, lines, robot.n_links, bool(len(faces)))
-        _fill(axes, np.concatenate([faces.reshape(-1, 3), lines.reshape(-1, 3), np.zeros((1, 3))]))
+        fill(axes, np.concatenate([faces.reshape(-1, 3), lines.reshape(-1, 3), np.zeros((1, 3))]))
         figure.suptitle(printable(robot.name), x=0.02, y=0.98, ha="left", va="top", fontsize=12, fontweight="bold")
     if path is not None:
-        save(path, figure, robot.name, f"{printable(robot.name)} at one configuration.")
+        save(path, figure, robot.name, escape(f"{printable(robot.name)} at one configuration."))
     return figure
 
 
@@ -71,13 +73,27 @@ def _draw_sticks(axes: Any, lines: np.ndarray, joints: int, thin: bool) -> None:
         axes.plot(*lines[:joints, 1].T, "o", markersize=5 if thin else 8, zorder=20, **face)
 
 
-def _fill(axes: Any, points: np.ndarray) -> None:
+def capsule_faces(ends: np.ndarray, radius: float) -> np.ndarray:
+    """Triangles (n, 3, 3) of the capsule around the segment between ends (2, 3)."""
+    length = float(np.linalg.norm(ends[1] - ends[0]))
+    vertices, faces = solid("capsule", (radius, length))
+    z = (ends[1] - ends[0]) / length if length > 0 else np.array([0.0, 0.0, 1.0])
+    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+    x /= np.linalg.norm(x)
+    return np.asarray((vertices @ np.array([x, np.cross(z, x), z]) + ends.mean(0))[faces])
+
+
+def fill(axes: Any, points: np.ndarray) -> None:
     """The limits and the proportions with which the points fill the figure."""
     low, high = points.min(axis=0), points.max(axis=0)
     half = np.maximum((high - low) / 2, 0.05 * max(float((high - low).max()), 1e-3))
     middle = (low + high) / 2
     for k, axis in enumerate("xyz"):
         getattr(axes, f"set_{axis}lim")(middle[k] - half[k], middle[k] + half[k])
-        getattr(axes, f"set_{axis}label")(f"{axis} [m]", fontsize=8)
+        if half[k] < 0.25 * half.max():  # no room for numbers
+            getattr(axes, f"set_{axis}ticks")([])
+            continue
+        getattr(axes, f"set_{axis}label")(f"{axis} [m]", fontsize=8, labelpad=8)
+        getattr(axes, f"{axis}axis").get_major_locator().set_params(nbins=round(7 * half[k] / half.max()))
     axes.set_box_aspect(half, zoom=0.88)
     axes.view_init(elev=22, azim=-60)

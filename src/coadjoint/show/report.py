@@ -105,7 +105,7 @@ def page_text(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         saved = "" if light else robot.to_json()
-    return html(model, made.text, saved=saved, equations="" if light else equations_of(robot), **options)
+    return html(model, made.text, saved=saved, equations="" if light else equations_of(robot), wasm=made.wasm, **options)
 
 
 def assembled(robot: Robot, constraints: Constraint) -> np.ndarray:

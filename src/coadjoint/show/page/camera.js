@@ -16,6 +16,19 @@ export class Camera {
     Object.assign(this, { ...this.home, target: this.home.target.slice() });
   }
 
+  // Look at the whole of some points: the middle of what is seen of them is the target, and none is near the edge.
+  fit(points, aspect) {
+    this.reset();
+    const wide = Math.max(1, aspect) * WIDE, tall = wide / aspect, { right, up, back } = this.axes();
+    for (let k = 0; k < 12 && points.length; k++) {
+      const seen = points.map((p) => [right, up, back].map((axis) => dot(subtract(p, this.target), axis)));
+      const across = seen.map(([x, , z]) => x / (this.distance - z) / wide), high = seen.map(([, y, z]) => y / (this.distance - z) / tall);
+      const [left, most, low, top] = [Math.min(...across), Math.max(...across), Math.min(...high), Math.max(...high)];
+      this.target = add(this.target, add(scale(right, ((left + most) / 2) * wide * this.distance), scale(up, ((low + top) / 2) * tall * this.distance)));
+      this.distance = Math.max(1.2 * this.size, Math.max(...seen.map(([, , z]) => z)) + 0.2 * this.size, this.distance * Math.max((most - left) / 2 / 0.8, (top - low) / 2 / 0.72));
+    }
+  }
+
   eye() {
     const { azimuth: a, elevation: e, distance: d } = this;
     return add(this.target, [d * Math.cos(e) * Math.cos(a), d * Math.cos(e) * Math.sin(a), d * Math.sin(e)]);
@@ -66,7 +79,8 @@ export class Camera {
 }
 
 // Pointer, wheel and keys on the canvas. `grab(event)` may take a press for itself; it returns what to call on moves and at the end.
-export function attach(camera, canvas, changed, grab) {
+// `whole()` looks at the whole robot.
+export function attach(camera, canvas, changed, grab, whole) {
   const held = new Map();
   let taken = null, apart = 0;
   canvas.addEventListener("contextmenu", (event) => event.preventDefault());
@@ -104,7 +118,7 @@ export function attach(camera, canvas, changed, grab) {
     camera.nearer(Math.exp(0.0012 * event.deltaY));
     changed();
   }, { passive: false });
-  canvas.addEventListener("dblclick", () => (camera.reset(), changed()));
+  canvas.addEventListener("dblclick", whole);
   canvas.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [24, 0], ArrowRight: [-24, 0], ArrowUp: [0, 24], ArrowDown: [0, -24] }[event.key];
     if (step) camera.turnBy(...step);

@@ -4,26 +4,38 @@ import { digits, h } from "./elements.js";
 
 export const INKS = ["#0e7c66", "#c2603a", "#4b6cb7", "#a8842c", "#8a4f9e", "#5b8c3e", "#b3446c", "#4f7c8a", "#7a6a58", "#3d9bb3"];
 
+const LEFT = 46, RIGHT = 6;
+
 export class Chart {
   constructor(title, unit, tip) {
     this.canvas = h("canvas", { class: "chart", height: 110 });
     this.value = h("span", { class: "value" });
-    this.element = h("figure", {}, h("figcaption", { "data-tip": tip }, title, h("span", { class: "unit" }, ` [${unit}] `), this.value), this.canvas);
+    this.element = h("figure", { hidden: true }, h("figcaption", { "data-tip": tip }, title, h("span", { class: "unit" }, ` [${unit}] `), this.value), this.canvas);
+  }
+
+  // Let a pointer that is dragged over the graph set the player's time.
+  scrub(player) {
+    this.canvas.addEventListener("pointermove", (event) => {
+      if (!event.buttons || !player.motion) return;
+      const box = this.canvas.getBoundingClientRect(), s = (event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT), [first] = player.motion.time;
+      player.seek(first + s * (player.motion.end - first));
+    });
   }
 
   // lines: arrays of values at the times; now: where the cursor stands.
   draw(time, lines, now) {
+    this.element.hidden = !time.length;
+    if (!time.length) return;
     const { canvas } = this, ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 300, height = 110;
     if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     const draw = canvas.getContext("2d"), style = getComputedStyle(canvas);
     draw.scale(ratio, ratio);
     draw.clearRect(0, 0, width, height);
-    if (!time.length) return;
     let low = Infinity, high = -Infinity;
     for (const line of lines) for (const y of line) if (Number.isFinite(y)) (low = Math.min(low, y)), (high = Math.max(high, y));
     if (!(high > low)) (low -= 0.5), (high += 0.5);
-    const t0 = time[0], t1 = Math.max(time[time.length - 1], t0 + 1e-9), left = 46, right = width - 6, top = 6, bottom = height - 16;
+    const t0 = time[0], t1 = Math.max(time[time.length - 1], t0 + 1e-9), left = LEFT, right = width - RIGHT, top = 6, bottom = height - 16;
     const x = (t) => left + ((right - left) * (t - t0)) / (t1 - t0), y = (v) => bottom - ((bottom - top) * (v - low)) / (high - low);
     draw.font = "10px ui-monospace, monospace";
     draw.fillStyle = draw.strokeStyle = style.color;

@@ -11,6 +11,12 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+// A name that is cut in its middle where there is no room: names of one robot often differ in their ends only.
+export function named(text) {
+  const tail = text.length > 11 ? 8 : 0;
+  return h("span", { class: "named" }, h("span", {}, text.slice(0, text.length - tail)), tail ? h("span", {}, text.slice(-tail)) : []);
+}
+
 // A number of few digits with a true minus sign, as wide as its neighbours.
 export function digits(x, places = 4) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "—" : x > 0 ? "∞" : "−∞";

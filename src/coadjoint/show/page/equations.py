@@ -6,7 +6,6 @@ from html import escape
 
 from ...errors import CoadjointError
 from ...robot.robot import Robot
-from ...symbolic import equations
 
 FREEDOMS = 4
 LONGEST = 120_000
@@ -17,6 +16,8 @@ def equations_of(robot: Robot) -> str:
     """M, C and g as MathML with a sentence; empty where they would fill pages."""
     if not 0 < robot.nv <= FREEDOMS or any(kind.nv > 1 for kind in robot.kinds):
         return ""
+    from ...symbolic import equations
+
     try:
         found = equations(robot, ("M", "C", "g"))
         text = "" if found.in_steps else found.mathml()

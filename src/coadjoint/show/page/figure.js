@@ -42,6 +42,14 @@ export function ellipsoid(at, R, A, size, colour) {
   return { mesh: "fine", world: pose(stretch(multiply(R, vectors), lengths), at), colour, alpha: 0.34 };
 }
 
+// A spring: a helix of small rods between two points, or about an axis through one point.
+export function helix(from, to, radius, colour, turns = 8) {
+  const way = subtract(to, from), R = transpose(towards(norm(way) > 0 ? way : [0, 0, 1])), steps = 10 * turns;
+  const at = (k) => add(add(from, scale(way, k / steps)), add(scale(R[0], radius * Math.cos((2 * Math.PI * k) / 10)), scale(R[1], radius * Math.sin((2 * Math.PI * k) / 10))));
+  const corners = [from, ...Array.from({ length: steps + 1 }, (_, k) => at(k)), to];
+  return corners.slice(1).flatMap((end, k) => rod(corners[k], end, 0.16 * radius, 0.16 * radius, colour));
+}
+
 export class Figure {
   constructor(mechanism, renderer) {
     this.mechanism = mechanism;
@@ -68,6 +76,7 @@ export class Figure {
       if (show.inertia && this.ellipsoids[i]) found.push({ mesh: "sphere", world: multiply(T, this.ellipsoids[i]), colour: link.possible ? look.inertia : look.wrong, alpha: show.bodies ? 0.34 : 0.999, shadow: !show.bodies });
     });
     if (show.bodies && !see) found.push(...this.base(poses, look));
+    if (show.bodies) found.push(...this.springs(poses, look));
     return found;
   }
 
@@ -111,18 +120,39 @@ export class Figure {
     return found;
   }
 
+  springs(poses, look) {
+    const { links, springs } = this.mechanism.model, r = 0.016 * this.size;
+    return springs.flatMap(({ joint, links: ends, points }) => {
+      if (joint < 0) return helix(...ends.map((link, k) => this.mechanism.pointOf(poses, link, points[k])), r, look.accent);
+      const T = poses[joint], at = move(T, links[joint].joint.point), half = scale(turn(T, links[joint].joint.axes[0]), 1.2 * this.radii[joint]);
+      return helix(subtract(at, half), add(at, half), 1.7 * this.radii[joint], look.accent, 4);
+    });
+  }
+
   frame(T, length = 0.09 * this.size) {
     const R = transpose(rotation(T));
     return R.flatMap((axis, k) => arrow(position(T), scale(axis, length), 0.045 * length, AXES[k]));
   }
 
-  // The lowest height of the robot's own shapes.
-  lowest(poses) {
-    const heights = this.visuals.flatMap(({ link, box: [a, b] }) => [0, 1, 2, 3, 4, 5, 6, 7].map((k) => {
+  // The corners of the boxes about the robot's own shapes.
+  boxes(poses) {
+    return this.visuals.flatMap(({ link, box: [a, b] }) => [0, 1, 2, 3, 4, 5, 6, 7].map((k) => {
       const corner = [0, 1, 2].map((i) => (k & (1 << i) ? b[i] : a[i]));
-      return link < 0 ? corner[2] : move(poses[link], corner)[2];
+      return link < 0 ? corner : move(poses[link], corner);
     }));
-    return Math.min(Infinity, ...heights);
+  }
+
+  // Points that the robot does not reach beyond: of its shapes; or of its rods, frames and bodies.
+  corners(poses) {
+    const { model } = this.mechanism, found = this.boxes(poses);
+    if (found.length) return found;
+    model.links.forEach(({ rods, joint, parent }, i) => {
+      found.push(move(poses[i], joint.point), ...rods.flat().map((x) => move(poses[i], x)));
+      if (joint.kind === "free" && this.ellipsoids[i]) for (let k = 0; k < 8; k++) found.push(move(multiply(poses[i], this.ellipsoids[i]), [1, 2, 4].map((bit) => (k & bit ? 1 : -1))));
+      if (parent < 0 && joint.kind !== "free") found.push([0, 0, 0]);
+    });
+    model.frames.forEach((_, k) => found.push(position(this.mechanism.framePose(poses, k))));
+    return found;
   }
 
   // The link under a line of sight and the point of it, in its frame; null if there is none.

@@ -8,6 +8,7 @@ import json
 from html import escape
 from typing import Any
 
+from ...errors import CoadjointError
 from .bundle import asset, bundle
 
 ATTRIBUTES = "default-src 'none'; img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -20,14 +21,22 @@ def html(
     saved: str = "",
     equations: str = "",
     entry: str = "page",
+    wasm: bool = False,
     connect: str = "",
 ) -> str:
-    """The page as text. `saved`: the robot's own JSON; `equations`: MathML; `connect`: what the page may talk to, by default nothing."""
-    script = f"{bundle(entry)}\nmodules.{entry}.start({programs});\n"
+    """The page as text. `saved`: the robot's own JSON; `equations`: MathML; `connect`: what the page may talk to, by default nothing.
+
+    `wasm`: the programs are a promise of functions and contain WebAssembly, which the page then may compile.
+    """
+    start = f"{programs}.then(modules.{entry}.start);" if wasm else f"modules.{entry}.start({programs});"
+    script = f"{bundle(entry)}\n{start}\n"
     if "</script" in script.lower() or "<!--" in script:
         raise ValueError("the script of a page must not contain the end of its element.")
     style = asset("page.css")
-    policy = f"{ATTRIBUTES}; script-src {_hash(script)}; style-src {_hash(style)}" + (f"; connect-src {connect}" if connect else "")
+    allowed = [_hash(script), *(["'wasm-unsafe-eval'"] if wasm else [])]
+    policy = f"{ATTRIBUTES}; script-src {' '.join(allowed)}; style-src {_hash(style)}" + (
+        f"; connect-src {connect}" if connect else ""
+    )
     parts = {
         "title": escape(model["name"]),
         "policy": escape(policy),
@@ -51,5 +60,10 @@ def _hash(text: str) -> str:
 
 def as_json(value: Any) -> str:
     """JSON that cannot end or open an element, wherever it stands in a page."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    try:
+        text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    except ValueError:
+        raise CoadjointError(
+            "the page cannot show numbers that are not finite, as those of lengths or masses of 1e200 are."
+        ) from None
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

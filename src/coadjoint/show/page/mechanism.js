@@ -49,6 +49,7 @@ export class Mechanism {
     if (P.mass) found["M a"] = apply(P.mass(q), a);
     if (P.coriolis) found["C v"] = P.coriolis(q, v);
     if (P.gravity) found.g = P.gravity(q);
+    if (P.springs) found.springs = P.springs(q);
     if (P.friction) found.friction = P.friction(v);
     found["−Jᵀf"] = scale(load, -1);
     return found;

@@ -56,6 +56,9 @@ export function box() {
   return { positions, normals, indices };
 }
 
+// A square of side 1 in the plane of x and y.
+export const square = () => ({ positions: [-0.5, -0.5, 0, 0.5, -0.5, 0, 0.5, 0.5, 0, -0.5, 0.5, 0], normals: [0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1], indices: [0, 1, 2, 0, 2, 3] });
+
 // Triangles with given corners, lit smoothly where neighbouring faces nearly agree and sharply at edges.
 export function creased(corners, faces) {
   const count = faces.length / 3, own = new Float32Array(3 * count), mean = new Float32Array(corners.length);

@@ -44,6 +44,7 @@ def describe(robot: Robot, source: str = "", constraints: Constraint | None = No
         "mass": float(np.sum(robot.inertias[:, 0])),
         "frame": shown_frame(robot),
         "links": [_link(robot, i, size) for i in range(robot.n_links)],
+        "springs": [_spring(robot, k) for k in range(len(robot.springs))],
         "frames": [_frame(robot, name) for name in robot.frame_names],
         "holonomic": [] if constraints is None else constraints.holonomic_rows(robot).tolist(),
         "constraints": [] if constraints is None else list(constraints.names(robot)),
@@ -168,6 +169,19 @@ def _rods(robot: Robot, i: int, size: float) -> list[list[list[float]]]:
         if all(np.linalg.norm(end - other) > FEW * size for other in kept):
             kept.append(end)
     return [[here.tolist(), end.tolist()] for end in kept[:40]]
+
+
+def _spring(robot: Robot, k: int) -> dict[str, Any]:
+    spring, ends = robot.springs[k], robot.spring_ends[k]
+    points = np.asarray(spring.points).tolist()
+    return {
+        "name": spring.name,
+        "stiffness": spring.stiffness,
+        "rest": spring.rest,
+        "joint": ends.joint,
+        "links": [ends.a, ends.b],
+        "points": points,
+    }
 
 
 def _frame(robot: Robot, name: str) -> dict[str, Any]:

@@ -40,14 +40,15 @@ export function build(programs, more) {
   if (page.scene) tools(page);
   sheets(page, more);
   tips();
-  drops(page.player);
+  drops(page);
   if (model.motion) page.player.take(unpacked(model));
+  if (model.motion && page.scene) (page.scene.motion = page.player.motion), page.scene.fit();
   run(page);
   return page;
 }
 
 function header({ model, scene }) {
-  const facts = [`${model.links.length} links`, `${model.nv} freedoms`, `${digits(model.mass)} kg`];
+  const many = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`, facts = [many(model.links.length, "link"), many(model.nv, "freedom"), `${digits(model.mass)} kg`];
   const theme = h("button", { type: "button", id: "theme", "aria-label": "light or dark", "data-tip": "Light or dark." }, "◐");
   theme.addEventListener("click", () => {
     const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
@@ -68,7 +69,7 @@ function tools({ model, show, scene, mechanism }) {
     mechanism.has("com") ? ["centre of mass", "com", "The centre of mass of the whole robot."] : null,
     mechanism.has("reactions") ? ["reactions", "reactions", "The wrench through each joint as a screw: force along its axis, couple about it."] : null,
   ].filter(Boolean);
-  document.getElementById("tools").append(...all.map(([label, key, tip]) => toggle(label, show[key], tip, (on) => show.set(key, on))), h("button", { type: "button", "data-tip": "Look at the whole robot (double click).", onclick: () => (scene.camera.reset(), (scene.dirty = true)) }, "fit"));
+  document.getElementById("tools").append(...all.map(([label, key, tip]) => toggle(label, show[key], tip, (on) => show.set(key, on))), h("button", { type: "button", "data-tip": "Look at the whole robot (double click).", onclick: () => scene.fit() }, "fit"));
 }
 
 function sheets(page, more) {
@@ -91,6 +92,7 @@ function sheets(page, more) {
     holder.replaceChildren(chosen.element);
     chosen.update();
   };
+  page.chosen = () => chosen;
   page.refresh = () => {
     if (page.scene) page.scene.dirty = true;
     chosen.update();
@@ -125,18 +127,22 @@ function pulling({ state, player, scene, model }) {
   });
 }
 
-function drops(player) {
+// A file that is dropped goes to the sheet that is open, if that takes files; else it is a table of states.
+function drops(page) {
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", async (event) => {
     event.preventDefault();
     const file = event.dataTransfer.files[0];
-    if (file) player.table(await file.text(), file.name);
-    window.coadjoint.open("Motion");
+    if (!file) return;
+    const text = await file.text();
+    if (page.chosen().take) return page.chosen().take(text, file.name);
+    page.player.table(text, file.name);
+    page.open("Motion");
   });
   addEventListener("keydown", (event) => {
     if (event.key !== " " || event.target.closest("input, button, select, textarea")) return;
     event.preventDefault();
-    player.toggle();
+    page.player.toggle();
   });
 }
 
@@ -147,17 +153,18 @@ function unpacked(model) {
   return motion;
 }
 
-// Where pictures take long, those of a movement are drawn coarser; the last one is drawn again in full.
+// Where full pictures of a movement take long, they are drawn coarser from then on, and the last one again in full; after some movements
+// full ones are tried again.
 function pace(scene, now) {
-  const { renderer } = scene;
+  const { renderer } = scene, since = now - scene.drawn;
   if (scene.dirty) {
-    scene.interval = now - scene.drawn < 500 ? 0.8 * (scene.interval ?? 16) + 0.2 * (now - scene.drawn) : scene.interval ?? 16;
-    renderer.coarse = scene.interval > 34;
+    if (since > 500) scene.interval *= 0.9;
+    else if (!renderer.coarse) scene.interval = 0.7 * scene.interval + 0.3 * since;
+    renderer.coarse = scene.interval > 30;
     scene.drawn = now;
-  } else if (renderer.coarse && now - scene.drawn > 200) {
+  } else if (renderer.coarse && since > 200) {
     renderer.coarse = false;
     scene.dirty = true;
-    scene.drawn = now - 1000;
   }
 }
 

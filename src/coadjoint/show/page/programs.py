@@ -26,6 +26,7 @@ from ...dynamics import (
 from ...dynamics.newton_euler import friction_force, subspaces
 from ...errors import SingularMassMatrixError
 from ...kernel.export.js import CHECK, SPD_SOLVE, js_function
+from ...kernel.export.wasm import wasm_functions
 from ...kernel.graph import Graph
 from ...kinematics import forward_kinematics
 from ...lie import se3
@@ -34,38 +35,55 @@ from ...robot.robot import Robot
 LARGEST = 3_300_000
 """The most characters of all functions of one page; those that would exceed it are left out."""
 
-LIGHT = ("poses", "columns", "potential", "gravity", "com", "normalize", "integrate", "rate")
+LARGE = 2500
+"""Functions of more operations than this are WebAssembly, which is 17 to 70 times faster there: compilers of JavaScript do not optimise so
+long a function. Below, JavaScript is as fast or faster, and needs no permission."""
+
+LIGHT = ("poses", "columns", "potential", "gravity", "springs", "com", "normalize", "integrate", "rate")
 """What a page in a notebook carries of a large robot."""
 
 
 class Programs(NamedTuple):
-    """The JavaScript of an object with the functions by name, and the names of those that were left out."""
+    """The JavaScript of an object with the functions by name, the names of those that were left out, and whether it contains WebAssembly:
+    then the text is that of a promise.
+    """
 
     text: str
     left_out: tuple[str, ...]
+    wasm: bool
 
 
 def programs(robot: Robot, constraints: Constraint | None = None, only: tuple[str, ...] | None = None) -> Programs:
     """The functions of the robot as one JavaScript expression, an object.
 
     poses(q), columns(q), normalize(q), rate(q, v), integrate(q, dv), potential(q), gravity(q), com(q), kinetic(q, v), mass(q),
-    coriolis(q, v), friction(v), forward(q, v, tau), reactions(q, v, a, wrenches); with constraints residual(q), rows(q), bias(q, v)
-    and constrained(q, v, tau).
+    coriolis(q, v), friction(v), forward(q, v, tau), reactions(q, v, a, wrenches); with springs springs(q), which gravity and coriolis do
+    not contain; with constraints residual(q), rows(q), bias(q, v) and constrained(q, v, tau).
     """
-    parts, left, size = [], [], 0
+    parts, large, left, size = [], {}, [], 0
     for name, make in _functions(robot, constraints):
         if only is not None and name not in only:
             continue
         try:
-            text = js_function(make()) if size < LARGEST else ""
+            graph = make() if size < LARGEST else None
         except SingularMassMatrixError:  # a joint that moves no mass: the page says so among the doubts
             continue
-        if not text or size + len(text) > LARGEST:
+        many = graph is not None and len(graph) > LARGE
+        text = "" if graph is None else wasm_functions({name: graph}) if many else js_function(graph)
+        if graph is None or size + len(text) > LARGEST:
             left.append(name)
             continue
         size += len(text)
-        parts.append(f"{json.dumps(name)}: {text}")
-    return Programs("(() => {\n" + CHECK + SPD_SOLVE + "return {\n" + ",\n".join(parts) + "\n};\n})()", tuple(left))
+        if many:
+            large[name] = graph
+        else:
+            parts.append(f"{json.dumps(name)}: {text}")
+    head, more = (
+        (f"(async () => {{\n{CHECK}{SPD_SOLVE}{wasm_functions(large)}", ["...functions"])
+        if large
+        else (f"(() => {{\n{CHECK}{SPD_SOLVE}", [])
+    )
+    return Programs(head + "return {\n" + ",\n".join([*parts, *more]) + "\n};\n})()", tuple(left), bool(large))
 
 
 def _functions(robot: Robot, constraints: Constraint | None) -> Iterator[tuple[str, Callable[[], Graph]]]:
@@ -82,13 +100,16 @@ def _functions(robot: Robot, constraints: Constraint | None) -> Iterator[tuple[s
     yield "rate", of(lambda robot, q, v: robot.rate(q, v))
     yield "integrate", of(lambda robot, q, dv: robot.integrate(q, dv))
     yield "potential", of(potential_energy)
-    yield "gravity", of(gravity_force)
+    bare, still = robot.with_springs([]), (0.0, 0.0, 0.0)
+    yield "gravity", of(gravity_force, bare)
+    if robot.springs:
+        yield "springs", of(gravity_force, robot.with_gravity(still))
     if float(np.sum(robot.inertias[:, 0])) > 0:
         yield "com", of(center_of_mass)
     yield "kinetic", of(kinetic_energy)
     yield "mass", of(mass_matrix)
     yield "friction", of(lambda robot, v: robot.from_tree(friction_force(robot, robot.tree_v(v))))
-    yield "coriolis", of(bias_force, robot.with_gravity((0.0, 0.0, 0.0)))
+    yield "coriolis", of(bias_force, bare.with_gravity(still))
     if constraints is not None:
         if len(constraints.holonomic_rows(robot)):
             yield "residual", of(lambda robot, q: constraints.residual(robot, q))

@@ -1,6 +1,6 @@
 // A small renderer on WebGL 2: lit surfaces, their shadow on the floor, a grid that fades.
 
-import { box, cone, cylinder, drum, fine, sphere, tube } from "./meshes.js";
+import { box, cone, cylinder, drum, fine, sphere, square, tube } from "./meshes.js";
 
 const SOLID_VERTEX = `#version 300 es
 in vec3 position; in vec3 normal;
@@ -25,9 +25,9 @@ void main() {
   vec3 key = normalize(vec3(0.45, -0.55, 0.9)), fill = normalize(vec3(-0.8, 0.3, 0.25));
   float lit = 0.62 * max(dot(n, key), 0.0) + 0.16 * max(dot(n, fill), 0.0);
   vec3 around = mix(ground, sky, 0.5 + 0.5 * n.z);
-  float shine = pow(max(dot(n, normalize(key + e)), 0.0), 42.0) * 0.18;
-  float rim = pow(1.0 - max(dot(n, e), 0.0), 3.0) * 0.10;
-  vec3 light = colour.rgb * (lit + around * 0.46) + shine + rim * sky;
+  float s = max(dot(n, normalize(key + e)), 0.0), edge = 1.0 - max(dot(n, e), 0.0);
+  s *= s; s *= s; s *= s; s *= s; s *= s;
+  vec3 light = colour.rgb * (lit + around * 0.46) + s * 0.18 + edge * edge * edge * 0.10 * sky;
   result = vec4(mix(light, colour.rgb, glow), colour.a);
 }`;
 
@@ -38,33 +38,38 @@ void main() { at = position.xy * 2.0; vec3 p = vec3(place.xy + at * place.w, pla
 const FLOOR_FRAGMENT = `#version 300 es
 precision highp float;
 in vec2 at; uniform vec3 ink; uniform vec4 place; uniform float cell; out vec4 result;
-float line(float size) { vec2 g = at / size, d = abs(fract(g - 0.5) - 0.5) / fwidth(g); return 1.0 - min(min(d.x, d.y), 1.0); }
+float line(float size, vec2 pixel) { vec2 d = abs(fract(at / size - 0.5) - 0.5) * size / pixel; return 1.0 - min(min(d.x, d.y), 1.0); }
 void main() {
   float far = length(at - place.xy) / place.w, fade = smoothstep(1.0, 0.15, far);
-  vec2 axes = abs(at) / fwidth(at);
-  float alpha = 0.07 * line(cell) + 0.11 * line(cell * 5.0);
+  vec2 pixel = fwidth(at), axes = abs(at) / pixel;
+  float alpha = 0.07 * line(cell, pixel) + 0.11 * line(cell * 5.0, pixel);
   vec3 shade = ink;
   if (axes.y < 1.2) { shade = vec3(0.80, 0.27, 0.22); alpha = 0.4; }
   if (axes.x < 1.2) { shade = vec3(0.24, 0.55, 0.28); alpha = 0.4; }
   result = vec4(shade, alpha * fade);
 }`;
 
+// Pixels of a coarse picture for each of the page, along a side.
+const COARSE = 0.6;
+
 const flat = (rows) => new Float32Array([0, 1, 2, 3].flatMap((j) => [0, 1, 2, 3].map((i) => rows[i][j])));
 
 export class Renderer {
   constructor(canvas) {
     this.canvas = canvas;
-    const gl = (this.gl = canvas.getContext("webgl2", { antialias: true, stencil: true, alpha: true, premultipliedAlpha: false, preserveDrawingBuffer: true }));
+    const gl = (this.gl = canvas.getContext("webgl2", { antialias: false, stencil: true }));
     if (!gl) throw new Error("This browser has no WebGL 2: the robot cannot be drawn, the numbers are right.");
     this.solid = program(gl, SOLID_VERTEX, SOLID_FRAGMENT);
     this.floor = program(gl, FLOOR_VERTEX, FLOOR_FRAGMENT);
     this.meshes = {};
     this.coarse = false;
-    for (const [name, make] of Object.entries({ sphere, fine, tube, drum, cylinder, cone, box })) this.keep(name, make());
+    for (const [name, make] of Object.entries({ sphere, fine, tube, drum, cylinder, cone, box })) this.keep(name, make(), true);
+    this.keep("square", square());
+    this.smooth = { frame: gl.createFramebuffer(), colour: gl.createRenderbuffer(), depth: gl.createRenderbuffer(), size: "" };
   }
 
-  // A mesh under a name, ready to be drawn.
-  keep(name, { positions, normals, indices }) {
+  // A mesh under a name, ready to be drawn; of a closed one only the faces towards the eye.
+  keep(name, { positions, normals, indices }, closed = false) {
     const gl = this.gl, array = gl.createVertexArray();
     gl.bindVertexArray(array);
     [positions, normals].forEach((data, place) => {
@@ -76,39 +81,65 @@ export class Renderer {
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
     gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, new Uint32Array(indices), gl.STATIC_DRAW);
     gl.bindVertexArray(null);
-    this.meshes[name] = { array, count: indices.length };
+    this.meshes[name] = { array, count: indices.length, closed };
   }
 
   fit() {
-    const { canvas } = this, ratio = Math.min(window.devicePixelRatio || 1, 2) * (this.coarse ? 0.6 : 1);
+    const { canvas } = this, ratio = this.coarse ? COARSE : Math.min(window.devicePixelRatio || 1, 2);
     const width = Math.max(1, Math.round(canvas.clientWidth * ratio)), height = Math.max(1, Math.round(canvas.clientHeight * ratio));
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     return width / height;
   }
 
+  // Draw into a picture of four samples a pixel; a coarse picture is drawn as it is.
+  begin() {
+    const { gl, canvas, smooth } = this, size = `${canvas.width} ${canvas.height}`;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.coarse ? null : smooth.frame);
+    if (this.coarse || smooth.size === size) return;
+    smooth.size = size;
+    const samples = Math.min(4, gl.getParameter(gl.MAX_SAMPLES));
+    for (const [buffer, format, place] of [[smooth.colour, gl.RGBA8, gl.COLOR_ATTACHMENT0], [smooth.depth, gl.DEPTH24_STENCIL8, gl.DEPTH_STENCIL_ATTACHMENT]]) {
+      gl.bindRenderbuffer(gl.RENDERBUFFER, buffer);
+      gl.renderbufferStorageMultisample(gl.RENDERBUFFER, samples, format, canvas.width, canvas.height);
+      gl.framebufferRenderbuffer(gl.FRAMEBUFFER, place, gl.RENDERBUFFER, buffer);
+    }
+  }
+
+  end() {
+    const { gl, smooth } = this, { width, height } = this.canvas;
+    if (this.coarse) return;
+    gl.bindFramebuffer(gl.READ_FRAMEBUFFER, smooth.frame);
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null);
+    gl.blitFramebuffer(0, 0, width, height, 0, 0, width, height, gl.COLOR_BUFFER_BIT, gl.NEAREST);
+  }
+
   // Items: { mesh, world (rows), colour [r, g, b], alpha, taper, glow, shadow, over }; what is over is seen through the rest.
   draw(items, camera, look) {
     const gl = this.gl, aspect = this.fit(), view = flat(camera.view(aspect)), eye = camera.eye();
+    this.begin();
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
     gl.clearColor(...look.paper, 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT | gl.STENCIL_BUFFER_BIT);
     gl.enable(gl.DEPTH_TEST);
-    gl.enable(gl.BLEND);
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    if (look.grid) this.drawFloor(view, look);
     gl.useProgram(this.solid.program);
     const u = this.solid.uniforms;
     gl.uniformMatrix4fv(u.view, false, view);
     gl.uniform3fv(u.eye, eye);
     gl.uniform3fv(u.sky, look.sky);
     gl.uniform3fv(u.ground, look.ground);
-    if (look.shadow && !this.coarse && eye[2] > look.floor) this.drawShadow(items.filter((x) => x.shadow), look);
     for (const item of items) if (!(item.alpha < 1) && !item.over) this.item(item);
+    gl.enable(gl.BLEND);
     gl.depthMask(false);
+    if (look.grid) this.drawFloor(view, look);
+    gl.useProgram(this.solid.program);
+    if (look.shadow && !this.coarse && eye[2] > look.floor) this.drawShadow(items.filter((x) => x.shadow), look);
     for (const item of items) if (item.alpha < 1) this.item(item);
     gl.depthMask(true);
-    gl.clear(gl.DEPTH_BUFFER_BIT);
+    gl.disable(gl.BLEND);
+    if (items.some((item) => item.over)) gl.clear(gl.DEPTH_BUFFER_BIT);
     for (const item of items) if (item.over) this.item(item);
+    this.end();
   }
 
   drawFloor(view, look) {
@@ -118,9 +149,7 @@ export class Renderer {
     gl.uniform4f(u.place, look.middle[0], look.middle[1], look.floor, look.reach);
     gl.uniform3fv(u.ink, look.ink);
     gl.uniform1f(u.cell, look.cell);
-    gl.depthMask(false);
-    this.triangles("box");
-    gl.depthMask(true);
+    this.triangles("square");
   }
 
   // Everything flattened along the light onto the floor, each pixel darkened once.
@@ -130,12 +159,10 @@ export class Renderer {
     gl.enable(gl.STENCIL_TEST);
     gl.stencilFunc(gl.EQUAL, 0, 255);
     gl.stencilOp(gl.KEEP, gl.KEEP, gl.INCR);
-    gl.depthMask(false);
     for (const item of items) {
       const w = item.world, world = flatten.map((row) => [0, 1, 2, 3].map((j) => row[0] * w[0][j] + row[1] * w[1][j] + row[2] * w[2][j] + row[3] * w[3][j]));
       this.item({ ...item, world, colour: [0, 0, 0], alpha: look.shadow, glow: 1 });
     }
-    gl.depthMask(true);
     gl.disable(gl.STENCIL_TEST);
   }
 
@@ -150,7 +177,9 @@ export class Renderer {
   }
 
   triangles(name) {
-    const gl = this.gl, { array, count } = this.meshes[name];
+    const gl = this.gl, { array, count, closed } = this.meshes[name];
+    if (closed) gl.enable(gl.CULL_FACE);
+    else gl.disable(gl.CULL_FACE);
     gl.bindVertexArray(array);
     gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0);
   }

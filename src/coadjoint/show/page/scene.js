@@ -18,12 +18,14 @@ export class Scene {
     this.figure = new Figure(state.mechanism, this.renderer);
     const low = Math.min(...state.poses.map((T) => T[2][3]), ...state.mechanism.framePoses.map((_, k) => state.mechanism.framePose(state.poses, k)[2][3]));
     const rooted = model.links.some((x) => x.parent < 0 && x.joint.kind !== "free");
-    const shapes = this.figure.lowest(state.poses);
+    const shapes = Math.min(Infinity, ...this.figure.boxes(state.poses).map((p) => p[2]));
     this.floor = Number.isFinite(shapes) && !rooted ? shapes - 0.002 * model.size : rooted ? Math.min(0, Number.isFinite(low) ? low : 0) - (low < 0 ? 0.03 * model.size : 0) : low - 0.06 * model.size;
     this.camera = new Camera(model.centre.slice(), model.size, this.floor);
     this.dirty = true;
     this.drawn = -1000;
-    attach(this.camera, canvas, () => (this.dirty = true), (event) => this.grab(event));
+    this.interval = 16;
+    attach(this.camera, canvas, () => (this.dirty = true), (event) => this.grab(event), () => this.fit());
+    this.fit();
     this.recolour();
   }
 
@@ -31,6 +33,14 @@ export class Scene {
     const style = getComputedStyle(document.documentElement), { model } = this.state.mechanism, get = (name) => colour(style, name);
     const cell = 10 ** Math.round(Math.log10(model.size / 8));
     this.look = { paper: get("--scene"), ink: get("--ink"), body: get("--body"), base: get("--base"), joint: get("--joint"), accent: get("--accent"), inertia: get("--inertia"), wrong: get("--wrong"), sky: get("--sky"), ground: get("--ground"), floor: this.floor, middle: model.centre, reach: 3.2 * model.size, cell, grid: true, shadow: Number(style.getPropertyValue("--shadow")) };
+    this.dirty = true;
+  }
+
+  // Look at the whole robot, at its present state and along the motion, if there is one.
+  fit() {
+    const { state, figure, canvas } = this, { mechanism } = state, q = this.motion?.q ?? [], every = Math.max(1, Math.floor(q.length / 12));
+    const all = [state.poses, ...q.filter((_, k) => k % every === 0).map((x) => mechanism.programs.poses(x))];
+    this.camera.fit(all.flatMap((poses) => figure.corners(poses)).filter((p) => p.every(Number.isFinite)), canvas.clientWidth / Math.max(1, canvas.clientHeight) || 1);
     this.dirty = true;
   }
 

@@ -58,7 +58,7 @@ export function bondsSheet(page, asking) {
       const [a, b] = [at(number(bond.a)), bond.at && bond.kind === "ball" ? bond.at : at(number(bond.b))], force = mine.forces[k] ?? [0, 0, 0], reach = Math.min((0.3 * model.size) / Math.max(9.81 * model.mass, 1e-9), (0.6 * model.size) / (norm(force) || 1));
       return [...rod(a, b, 0.006 * model.size, 0.006 * model.size, look.joint), ...arrow(a, scale(force, reach), 0.008 * model.size, look.accent, { over: true }), ...(bond.at ? [] : arrow(b, scale(force, -reach), 0.008 * model.size, look.accent, { over: true }))];
     }));
-    scene.grabbers.push((ray, event) => {
+    scene.grabbers.unshift((ray, event) => {
       if (!shown || player.playing) return null;
       const near = model.frames.map((_, k) => [k, Math.hypot(...scene.camera.project(at(k), scene.canvas).map((x, i) => x - [event.clientX, event.clientY][i]))]).sort((x, y) => x[1] - y[1])[0];
       if (!near || near[1] > 12) return null;

@@ -1,12 +1,13 @@
 // The sheet of the joint forces: by term, and the wrench that each joint bears.
 
-import { beside, copyButton, digits, h, section, vector } from "./elements.js";
+import { beside, copyButton, digits, h, named, section, vector } from "./elements.js";
 import { program, frameName, pythonList } from "./python.js";
 
 const TIPS = {
   "M a": "M(q) a: what accelerates the masses, armature included.",
   "C v": "C(q, v) v: Coriolis and centrifugal forces.",
   g: "g(q) = ∂U/∂q: what holds the robot against gravity.",
+  springs: "∂U/∂q of the springs: what holds the robot against them.",
   friction: "viscous and dry friction, d v + c sign(v).",
   "−Jᵀf": "minus the pullback of the wrench at the frame (sheet Frame).",
 };
@@ -19,9 +20,9 @@ export function forcesSheet(state, show) {
     const cells = names.map(() => h("td", { class: "figure term" }));
     const row = h("tr", {}, h("th", { "data-tip": `${name}, in ${model.turns[k] ? "N m" : "N"}${model.effort[k] === null ? "" : `; at most ${digits(model.effort[k])}`}` }, name), cells, value);
     const graph = h("div", { class: "bars" }, h("i", { class: "zero" }), bars, limit);
-    return { row, bars, value, cells, limit, bar: h("div", { class: "barline" }, h("span", {}, name), graph) };
+    return { row, bars, value, cells, limit, bar: h("div", { class: "barline" }, named(name), graph) };
   });
-  const table = h("div", { class: "scroll" }, h("table", { class: "numbers" }, h("thead", {}, h("tr", {}, h("th", {}, "joint"), names.map((name) => h("th", { "data-tip": TIPS[name] }, name)), h("th", { "data-tip": "τ = M a + C v + g + friction − Jᵀf, in N m for angles, in N for lengths." }, "τ"))), h("tbody", {}, lines.map((x) => x.row))));
+  const table = h("div", { class: "scroll" }, h("table", { class: "numbers" }, h("thead", {}, h("tr", {}, h("th", {}, "joint"), names.map((name) => h("th", { "data-tip": TIPS[name] }, name)), h("th", { "data-tip": `τ = ${sumOf(names)}, in N m for angles, in N for lengths.` }, "τ"))), h("tbody", {}, lines.map((x) => x.row))));
   const reactions = h("tbody");
   const code = () => program(state, [
     `tau = cj.inverse_dynamics(robot, q, v, a, friction=True)`,
@@ -31,7 +32,7 @@ export function forcesSheet(state, show) {
   const bear = section("Joint reactions", "The wrench that each joint passes to the link it carries, as a screw in space: the force along an axis, the couple about it, and the axis's point nearest to the link's frame.",
     h("label", { class: "check" }, check(show, "reactions"), " draw them in the scene"),
     h("div", { class: "scroll" }, h("table", { class: "numbers" }, h("thead", {}, h("tr", {}, h("th", {}, "joint"), h("th", {}, "force [N]"), h("th", {}, "couple [N m]"), h("th", { "data-tip": "couple over force" }, "pitch [m]"), h("th", { "data-tip": "a point of the axis, in space" }, "through [m]"))), reactions)));
-  const element = h("div", {}, legend, h("div", { class: "barchart" }, lines.map((x) => x.bar)), section("Joint forces by term", "τ = M(q) a + C(q, v) v + g(q) + friction − Jᵀ f", table, copyButton(code)), state.mechanism.has("reactions") ? bear : []);
+  const element = h("div", {}, legend, h("div", { class: "barchart" }, lines.map((x) => x.bar)), section("Joint forces by term", `τ = ${sumOf(names)}`, table, copyButton(code)), state.mechanism.has("reactions") ? bear : []);
   const update = () => {
     const { terms, tau } = state, all = names.map((name) => terms[name]);
     const top = lines.map((_, k) => Math.max(sum(all.map((x) => Math.max(0, x[k]))), sum(all.map((x) => Math.max(0, -x[k])))));
@@ -58,6 +59,7 @@ export function forcesSheet(state, show) {
   return { name: "Forces", element, update };
 }
 
+const sumOf = (names) => names.join(" + ").replace("+ −", "− ");
 const sum = (x) => x.reduce((a, b) => a + b, 0);
 
 export function check(show, key) {

@@ -5,24 +5,21 @@ import { digits, h, section, toggle } from "./elements.js";
 import { download } from "./sheet_model.js";
 
 export function motionSheet(state, player) {
-  const { model } = state.mechanism;
-  const charts = { q: new Chart("q", "rad, m", "The coordinates over time."), v: new Chart("v", "rad/s, m/s", "The velocities over time."), energy: new Chart("T, U, T + U", "J", "Kinetic, potential and total energy: in a fall without damping the total is constant.") };
+  const { model } = state.mechanism, units = [...new Set(model.turns.map((x) => (x ? "rad" : "m")))];
+  const charts = { q: new Chart("q", units.join(", "), "The coordinates over time."), v: new Chart("v", units.map((x) => `${x}/s`).join(", "), "The velocities over time."), energy: new Chart("T, U, T + U", "J", "Kinetic, potential and total energy: in a fall without damping the total is constant.") };
   const told = h("p", { class: "note" }), file = h("input", { type: "file", accept: ".csv,.tsv,.txt", class: "hidden", id: "file" });
   file.addEventListener("change", async () => file.files[0] && player.table(await file.files[0].text(), file.files[0].name));
   const zone = h("label", { class: "drop", for: "file", "data-tip": "Columns time, q.joint (or q1, q2, …) and v.joint, as `coadjoint simulate --out` and Trajectory.save write them." }, "drop a table of states here (CSV), or choose one", file);
   const let_go = h("button", { type: "button", id: "fall", class: "primary", "data-tip": "Simulated in this page by Runge and Kutta's method of fourth order, steps of 1 ms, on the robot's own forward dynamics. Grab a link and pull while it falls.", onclick: () => player.fall() }, "let fall");
   const buttons = h("div", { class: "row" }, player.canFall ? let_go : [], toggle("damping", false, "Let the joints' viscous damping act; dry friction is left out here.", (on) => (player.damped = on)), h("span", { class: "spring" }), h("button", { type: "button", "data-tip": "The states as a table, which `coadjoint` reads.", onclick: () => player.motion && download("motion.csv", table(model, player.motion)) }, "save CSV"));
-  const element = h("div", {}, buttons, zone, told, section("Over time", "Drag on a graph to scrub.", Object.values(charts).map((x) => x.element)));
-  for (const chart of Object.values(charts)) chart.canvas.addEventListener("pointermove", (event) => {
-    if (!event.buttons || !player.motion) return;
-    const box = chart.canvas.getBoundingClientRect(), s = (event.clientX - box.left - 46) / (box.width - 52);
-    player.seek(player.motion.time[0] + s * (player.motion.end - player.motion.time[0]));
-  });
+  const graphs = section("Over time", "Drag on a graph to scrub.", Object.values(charts).map((x) => x.element)), element = h("div", {}, buttons, zone, told, graphs);
+  for (const chart of Object.values(charts)) chart.scrub(player);
   let energies = { of: null, rows: [] };
   const update = () => {
     const motion = player.motion;
     told.textContent = player.error || (motion ? `${motion.name}: ${motion.time.length} states, ${digits(motion.end - motion.time[0], 2)} s` : "");
     told.classList.toggle("wrong", Boolean(player.error));
+    graphs.hidden = !motion;
     if (!motion) return;
     if (energies.of !== motion) energies = { of: motion, rows: [] };
     for (let k = energies.rows.length; k < motion.time.length; k++) {

@@ -1,6 +1,6 @@
 // The sheet of the phase portrait: a coordinate against its velocity, the flow while the others are held, the motion that is played.
 
-import { h, section } from "./elements.js";
+import { digits, h, section } from "./elements.js";
 import { mapOf, placeOn } from "./maps.js";
 
 export function phaseSheet(page, asking) {
@@ -13,7 +13,8 @@ export function phaseSheet(page, asking) {
       mine.flow = await asking.ask("phase", { q: state.q, joint, fastest: Math.max(6, 1.1 * speeds) });
       chooser.replaceChildren(...mine.flow.choices.map((name) => h("option", { value: name }, name)));
       chooser.value = mine.flow.name;
-      told.textContent = "";
+      const { name, unit, low, high } = mine.flow;
+      told.textContent = `across: ${name}, ${digits(low[0], 2)} to ${digits(high[0], 2)} ${unit}; upward: its velocity, ±${digits(high[1], 1)} ${unit}/s`;
     } catch (error) {
       told.textContent = error.message;
     }

@@ -31,7 +31,7 @@ export function stateSheet(state) {
   const readings = h("dl", { class: "readings" });
   const told = h("p", { class: "note" });
   const code = () => program(state, ["T, U = cj.kinetic_energy(robot, q, v), cj.potential_energy(robot, q)", ...(model.mass > 0 ? ["com = cj.center_of_mass(robot, q)"] : [])], ["q", "v"]);
-  const element = h("div", {}, buttons, holder, told, section("Energies and centre of mass", "T = ½ vᵀ M v, U = −Σ mᵢ g·cᵢ, in J; the centre of mass in m, in the space frame.", readings, copyButton(code)));
+  const element = h("div", {}, buttons, holder, told, section("Energies and centre of mass", `T = ½ vᵀ M v, U = −Σ mᵢ g·cᵢ${model.springs.length ? " + the energy of the springs" : ""}, in J; the centre of mass in m, in the space frame.`, readings, copyButton(code)));
   const update = () => {
     forms[shown].update();
     told.textContent = model.constraints.length ? (state.gap < 1e-9 * (1 + model.size) ? `The loop is closed: |residual| = ${digits(state.gap, 3)}` : `The constraint is not kept: |residual| = ${digits(state.gap, 3)}`) : "";

@@ -1,6 +1,6 @@
 // Sliders for every freedom: coordinates as they are, rotations as rotation vectors, followers of other joints to look at.
 
-import { digits, h } from "./elements.js";
+import { digits, h, named } from "./elements.js";
 import { fromVector, toVector } from "./linear.js";
 
 const ROTATION = ["rx", "ry", "rz"];
@@ -60,7 +60,7 @@ export function sliderRows(rows, read, change) {
     });
     number.addEventListener("focus", () => number.select());
     const tip = row.follows ? `follows ${row.follows}` : row.tip ?? (row.limited ? `from ${digits(row.low)} to ${digits(row.high)} ${row.unit}` : `no limits; in ${row.unit}`);
-    const element = h("div", { class: row.follows ? "slider follower" : "slider" }, h("label", { "data-tip": `${row.label}: ${tip}` }, row.label), slider, number, h("span", { class: "unit" }, row.unit));
+    const element = h("div", { class: row.follows ? "slider follower" : "slider" }, h("label", { "data-tip": `${row.label}: ${tip}` }, named(row.label)), slider, number, h("span", { class: "unit" }, row.unit));
     return { element, slider, number, row };
   });
   const update = () => made.forEach(({ slider, number, element, row }, k) => {

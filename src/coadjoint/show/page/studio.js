@@ -5,7 +5,9 @@ import { h } from "./elements.js";
 import { build } from "./page.js";
 import { bondsSheet } from "./sheet_bonds.js";
 import { geometrySheet } from "./sheet_geometry.js";
+import { measuredSheet } from "./sheet_measured.js";
 import { phaseSheet } from "./sheet_phase.js";
+import { planSheet } from "./sheet_plan.js";
 import { reachSheet } from "./sheet_reach.js";
 
 export function start(programs) {
@@ -18,6 +20,6 @@ export function start(programs) {
       if (busy) since = setTimeout(() => (sign.hidden = false), 300);
       else sign.hidden = true;
     });
-    return [reachSheet(page, asking), geometrySheet(page, asking), bondsSheet(page, asking), phaseSheet(page, asking)];
+    return [reachSheet(page, asking), geometrySheet(page, asking), bondsSheet(page, asking), phaseSheet(page, asking), planSheet(page, asking), measuredSheet(page, asking)];
   });
 }

@@ -17,6 +17,9 @@ from ...motion.simulate import simulate
 from ...redundancy import vertical_basis
 from ...robot.robot import Robot
 from ..views import Coordinate, comparison, coordinates, pair, sectional_map
+from .measured import identified
+from .planning import planned
+from .values import finite, frame_of, number, numbers
 
 POSITION = (3, 4, 5)
 LONGEST = 30.0
@@ -25,37 +28,6 @@ MANY = 12
 """Above so many freedoms curvature takes long: the first two coordinates are taken, not the most curved ones."""
 PICTURES = 60.0
 """States a second of a motion that is sent to the page."""
-
-
-# --- values from the page
-
-
-def numbers(data: dict[str, Any], name: str, size: int) -> np.ndarray:
-    """So many finite numbers, or an error that names them."""
-    try:
-        x = np.asarray(data.get(name), dtype=float)
-    except (TypeError, ValueError):
-        x = np.zeros(0)
-    if x.shape != (size,) or not np.isfinite(x).all():
-        raise CoadjointError(f"{name} must be {size} finite numbers.")
-    return x
-
-
-def number(data: dict[str, Any], name: str, low: float, high: float, default: float) -> float:
-    """A number between two others."""
-    x = data.get(name, default)
-    if isinstance(x, bool) or not isinstance(x, int | float) or not low <= x <= high:
-        raise CoadjointError(f"{name} must be a number from {low:g} to {high:g}.")
-    return float(x)
-
-
-def frame_of(robot: Robot, data: dict[str, Any], name: str = "frame") -> str:
-    """The name of a frame of the robot."""
-    found = data.get(name)
-    if not isinstance(found, str):
-        raise CoadjointError(f"{name} must be the name of a frame.")
-    robot.frame(found)
-    return found
 
 
 # --- inverse kinematics
@@ -117,7 +89,7 @@ def torus(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
         "low": [a.lower, b.lower],
         "high": [a.upper, b.upper],
         "points": points,
-        "sectional": _finite(sectional_map(robot, a, b, q, points)),
+        "sectional": finite(sectional_map(robot, a, b, q, points)),
         "choices": [x.name for x in known],
     }
 
@@ -153,7 +125,7 @@ def phase(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
         "low": [chosen.lower, -fastest],
         "high": [chosen.upper, fastest],
         "points": len(x),
-        "acceleration": _finite(a),
+        "acceleration": finite(a),
         "choices": [c.name for c in coordinates(robot) if c.name in robot.joint_names],
     }
 
@@ -189,7 +161,7 @@ def bonds(robot: Robot, data: dict[str, Any], q: np.ndarray) -> tuple[Constraint
     for bond in given:
         a, b = frame_of(robot, bond, "a"), frame_of(robot, bond, "b")
         if bond.get("kind") == "rod":
-            made.append(Constraint.cable(robot, [a, b]).at(robot, q))
+            made.append(Constraint.cable(robot, [a, b]))
         elif bond.get("kind") == "ball" and robot.frame(b)[0] < 0:
             made.append(Constraint.point(robot, a, at=numbers(bond, "at", 3) if bond.get("at") else pose(robot, q, a)[:3, 3]))
         elif bond.get("kind") == "ball":
@@ -197,7 +169,12 @@ def bonds(robot: Robot, data: dict[str, Any], q: np.ndarray) -> tuple[Constraint
         else:
             raise unknown("kind of bond", bond.get("kind"), ("rod", "ball"))
         frames.append((a, b))
-    return (Constraint.all(made) if made else None), frames
+    if not made:
+        return None, frames
+    whole = Constraint.all(made)
+    # Rods alone hold wherever the robot is: their lengths stay open, and code is compiled once for all of them.
+    rods = all(isinstance(part, Cable) for part in whole.parts)
+    return (whole if rods else whole.at(robot, q)), frames
 
 
 def motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
@@ -251,10 +228,6 @@ def _forces(robot: Robot, constraint: Constraint, frames: list[tuple[str, str]],
     return [(ways @ share).tolist() for (_, ways), share in zip(bearing, shares, strict=True)]
 
 
-def _finite(x: np.ndarray) -> list[float | None]:
-    return [float(y) if np.isfinite(y) else None for y in np.ravel(x)]
-
-
 QUESTIONS: dict[str, Callable[[Robot, dict[str, Any]], dict[str, Any]]] = {
     "reach": reach,
     "null": null_motion,
@@ -263,4 +236,6 @@ QUESTIONS: dict[str, Callable[[Robot, dict[str, Any]], dict[str, Any]]] = {
     "phase": phase,
     "motion": motion,
     "hold": hold,
+    "plan": planned,
+    "identify": identified,
 }

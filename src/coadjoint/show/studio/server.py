@@ -12,6 +12,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -19,18 +20,15 @@ from urllib.parse import parse_qs, urlsplit
 from ...errors import CoadjointError
 from ...kinematics import pose
 from ...robot.robot import Robot
-from ..page.model import shown_frame, start
-from ..report import page_text
-from .questions import QUESTIONS
 
-LARGEST = 2**20
-"""The largest question in bytes."""
+LARGEST = 2**25
+"""The largest question in bytes: the log of a robot."""
 SLOWEST = 30.0
 """Seconds after which a connection that says nothing is closed."""
 
 
 class Studio(ThreadingHTTPServer):
-    """The server for one robot; `url` is where its page is."""
+    """The server for one robot; `url` is where its page is. Whoever asks before the page is made waits for it."""
 
     daemon_threads = True
     block_on_close = False
@@ -44,8 +42,15 @@ class Studio(ThreadingHTTPServer):
         except OSError as error:
             raise CoadjointError(f"port {port} cannot be used: {error.strerror}; choose another with --port, or none.") from None
         self.hosts = {f"127.0.0.1:{self.server_port}", f"localhost:{self.server_port}"}
-        text = page_text(robot, source=source, entry="studio", connect="'self'", more={"token": self.token})
-        self.page = text.encode()
+        self.source = source
+        self.seen = threading.Event()
+
+    @cached_property
+    def page(self) -> bytes:
+        """The page of the robot, made once."""
+        from ..report import page_text
+
+        return page_text(self.robot, source=self.source, entry="studio", connect="'self'", more={"token": self.token}).encode()
 
     @property
     def url(self) -> str:
@@ -53,6 +58,8 @@ class Studio(ThreadingHTTPServer):
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         """The answer, or {"error": …} for what cannot be answered."""
+        from .questions import QUESTIONS
+
         ask = QUESTIONS.get(question.get("ask", "")) if isinstance(question.get("ask"), str) else None
         if ask is None:
             return {"error": f"unknown question; expected one of: {', '.join(QUESTIONS)}."}
@@ -63,7 +70,10 @@ class Studio(ThreadingHTTPServer):
             return {"error": str(error)}
 
     def warm(self) -> None:
-        """Compile what a first drag needs, while the page is looked at."""
+        """Compile what a first drag needs, while the page is looked at: not before it is."""
+        from ..page.model import shown_frame, start
+
+        self.seen.wait()
         q, frame = start(self.robot), self.robot.frame_names[shown_frame(self.robot)]
         place = pose(self.robot, q, frame)
         self.answer({"ask": "reach", "q": q.tolist(), "frame": frame, "position": place[:3, 3].tolist(), "turn": True})
@@ -95,6 +105,7 @@ class Door(BaseHTTPRequestHandler):
         if not self._is_token(parse_qs(where.query).get("token", [""])[0]):
             return self._refuse(403, "this address needs the token that the command `coadjoint studio` printed")
         self._send(200, "text/html; charset=utf-8", self.server.page)
+        self.server.seen.set()
 
     def do_POST(self) -> None:
         if not self._host_is_ours():
@@ -162,14 +173,18 @@ class Door(BaseHTTPRequestHandler):
 
 
 def serve(robot: Robot, port: int = 0, *, browser: bool = True, source: str = "", tell: Callable[[str], None] = print) -> None:
-    """Serve the studio of a robot on this machine until it is interrupted."""
+    """Serve the studio of a robot on this machine until it is interrupted.
+
+    A browser takes its time to open: the page is made meanwhile, and the request for it waits.
+    """
     with Studio(robot, port, source=source) as studio:
         tell(f"the studio of {robot.name!r} is at {studio.url}")
         tell("Ctrl-C ends it")
         if browser:
             webbrowser.open(studio.url)
-        threading.Thread(target=studio.warm, daemon=True).start()
         try:
+            assert studio.page
+            threading.Thread(target=studio.warm, daemon=True).start()
             studio.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             tell("the studio is closed")
