@@ -46,6 +46,7 @@ from .dynamics import (
     potential_energy,
     potential_energy_regressor,
     regressor,
+    spring_force,
     total_mass,
     triangle,
 )
@@ -65,7 +66,7 @@ from .kinematics import (
     space_screws,
     to_dh,
 )
-from .robot import Frame, Joint, Link, Loop, Mimic, Robot, Shape, robot_from_dh
+from .robot import Frame, Joint, Link, Loop, Mimic, Robot, Shape, Spring, robot_from_dh
 from .robot.load import load
 
 _LATER = {
@@ -105,10 +106,12 @@ _LATER = {
     "dynamics.wrenches": ("wrench_at",),
     "kinematics.paths": ("circle_path", "geodesic_path", "spline_path"),
     "optimal": (
+        "Capsule",
         "OptimalControl",
         "OptimalMotion",
         "OptimalMotions",
         "RecedingHorizon",
+        "Sphere",
         "Stage",
         "Timing",
         "Timings",
@@ -189,6 +192,7 @@ __all__ = [
     "DH",
     "BaseParameters",
     "Calibration",
+    "Capsule",
     "CoadjointError",
     "Comparison",
     "Constraint",
@@ -212,6 +216,8 @@ __all__ = [
     "Robot",
     "Shape",
     "SimulationError",
+    "Sphere",
+    "Spring",
     "Stage",
     "Target",
     "Timing",
@@ -314,6 +320,7 @@ __all__ = [
     "simulate",
     "space_screws",
     "spline_path",
+    "spring_force",
     "time_optimal",
     "time_varying_lqr",
     "to_dh",

@@ -37,8 +37,8 @@ from . import symbolic as symbolic
 from . import traced as traced
 from . import words as words
 from .arrays import where as where
-from .calibration.calibrate import Calibration as Calibration
 from .calibration.calibrate import calibrate as calibrate
+from .calibration.result import Calibration as Calibration
 from .compiling import compile as compile
 from .compiling import trace as trace
 from .constraints.constraint import Constraint as Constraint
@@ -97,6 +97,8 @@ from .motion.simulate import simulate as simulate
 from .motion.trajectories import Trajectories as Trajectories
 from .motion.trajectory import Trajectory as Trajectory
 from .optimal import costs as costs
+from .optimal.capsules import Capsule as Capsule
+from .optimal.capsules import Sphere as Sphere
 from .optimal.motion_result import OptimalMotion as OptimalMotion
 from .optimal.motion_result import OptimalMotions as OptimalMotions
 from .optimal.optimal_control import OptimalControl as OptimalControl
@@ -122,6 +124,7 @@ from .robot.load import load as load
 from .robot.robot import Robot as Robot
 from .robot.save import save as save
 from .robot.shape import Shape as Shape
+from .robot.spring import Spring as Spring
 from .show.report import report as report
 from .symbolic.equations import Equations as Equations
 from .symbolic.equations import equations as equations
@@ -883,10 +886,27 @@ def sectional_curvature(
     out: np.ndarray | None = None,
     threads: int | None = None,
 ) -> Any: ...
+@overload
+def spring_force(
+    robot: Robot,
+    q: Numbers,
+    *,
+    out: np.ndarray | None = None,
+    threads: int | None = None,
+) -> np.ndarray: ...
+@overload
+def spring_force(
+    robot: Robot,
+    q: ArrayLike,
+    *,
+    out: np.ndarray | None = None,
+    threads: int | None = None,
+) -> Any: ...
 __all__ = [
     "DH",
     "BaseParameters",
     "Calibration",
+    "Capsule",
     "CoadjointError",
     "Comparison",
     "Constraint",
@@ -910,6 +930,8 @@ __all__ = [
     "Robot",
     "Shape",
     "SimulationError",
+    "Sphere",
+    "Spring",
     "Stage",
     "Target",
     "Timing",
@@ -1012,6 +1034,7 @@ __all__ = [
     "simulate",
     "space_screws",
     "spline_path",
+    "spring_force",
     "time_optimal",
     "time_varying_lqr",
     "to_dh",

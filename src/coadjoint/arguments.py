@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -31,20 +31,29 @@ def takes(**checks: Check) -> Callable[[F], F]:
     """A decorator that checks the named arguments of a function."""
 
     def decorate(fn: F) -> F:
-        signature = inspect.signature(fn)
-        optional = {name for name in checks if signature.parameters[name].default is None}
+        parameters = inspect.signature(fn).parameters
+        optional = {name for name in checks if _may_be_none(parameters[name])}
+        place = {name: k for k, (name, x) in enumerate(parameters.items()) if x.kind is not x.KEYWORD_ONLY}
 
         @wraps(fn)
         def checked(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(*args, **kwargs)
+            given = list(args)
             for name, check in checks.items():
-                if name in given.arguments and not (given.arguments[name] is None and name in optional):
-                    given.arguments[name] = check(given.arguments[name], name)
-            return fn(*given.args, **given.kwargs)
+                k = place.get(name, len(given))
+                if k < len(given):
+                    if not (given[k] is None and name in optional):
+                        given[k] = check(given[k], name)
+                elif name in kwargs and not (kwargs[name] is None and name in optional):
+                    kwargs[name] = check(kwargs[name], name)
+            return fn(*given, **kwargs)
 
         return checked  # type: ignore[return-value]
 
     return decorate
+
+
+def _may_be_none(parameter: inspect.Parameter) -> bool:
+    return parameter.default is None or "None" in str(parameter.annotation)
 
 
 def a_robot(x: Any, name: str) -> Any:
@@ -106,6 +115,41 @@ def a_function(x: Any, name: str) -> Any:
     return x
 
 
+def a_function_of(*arguments: str) -> Check:
+    """A check that an argument is a function that can be called with so many."""
+
+    def check(x: Any, name: str) -> Any:
+        usage = f"a function {name}({', '.join(arguments)})"
+        if not callable(x):
+            raise CoadjointError(f"{name} is {short(x)}; expected {usage}.")
+        try:
+            signature = inspect.signature(x)
+        except (TypeError, ValueError):  # of a built-in function; it says itself what it is called with
+            return x
+        try:
+            signature.bind(*arguments)
+        except TypeError:
+            raise CoadjointError(f"{name} takes {signature}; expected {usage}.") from None
+        return x
+
+    return check
+
+
+def a_generator(x: Any, name: str) -> np.random.Generator:
+    """NumPy's random generator that x is, or is the seed of."""
+    try:
+        return np.random.default_rng(x)
+    except (TypeError, ValueError):
+        raise CoadjointError(f"{name} is {short(x)}; expected numpy's random generator, or a seed, 0 or more.") from None
+
+
+def a_dictionary(x: Any, name: str) -> Any:
+    """x, if it is a mapping."""
+    if not isinstance(x, Mapping):
+        raise CoadjointError(f"{name} is {short(x)}; expected a dictionary.")
+    return x
+
+
 def numbers(x: Any, name: str) -> Array:
     """x as an array of real numbers, of any array library, or of symbols."""
     try:
@@ -118,6 +162,11 @@ def numbers(x: Any, name: str) -> Array:
     except (OverflowError, RuntimeError):  # an integer too large for a number; more axes than NumPy has
         raise ShapeError(f"{name} is {short(x)}; expected real numbers.") from None
     return array
+
+
+def floats(x: Any, name: str) -> np.ndarray:
+    """x as a NumPy array of float64."""
+    return np.asarray(numbers(to_numpy(x, name), name), dtype=float)
 
 
 def a_number(x: Any, name: str) -> Any:
@@ -137,9 +186,19 @@ def positive(x: Any, name: str) -> Any:
 
 def whole(x: Any, name: str) -> int:
     """x as an int, if it is an integer."""
-    if isinstance(x, bool | np.bool_) or not hasattr(x, "__index__") or np.ndim(x):
-        raise CoadjointError(f"{name} is {short(x)}; expected a whole number.")
-    return operator.index(x)
+    try:
+        if not isinstance(x, bool | np.bool_) and not np.ndim(x):
+            return operator.index(x)
+    except (TypeError, ValueError):
+        pass
+    raise CoadjointError(f"{name} is {short(x)}; expected a whole number.")
+
+
+def a_flag(x: Any, name: str) -> bool:
+    """x as True or False."""
+    if not isinstance(x, bool | np.bool_) and (not isinstance(x, int) or x not in (0, 1)):
+        raise CoadjointError(f"{name} is {short(x)}; expected True or False.")
+    return bool(x)
 
 
 def sequence(x: Any, name: str) -> list[Any]:
@@ -172,7 +231,7 @@ def check_core(name: str, x: Array, core: Shape, whose: str = "") -> None:
 
 def arguments(*named: tuple[str, Array, Shape]) -> tuple[Array, ...]:
     """Each (name, array, core shape) as a floating-point array of one array library whose last axes are the core."""
-    arrays = [asfloat(x, name) for name, x, _ in named]
+    arrays = [numbers(x, name) for name, x, _ in named]
     for (name, _, core), x in zip(named, arrays, strict=True):
         check_core(name, x, core)
     return tuple(alike(arrays))
@@ -187,7 +246,7 @@ def states(robot: Any, **given: tuple[Any, int]) -> list[np.ndarray]:
     """Arrays (..., size) of finite numbers as NumPy arrays of one batch shape; an error names what does not fit."""
     arrays = {}
     for name, (x, size) in given.items():
-        x = np.asarray(numbers(to_numpy(x, name), name), dtype=float)
+        x = floats(x, name)
         check_core(name, x, (size,), f" for robot {robot.name!r}")
         arrays[name] = finite(x, name)
     batch = broadcast_batch(**{name: (x, 1) for name, x in arrays.items()})
@@ -203,7 +262,7 @@ def finite(x: np.ndarray, name: str) -> np.ndarray:
 
 def times(t: Any) -> np.ndarray:
     """Times as an array; an error for what is no finite number."""
-    found = np.asarray(to_numpy(t, "t"), dtype=float)
+    found = floats(t, "t")
     if not np.all(np.isfinite(found)):
         raise CoadjointError(f"t is {found}; expected finite times.")
     return found

@@ -108,6 +108,11 @@ def is_lazy(x: object) -> bool:
     return is_dask(x) or is_labelled(x)
 
 
+def is_deferred(x: object) -> bool:
+    """Whether the numbers of x are still to be computed: a Dask array, or a DataArray that holds one."""
+    return is_dask(x.data if is_labelled(x) else x)  # type: ignore[attr-defined]
+
+
 def any_lazy(items: Iterable[object]) -> bool:
     """Whether one of the items is lazy."""
     return ("dask.array" in sys.modules or "xarray" in sys.modules) and any(map(is_lazy, items))
@@ -140,10 +145,20 @@ def asfloat(x: Any, name: str = "the array") -> Array:
     if array.dtype.kind not in "fiubO":
         raise not_real(name, x)
     if array.dtype.kind == "O":  # an array of symbols is a subclass of NumPy's
+        if type(array) is np.ndarray and not array.ndim and not hasattr(x, "__coadjoint_symbol__"):
+            return _one_number(x, name)
         return array
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64), np.nan)
     return np.asarray(array, dtype=None if array.dtype.kind == "f" else np.float64)
+
+
+def _one_number(x: Any, name: str) -> np.ndarray:
+    """An integer that is too large for NumPy's integers, or another object that is one number."""
+    try:
+        return np.asarray(float(x))
+    except (TypeError, ValueError, OverflowError):
+        raise not_real(name, x) from None
 
 
 def to_numpy(x: Any, name: str) -> Any:
@@ -173,8 +188,8 @@ def to_numpy(x: Any, name: str) -> Any:
 
 
 _NO_DERIVATIVE = (
-    "but this function computes in NumPy and has no derivative. Write the loop in your own framework around "
-    "`coadjoint.interop.{}.function(coadjoint.forward_dynamics, robot)`, or another of our functions, which has derivatives of any order."
+    "but this function computes in NumPy and has no derivative. `coadjoint.interop.{0}.rollout(robot, dt=...)`, "
+    "`.inverse_kinematics(robot, frame)` and `.function(coadjoint.forward_dynamics, robot)`, or another of our functions, have derivatives."
 )
 
 
@@ -296,7 +311,19 @@ def where(condition: Array, x: Array, y: Array) -> Array:
         reference = next((value for value in (x, y) if _is_torch(value)), None)
         if reference is not None:
             x, y = like(x, reference), like(y, reference)
-    return xp.where(condition, x, y)
+    try:
+        return xp.where(condition, x, y)
+    except TypeError:
+        raise CoadjointError("x and y are of kinds that one array cannot hold; expected real numbers.") from None
+    except OverflowError:
+        raise CoadjointError("x or y is an integer that is too large for an array; expected real numbers.") from None
+    except (ValueError, RuntimeError):
+        shapes = [tuple(np.shape(value)) for value in (condition, x, y)]
+        try:
+            np.broadcast_shapes(*shapes)
+        except ValueError:
+            raise ShapeError(f"condition, x and y have shapes {shapes}, which do not fit together.") from None
+        raise
 
 
 def solve_spd(a: Array, b: Array, assume_definite: bool = False) -> Array:

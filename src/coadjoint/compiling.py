@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import a_function, a_robot, a_type, check_inputs, check_outs, check_threads, real_array, takes
+from .arguments import a_dictionary, a_function, a_robot, a_type, check_inputs, check_outs, check_threads, names, real_array, takes
 from .arrays import Array, any_lazy, concat, transpose
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import KEYWORDS, core_shape, spread
@@ -29,7 +29,7 @@ PARAMETERS = ("inertias", "placements", "screws", "gravity", "armature", "dampin
 """The robot's numbers that can be inputs: inertial (n_links, 10), kinematic (n_links, 4, 4) and (…, 6), and the rest."""
 
 
-@takes(fn=a_function, robot=a_robot)
+@takes(fn=a_function, robot=a_robot, shapes=a_dictionary, parameters=names)
 def trace(
     fn: Callable[..., Any],
     robot: Robot,
@@ -74,7 +74,7 @@ def with_values(robot: Robot, chosen: dict[str, Any]) -> Robot:
     return robot
 
 
-@takes(fn=a_function, robot=a_robot, dtype=a_type)
+@takes(fn=a_function, robot=a_robot, shapes=a_dictionary, parameters=names, dtype=a_type)
 def compile(
     fn: Callable[..., Any],
     robot: Robot,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import a_function, a_name, a_robot, some_names, takes
+from .arguments import a_dictionary, a_function, a_name, a_robot, a_type, names, some_names, takes
 from .arrays import Array, concat, mv, namespace, transpose
 from .compiling import PARAMETERS, SIZES, function_of, trace
 from .errors import CoadjointError, unknown
@@ -51,7 +51,7 @@ def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     return derivative
 
 
-@takes(fn=a_function, robot=a_robot, wrt=a_name)
+@takes(fn=a_function, robot=a_robot, wrt=a_name, shapes=a_dictionary, parameters=names, dtype=a_type)
 def derivative(
     fn: Callable[..., Any],
     robot: Robot,
@@ -73,7 +73,7 @@ def derivative(
     return built_function(trace(differential(fn, wrt), robot, **further), dtype, recipe)
 
 
-@takes(fn=a_function, robot=a_robot, wrt=some_names)
+@takes(fn=a_function, robot=a_robot, wrt=some_names, dtype=a_type)
 def jvp(
     fn: Callable[..., Any], robot: Robot, wrt: str | Sequence[str] = "q", *, dtype: Any = np.float64, **options: Any
 ) -> Callable[..., Any]:
@@ -96,7 +96,7 @@ def jvp(
     return _product(fn, chosen, robot, product, [f"d{name}" for name in chosen], dtype, options, jvp)
 
 
-@takes(fn=a_function, robot=a_robot, wrt=some_names)
+@takes(fn=a_function, robot=a_robot, wrt=some_names, dtype=a_type)
 def vjp(
     fn: Callable[..., Any], robot: Robot, wrt: str | Sequence[str] = "q", *, dtype: Any = np.float64, **options: Any
 ) -> Callable[..., Any]:

@@ -1,5 +1,5 @@
-"""The expression graph of a function, as `coadjoint.trace` gives it, as C source, JavaScript, LaTeX, SymPy or CasADi expressions."""
+"""The expression graph of a function, from `coadjoint.trace`, as C source, JavaScript, WebAssembly, LaTeX, SymPy or CasADi expressions."""
 
-from .kernel.export import c, casadi, js, latex, sympy
+from .kernel.export import c, casadi, js, latex, sympy, wasm
 
-__all__ = ["c", "casadi", "js", "latex", "sympy"]
+__all__ = ["c", "casadi", "js", "latex", "sympy", "wasm"]

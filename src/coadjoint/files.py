@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -34,6 +35,11 @@ def as_path(path: Any) -> Path:
         raise CoadjointError(f"{short(path)} cannot be the name of a file; give a path as text.") from None
     if not isinstance(name, str) or not name or "\0" in name:
         raise CoadjointError(f"{short(path)} cannot be the name of a file; give a path as text.")
+    try:
+        os.lstat(name)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise CoadjointError(f"{short(path)} cannot be the name of a file: it is too long.") from None
     return Path(name)
 
 

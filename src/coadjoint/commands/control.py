@@ -40,7 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="FILE", help="write time, q, v, tau: .csv, .npz or .parquet")
     parser.add_argument(
-        "--plot", metavar="FILE", help="draw errors, joint forces and the Lyapunov function: .png, .svg, .pdf or .html"
+        "--plot",
+        nargs="?",
+        const="control.png",
+        metavar="FILE",
+        help="draw errors, joint forces and the Lyapunov function: .png, .svg, .pdf or .html (default: control.png)",
     )
     parser.add_argument("--animate", metavar="FILE", help="a film of the robot: .gif, .mp4 or .html")
 

@@ -27,8 +27,8 @@ SAYS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
-    formats = "text to read, LaTeX, Python for SymPy, or C (default: text)"
-    parser.add_argument("--format", choices=("text", "latex", "sympy", "c"), default="text", help=formats)
+    formats = "text to read, LaTeX for use in mathematics, a LaTeX document to print, Python for SymPy, or C (default: text)"
+    parser.add_argument("--format", choices=("text", "latex", "document", "sympy", "c"), default="text", help=formats)
     numbers = "numbers of the robot, or symbols such as m_1, l_1, I_1zz (default: numeric)"
     parser.add_argument("--parameters", choices=("numeric", "symbolic"), default="numeric", help=numbers)
     quantities = (
@@ -49,6 +49,7 @@ def run(args: argparse.Namespace) -> None:
     write: dict[str, Callable[[Equations], str]] = {
         "text": as_text,
         "latex": Equations.latex,
+        "document": Equations.document,
         "sympy": Equations.python,
         "c": Equations.c,
     }

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..arguments import a_moving_robot
 from ..errors import CoadjointError
-from ..optimal import OptimalMotion, optimal_motion
+from ..optimal import Capsule, OptimalMotion, optimal_motion
 from ..optimal.motion_arguments import COSTS
+from ..optimal.optimal_motion import TRANSCRIPTIONS
 from ..show.terminal import Progress, number, table
 from .control import configuration, home
 from .robots import add_robot, check_files, read_robot, tell
@@ -26,6 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cost", choices=COSTS, default="effort", help="what is least, integrated over time (default: effort)")
     free = "seconds, or free (default: twice what the velocity limits ask for; chosen for the cost time)"
     parser.add_argument("--duration", metavar="S", help=free)
+    ball = "a sphere (4 numbers: centre, radius) or a capsule (7: both ends, radius) to keep clear of; may stand several times"
+    parser.add_argument("--obstacle", type=float, nargs="+", action="append", default=[], metavar="X", help=ball)
+    parser.add_argument("--clearance", type=float, default=0.0, metavar="M", help="metres to keep from obstacles (default: 0)")
+    parser.add_argument("--self-collision", action="store_true", help="keep links apart that are not neighbours")
+    ways = "how the motion is made up of numbers (default: splines)"
+    parser.add_argument("--transcription", choices=TRANSCRIPTIONS, default="splines", help=ways)
     parser.add_argument("--spans", type=int, default=16, metavar="N", help="polynomials that make up the motion (default: 16)")
     parser.add_argument("--out", metavar="FILE", help="write time, q, v, a, tau: .csv, .npz or .parquet")
     parser.add_argument(
@@ -35,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     duration = _duration(args.duration)
+    obstacles = [_obstacle(numbers) for numbers in args.obstacle]
     check_files(args)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
@@ -42,12 +50,16 @@ def run(args: argparse.Namespace) -> None:
     start = configuration("--from", args.start, robot, home(robot))
     goal = configuration("--to", args.to, robot, start)
     with Progress("iterating") as progress:
-        options: dict[str, Any] = {"spans": args.spans, "iterations": ITERATIONS}
+        options: dict[str, Any] = {"spans": args.spans, "iterations": ITERATIONS, "transcription": args.transcription}
+        if obstacles or args.self_collision:
+            options |= {"obstacles": obstacles, "clearance": args.clearance, "self_collision": args.self_collision}
         report = lambda k, error: progress(k / ITERATIONS)
         motion = optimal_motion(robot, start, goal, duration, args.cost, report=report, **options)
     print(motion)
     print()
     print(_summary(motion))
+    if np.isfinite(motion.clearance):
+        print(f"\nleast distance of links and obstacles: {motion.clearance:.4g} m")
     if args.out:
         motion.save(args.out)
         print(f"wrote {args.out}")
@@ -56,6 +68,12 @@ def run(args: argparse.Namespace) -> None:
 
         draw_optimal(args.plot, motion)
         print(f"drew {args.plot}")
+
+
+def _obstacle(numbers: list[float]) -> Capsule:
+    if len(numbers) not in (4, 7):
+        raise CoadjointError(f"--obstacle has {len(numbers)} numbers; expected 4 (centre, radius) or 7 (both ends, radius).")
+    return Capsule(numbers[:3], numbers[-4:-1], numbers[-1])
 
 
 def _summary(motion: OptimalMotion) -> str:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import states
+from ..arguments import a_robot, states, takes
 from ..arrays import Array, ArrayLike, concat, mv, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.christoffel import mass_matrix_derivative
@@ -94,6 +94,7 @@ def _shift(robot: Robot, constraint: Constraint, q: np.ndarray, multipliers: np.
     return result
 
 
+@takes(robot=a_robot)
 def constrained_dynamics_derivatives(
     robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, tau: ArrayLike
 ) -> Derivatives:

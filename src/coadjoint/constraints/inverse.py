@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arguments import states
+from ..arguments import a_robot, names, states, takes
 from ..arrays import ArrayLike
 from ..dynamics.newton_euler import inverse_dynamics
 from ..errors import CoadjointError
@@ -23,11 +23,12 @@ from .rank import ConstraintError
 def actuated_rows(robot: Robot, actuated: Sequence[str] | None) -> np.ndarray:
     """Which velocities (nv,) are actuated: those of the named joints; all if none are named."""
     driven = np.full(robot.nv, actuated is None)
-    for joint in actuated or ():
+    for joint in [actuated] if isinstance(actuated, str) else actuated or ():
         driven[robot.v_slice(joint)] = True
     return driven
 
 
+@takes(robot=a_robot, actuated=names)
 def constrained_inverse_dynamics(
     robot: Robot,
     constraint: Constraint,
@@ -45,11 +46,11 @@ def constrained_inverse_dynamics(
     """
     q, v, a = states(robot, q=(q, robot.nq), v=(v, robot.nv), a=(a, robot.nv))
     constraint = checked(constraint, robot)
-    A, names = constraint.jacobian(robot, q), np.array(constraint.names(robot))
+    A, labels = constraint.jacobian(robot, q), np.array(constraint.names(robot))
     rate = np.einsum("...ij,...j->...i", A, a) + constraint.bias(robot, q, v)
     size = 1.0 + np.abs(a).max(-1, keepdims=True) + np.abs(v).max(-1, keepdims=True) ** 2
     check_vanishing(
-        rate, names, 1e-6 * size, "a violates the constraint", "`a - constraint_inverse(robot, constraint, q) @ (A a + Ȧ v)`"
+        rate, labels, 1e-6 * size, "a violates the constraint", "`a - constraint_inverse(robot, constraint, q) @ (A a + Ȧ v)`"
     )
     force = inverse_dynamics(robot, q, v, a, wrenches, friction)
     driven = actuated_rows(robot, actuated)
@@ -76,6 +77,7 @@ def constrained_inverse_dynamics(
     return tau, multipliers
 
 
+@takes(robot=a_robot, actuated=names)
 def free_torques(robot: Robot, constraint: Constraint, q: ArrayLike, actuated: Sequence[str] | None = None) -> np.ndarray:
     """A basis (nv, k) of the joint forces of the drives that change no motion at q (nq,), only the forces of the constraint.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import states
+from ..arguments import a_number, a_robot, states, takes, whole
 from ..arrays import ArrayLike
 from ..errors import CoadjointError
 from ..robot.robot import Robot
@@ -26,10 +26,13 @@ CLOSED = 1e-12
 
 def closing_step(robot: Robot, constraint: Constraint, q: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray]:
     """The step (..., nv) that closes φ(q) to first order, held short by the damping, and φ (..., m of holonomic rows)."""
-    rows = constraint.holonomic_rows(robot)
     phi = constraint.residual(robot, q)
-    d = decompose(robot, _Only(constraint, tuple(rows.tolist())), q)
-    return -d.change(phi, damping), phi
+    return -decompose(robot, closing_rows(robot, constraint), q).change(phi, damping), phi
+
+
+def closing_rows(robot: Robot, constraint: Constraint) -> Constraint:
+    """The rows of the constraint that have a value φ(q), without those on velocities only."""
+    return _Only(constraint, tuple(constraint.holonomic_rows(robot).tolist()))
 
 
 class _Only(Constraint):
@@ -48,6 +51,7 @@ class _Only(Constraint):
         return self.whole.jacobian(robot, q)[..., self.chosen, :]
 
 
+@takes(robot=a_robot, steps=whole)
 def project(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike | None = None, *, steps: int = STEPS) -> Any:
     """The configurations q (..., nq) brought onto φ(q) = 0 by the shortest steps in the metric; with v (..., nv) also P v there.
 
@@ -85,6 +89,7 @@ def newton_steps(robot: Robot, constraint: Constraint, q: np.ndarray, steps: int
     return best.reshape(*shape, robot.nq), (gap > CLOSED).reshape(shape)
 
 
+@takes(robot=a_robot, tries=whole, seed=whole)
 def assemble(
     robot: Robot, constraint: Constraint, guess: ArrayLike | None = None, *, fixed: Any = (), tries: int = 64, seed: int = 0
 ) -> np.ndarray:
@@ -139,6 +144,7 @@ def not_closed(robot: Robot, constraint: Constraint, q: np.ndarray, who: str, re
     )
 
 
+@takes(robot=a_robot, tolerance=a_number)
 def check_state(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, tolerance: float = 1e-6) -> None:
     """Raise an error that names the row and its value if q (..., nq) is off the constraint or v (..., nv) violates A v = 0."""
     q, v = states(robot, q=(q, robot.nq), v=(v, robot.nv))

@@ -6,16 +6,19 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..arguments import states
+from ..arguments import a_dictionary, a_moving_robot, a_number, a_robot, states, takes, whole
 from ..arrays import ArrayLike
 from ..errors import CoadjointError
 from ..robot.robot import Robot
 from .constraint import Constraint, checked
-from .manifold import largest_gap, newton_steps, not_closed, project
+from .manifold import closing_rows, largest_gap, newton_steps, not_closed, project
 from .pseudo import null_space
 from .rank import ConstraintError, decompose
 
+MOST_STARTS = 1 << 20
 
+
+@takes(robot=a_moving_robot, fixed=a_dictionary, starts=whole)
 def assembly_modes(
     robot: Robot, constraint: Constraint, fixed: Mapping[str, float] | None = None, *, starts: int = 128
 ) -> np.ndarray:
@@ -28,8 +31,16 @@ def assembly_modes(
     from scipy.stats import qmc
 
     constraint = checked(constraint, robot)
-    for joint, value in (fixed or {}).items():
-        constraint = constraint & Constraint.gear(robot, {joint: 1.0}, float(value))
+    held = {joint: float(a_number(value, f"fixed[{joint!r}]")) for joint, value in (fixed or {}).items()}
+    if not 1 <= starts <= MOST_STARTS:
+        raise CoadjointError(f"starts is {starts}; expected 1 to {MOST_STARTS}.")
+    for joint, value in held.items():
+        constraint = constraint & Constraint.gear(robot, {joint: 1.0}, value)
+    if not len(constraint.holonomic_rows(robot)):
+        raise ConstraintError(
+            f"the constraint ({', '.join(constraint.names(robot))}) is on velocities only: every configuration keeps it, and there are no "
+            "modes. Give it a place, as in `Constraint.point(robot, frame, axes, at=…)`, or hold joints with `fixed`."
+        )
     turning = np.zeros(robot.nq, dtype=bool)
     for i, kind in enumerate(robot.kinds):
         if kind.revolute and i not in robot.mimics:
@@ -40,7 +51,7 @@ def assembly_modes(
     upper = np.where(turning, np.pi, np.where(np.isfinite(robot.upper), robot.upper, 1.0))
     points = qmc.Sobol(robot.nq, seed=np.random.default_rng(0)).random(1 << max(1, int(np.ceil(np.log2(starts)))))
     guesses = lower + (upper - lower) * points
-    for joint, value in (fixed or {}).items():
+    for joint, value in held.items():
         guesses[:, robot.q_slice(joint)] = value
     q, open_ = newton_steps(robot, constraint, guesses, 100, 0.0)
     if open_.all():
@@ -54,7 +65,7 @@ def assembly_modes(
         if all(d > 1e-5 for d in apart):
             modes.append(x)
     for x in modes:
-        rank = int(decompose(robot, constraint, x).rank)
+        rank = int(decompose(robot, closing_rows(robot, constraint), x).rank)
         if rank < robot.nv and not is_singular(robot, constraint, x):
             raise ConstraintError(
                 f"the mechanism still moves, with {robot.nv - rank} freedom{'s' * (robot.nv - rank > 1)}, so that its modes are not "
@@ -63,6 +74,7 @@ def assembly_modes(
     return np.array(modes)
 
 
+@takes(robot=a_robot)
 def is_singular(robot: Robot, constraint: Constraint, q: ArrayLike) -> bool:
     """Whether the constraint has fewer independent rows at q (nq,) than at configurations nearby that keep it.
 

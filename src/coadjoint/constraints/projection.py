@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arguments import states, times
+from ..arguments import a_robot, states, takes, times
 from ..arrays import Array, ArrayLike, like, mv, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
@@ -101,6 +101,7 @@ def effective_mass(robot: Robot, constraint: Constraint, q: ArrayLike) -> Array:
     return transpose(inverse) @ mass_matrix(robot, q) @ inverse
 
 
+@takes(robot=a_robot)
 def constrained_geodesic(
     robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike, t: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import floats
 from ..arrays import Array, ArrayLike, mv, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force
@@ -129,7 +130,7 @@ def null_space(robot: Robot, constraint: Constraint, q: ArrayLike) -> np.ndarray
     """
     from .rank import decompose
 
-    d = decompose(robot, constraint, np.asarray(q, dtype=float))
+    d = decompose(robot, constraint, floats(q, "q"))
     ranks = np.unique(d.rank)
     if len(ranks) > 1:
         raise ConstraintError(

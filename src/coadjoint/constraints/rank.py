@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import a_robot, takes
 from ..arrays import ArrayLike, mv, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
@@ -92,11 +93,13 @@ def solve_irregular(
     q, v, tau = pick(q, (robot.nq,)), pick(v, (robot.nv,)), pick(tau, (robot.nv,))
     wrenches = None if wrenches is None else pick(wrenches, (robot.n_links, 6))
     given = np.isfinite(q).all(-1) & np.isfinite(v).all(-1) & np.isfinite(tau).all(-1)
+    if wrenches is not None:
+        given &= np.isfinite(wrenches).all((-1, -2))
     if not given.all():  # what is not a number has no motion: NaN stays, the rest is solved
-        inner = states.copy()
-        inner[states] = given
         if not given.any():
             return
+        inner = np.array(states)
+        inner[states] = given
         states, q, v, tau = inner, q[given], v[given], tau[given]
         wrenches = None if wrenches is None else wrenches[given]
     explain_singular(robot, q)
@@ -163,6 +166,7 @@ def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
     return constraint in robot.original._overconstrained
 
 
+@takes(robot=a_robot)
 def constraint_rank(robot: Robot, constraint: Constraint, q: ArrayLike) -> Rank:
     """The rank of a constraint at one configuration q (nq,), and its redundant rows."""
     q, constraint = np.asarray(robot._checked(q, "q", robot.nq), dtype=float), checked(constraint, robot)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import states
+from ..arguments import floats, states
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force
 from ..errors import CoadjointError, unknown
@@ -73,7 +73,7 @@ class Reduced:
 
     def is_singular(self, q: Any, below: float = 1e-6) -> np.ndarray:
         """Whether the independent coordinates no longer determine the others at q (..., nq): dead centres and changes of mode."""
-        return self._leading(self.constraint.jacobian(self.robot, np.asarray(q, dtype=float))) < below
+        return self._leading(self.constraint.jacobian(self.robot, floats(q, "q"))) < below
 
     def _solve(self, A: np.ndarray, right: np.ndarray) -> np.ndarray:
         """A_d⁻¹ right, also with redundant rows."""
@@ -82,7 +82,7 @@ class Reduced:
 
     def basis(self, q: Any) -> np.ndarray:
         """S (..., nv, freedoms)."""
-        q = np.asarray(q, dtype=float)
+        q = floats(q, "q")
         A = self.constraint.jacobian(self.robot, q)
         S = np.zeros((*q.shape[:-1], self.robot.nv, self.freedoms))
         S[..., self.s, np.arange(self.freedoms)] = 1.0

@@ -64,7 +64,7 @@ def balance(robot: Robot, configurations: int = 64, rng: Any = 0) -> Balance:
         raise CoadjointError(f"configurations is {configurations}; expected 2 or more, as they are compared.")
     if not robot.nv:
         return Balance(True, True, 0.0, 0.0, (0, 0, 0), robot.neutral(), np.zeros(0))
-    q = robot.random(np.random.default_rng(rng), configurations)
+    q = robot.random(rng, configurations)
     M, dM = mass_matrix(robot, q), mass_matrix_derivative(robot, q)
     size = np.sqrt(np.max(np.diagonal(M, axis1=-2, axis2=-1), axis=0))
     scale = (size[:, None] * size)[..., None]
@@ -99,6 +99,7 @@ def is_balanced(robot: Robot) -> bool:
     return balance(robot).constant
 
 
+@takes(robot=a_robot)
 def first_moments(robot: Robot) -> np.ndarray:
     """b_k (n_links, 3) = m_k p_kk + Σ_j (mass beyond joint j) p_kj over the joints j on link k, orthogonal to the joint axes, in
     the link's frame.

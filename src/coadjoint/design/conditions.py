@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arguments import a_robot, names, takes
 from ..dynamics.composite import mass_matrix
 from ..dynamics.regressor import kinetic_energy_regressor, potential_energy_regressor
 from ..errors import CoadjointError, unknown
@@ -100,6 +101,7 @@ class Conditions:
         return f"{self.names[pivot]} = {text or '0'}"
 
 
+@takes(robot=a_robot, goals=names)
 def conditions(robot: Robot, goals: str | Sequence[str] = "mass_matrix") -> Conditions:
     """The conditions on the inertial parameters for a constant mass matrix ("mass_matrix"), for no effect of gravity ("gravity"),
     or both.

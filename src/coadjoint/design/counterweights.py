@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, names, takes, whole
 from ..errors import CoadjointError
 from ..lie import inertia
 from ..robot.robot import Robot
@@ -74,6 +75,7 @@ class Counterweights:
         return "\n".join([*lines, *map(str, self.weights), f"{self.mass:.4g} kg in all"])
 
 
+@takes(robot=a_robot, links=names, goals=names, grid=whole)
 def counterweights(
     robot: Robot,
     links: Sequence[str] | None = None,

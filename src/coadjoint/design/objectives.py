@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, dot, like, namespace, solve_spd, transpose
-from ..dynamics import inverse_dynamics, joint_reactions, mass_matrix, mass_matrix_derivative
+from ..dynamics import gravity_force, inverse_dynamics, joint_reactions, mass_matrix, mass_matrix_derivative
 from ..geometry import scalar_curvature
 from ..kinematics import jacobian, pose
+from ..lie import inertia
 from ..redundancy.lift import effective_inertia as inertia_at
 from ..robot.robot import Robot
 
@@ -19,6 +20,26 @@ def effort(robot: Robot, q: Array, v: Array, a: Array) -> Array:
     """|τ|² (...) of a motion."""
     tau = inverse_dynamics(robot, q, v, a)
     return dot(tau, tau)
+
+
+def holding(robot: Robot, q: Array) -> Array:
+    """|g|² (...) of the forces that hold the robot at rest, with gravity and springs."""
+    g = gravity_force(robot, q)
+    return dot(g, g)
+
+
+def carrying(frame: str) -> Callable[..., Array]:
+    """The objective |τ|² (...) of a motion q, v, a with a point mass `load` (..., 1) at a frame: forces are linear in masses."""
+
+    def effort_with_load(robot: Robot, q: Array, v: Array, a: Array, load: Array) -> Array:
+        link, T = robot.frame(frame)
+        one = inertia.transform(T, np.eye(10)[0]) * np.eye(robot.n_links)[link][:, None]
+        empty = inverse_dynamics(robot, q, v, a)
+        loaded = inverse_dynamics(robot.with_numbers(inertias=robot.inertias + one), q, v, a)
+        tau = empty + load * (loaded - empty)
+        return dot(tau, tau)
+
+    return effort_with_load
 
 
 def curvature(robot: Robot, q: Array) -> Array:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_function, a_robot, finite, positive, some_names, takes, whole
+from ..arguments import a_function, a_function_of, a_robot, finite, positive, some_names, takes, whole
 from ..arrays import concat
 from ..compiling import with_values
 from ..errors import CoadjointError, ShapeError
@@ -55,7 +55,7 @@ class Design:
         return "\n".join(lines)
 
 
-@takes(robot=a_robot, objective=a_function, tolerance=positive, iterations=whole)
+@takes(robot=a_robot, objective=a_function, tolerance=positive, iterations=whole, report=a_function_of("part"))
 def optimize(
     robot: Robot,
     parameters: str | Sequence[str],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from ..kinematics import pose
@@ -79,6 +81,52 @@ def reaching_lengths() -> Design:
     return optimize(robot, free, objectives.reach("tip", length=0.3), states=nearest, bounds={"lengths": (0.2, 1.0)})
 
 
+def sprung_arm(stiffness: float = 100.0) -> Robot:
+    """An arm of two links in a vertical plane with three springs without length at rest: from the column to either link, and across the
+    elbow. With the right stiffnesses they hold it still wherever it stands; frame "tip".
+    """
+    across = Joint.revolute((0, -1, 0), name="shoulder"), Joint.revolute((0, -1, 0), name="elbow")
+    upper = Link.solid("upper", "base", across[0], mass=4.0, com=(0.25, 0, 0), inertia=0.08)
+    lower = Link.solid(
+        "lower", "upper", across[1], se3.pose(np.eye(3), np.array([0.5, 0, 0])), mass=2.5, com=(0.2, 0, 0), inertia=0.04
+    )
+    points = {"post": ("base", (0, 0, 0.3)), "strut": ("upper", (0.65, 0, 0)), "tip": ("lower", (0.45, 0, 0))}
+    points |= {"at upper": ("upper", (0.2, 0, 0)), "at lower": ("lower", (0.15, 0, 0))}
+    frames = [Frame(name, link, se3.pose(np.eye(3), np.array(at, dtype=float))) for name, (link, at) in points.items()]
+    robot = Robot("sprung_arm", [upper, lower], frames)
+    robot = robot.with_spring("post", "at upper", stiffness=stiffness, name="first")
+    robot = robot.with_spring("post", "at lower", stiffness=stiffness, name="second")
+    return robot.with_spring("strut", "at lower", stiffness=stiffness, name="third")
+
+
+STIFFNESSES = ["springs:first.stiffness", "springs:second.stiffness", "springs:third.stiffness"]
+
+
+def balancing_springs() -> Design:
+    """The stiffnesses with which springs hold a `sprung_arm` at rest everywhere.
+
+    In closed form, with h the height of the post, a and b where springs are fixed to the links, l the length of the upper link and s
+    that of the strut beyond it: k₂ h b = m₂ g c₂, k₁ h a + k₂ h l = g (m₁ c₁ + m₂ l), k₃ s b = k₂ l b.
+    """
+    robot = sprung_arm()
+    q = robot.random(np.random.default_rng(0), (64,))
+    return optimize(robot, STIFFNESSES, objectives.holding, states={"q": q}, bounds={"springs": (0.0, 5e3)})
+
+
+def pick_and_place() -> Design:
+    """The stiffnesses of the springs of a `sprung_arm` that carries 3 kg from one place to another and comes back, with least effort."""
+    robot = sprung_arm(0.0)
+    stops = np.radians([[-40.0, 60.0], [50.0, -70.0], [100.0, -60.0], [50.0, -70.0], [-40.0, 60.0]])
+    s, time = np.linspace(0.0, 1.0, 26)[:-1, None], 1.0
+    parts = [(x + (y - x) * (10 * s**3 - 15 * s**4 + 6 * s**5), y - x) for x, y in pairwise(stops)]
+    q = np.concatenate([x for x, _ in parts])
+    v = np.concatenate([way * (30 * s**2 - 60 * s**3 + 30 * s**4) / time for _, way in parts])
+    a = np.concatenate([way * (60 * s - 180 * s**2 + 120 * s**3) / time**2 for _, way in parts])
+    load = np.repeat([3.0, 0.0], len(q) // 2)[:, None]
+    states = {"q": q, "v": v, "a": a, "load": load}
+    return optimize(robot, STIFFNESSES, objectives.carrying("tip"), states=states, bounds={"springs": (0.0, 5e3)})
+
+
 def _nearest(arm: Robot, targets: np.ndarray, q: np.ndarray) -> np.ndarray:
     """The configurations (N, nq) of least distance to the targets."""
     from scipy.optimize import least_squares
@@ -92,5 +140,11 @@ def _nearest(arm: Robot, targets: np.ndarray, q: np.ndarray) -> np.ndarray:
     )
 
 
-STUDIES = {"balanced-linkage": balanced_linkage, "least-curvature": least_curvature, "reaching-lengths": reaching_lengths}
+STUDIES = {
+    "balanced-linkage": balanced_linkage,
+    "balancing-springs": balancing_springs,
+    "least-curvature": least_curvature,
+    "pick-and-place": pick_and_place,
+    "reaching-lengths": reaching_lengths,
+}
 """By name, for the command line."""

@@ -10,6 +10,7 @@ from .momentum import center_of_mass, centroidal_momentum, centroidal_momentum_m
 from .newton_euler import bias_force, generalized_force, gravity_force, inverse_dynamics, joint_reactions, link_velocities
 from .regressor import drive_regressor, kinetic_energy_regressor, momentum_regressor, potential_energy_regressor, regressor
 from .second_derivatives import forward_dynamics_second_derivatives, inverse_dynamics_second_derivatives
+from .springs import spring_force
 
 __all__ = [
     "bias_force",
@@ -40,6 +41,7 @@ __all__ = [
     "potential_energy",
     "potential_energy_regressor",
     "regressor",
+    "spring_force",
     "total_mass",
     "triangle",
 ]

@@ -24,6 +24,7 @@ from ..robot.robot import Robot
 from .composite import mass_matrix
 from .newton_euler import along, bias_force, friction_force, subspaces, velocities
 from .singular import explain_singular, nan_where_singular, weightless
+from .springs import against_springs, joint_spring_force
 
 
 def transform_articulated(f: Array, J: Array) -> Array:
@@ -58,6 +59,8 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
     V, own = velocities(robot, f, S, v)
     if friction:
         tau = tau - friction_force(robot, v)
+    if robot.spring_ends:
+        tau = tau - joint_spring_force(robot, q)
     n = robot.n_links
     J: list[Array] = [inertia.spatial(robot.inertias[i]) for i in range(n)]
     B: list[Array] = []
@@ -70,6 +73,8 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
         if own[i] is not None:
             bias = robot.kind(i).bias(robot.joint_screws(i), q[..., robot.tree_q_slices[i]], v[..., robot.tree_v_slices[i]])
             c[i] = se3.ad_act(V[i], own[i]) if bias is None else se3.ad_act(V[i], own[i]) + bias
+    if robot.spring_ends:
+        B = against_springs(robot, q, f, B)
     U: list[Array] = [None] * n
     D: list[Array] = [None] * n
     u: list[Array] = [None] * n

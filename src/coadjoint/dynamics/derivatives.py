@@ -14,7 +14,8 @@ carries, J, B and F, are collected in the links' frames from the tips to the bas
     ∂τ_k/∂q_r = s_kᵀ (J dds_r + 2 B ds_r - ad*_{s_r} F)        k before r: s_r also turns the wrench F against s_k.
 
 Equal to ∂_l M_kj a_j + ∂_l Γ_ijk v_i v_j + ∂_l ∂_k U. Derivatives by q are along the tangent vectors of `robot.integrate`: for a
-free joint τ(T exp(δ)) by δ at 0, in the frame of the link. Wrenches on the links stay as they are in the links' frames.
+free joint τ(T exp(δ)) by δ at 0, in the frame of the link. Wrenches on the links stay as they are in the links' frames;
+F is without those of springs, whose derivatives are in `springs`.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ from .articulated import forward_dynamics, mass_matrix_inverse
 from .blocks import Blocks, rows
 from .composite import composite_inertias
 from .moving import Moving, composite_moving
-from .newton_euler import accelerations, bias_force, friction_force, subspaces, velocities, wrenches_passed
+from .newton_euler import accelerations, bias_force, carried, friction_force, own_wrenches, subspaces, velocities
 from .singular import explain_singular
+from .springs import spring_derivatives
 
 WRITTEN_OUT = 12
 """Up to this many freedoms, products with M⁻¹ in straight-line code are faster than solving with M, which exploits the zeros of
@@ -95,7 +97,7 @@ def variations(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array | Non
     for i, parent in enumerate(robot.parents):
         twist, acceleration = (still, fall) if parent < 0 else (V[parent], A[parent])
         rates.append(screw_rates(robot, i, S[i], se3.Ad_inv_act(f[i], twist), se3.Ad_inv_act(f[i], acceleration), v, a))
-    F = wrenches_passed(robot, f, V, A, wrenches)
+    F = carried(robot, f, own_wrenches(robot, V, A, wrenches))
     return Variations(f, rates, F, composite_inertias(robot, f), composite_moving(robot, f, V))
 
 
@@ -133,10 +135,13 @@ def tree_derivatives(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array
         if robot.parents[i] >= 0 and parts:
             wrenches_, turning = parts[:3], parts[3]
             f = x.f[i][..., None, :, :]
-            carried = [*(se3.Ad_inv_dual_act(f, w) for w in wrenches_), turning @ transpose(x.f[i][..., :3, :3])]
+            onward = [*(se3.Ad_inv_dual_act(f, w) for w in wrenches_), turning @ transpose(x.f[i][..., :3, :3])]
             below[robot.parents[i]] += outer + own
-            passed[robot.parents[i]].append(carried)
-    return by_q.array(), by_v.array(), by_a.array()
+            passed[robot.parents[i]].append(onward)
+    tau_q = by_q.array()
+    if robot.spring_ends:
+        tau_q = tau_q + spring_derivatives(robot, q, x.f, [rates.s for rates in x.rates])
+    return tau_q, by_v.array(), by_a.array()
 
 
 @takes(a=numbers)

@@ -8,6 +8,7 @@ from ..kinematics.poses import absolute_poses, relative_poses
 from ..lie import inertia
 from ..robot.robot import Robot
 from .newton_euler import subspaces, velocities
+from .springs import spring_energy
 
 
 @kernel("", q="nq", v="nv", joint_space=True)
@@ -24,9 +25,14 @@ def kinetic_energy(robot: Robot, q: Array, v: Array) -> Array:
 
 @kernel("", q="nq")
 def potential_energy(robot: Robot, q: Array) -> Array:
-    """U = -Σ mᵢ g·cᵢ (...), zero for a centre of mass at the origin of space. Park, Bobrow & Ploen (1995), (58) with the sign corrected."""
-    poses = absolute_poses(robot, relative_poses(robot, robot.tree_q(q)))
-    return -dot(robot.gravity, first_moment(robot, poses))
+    """U = -Σ mᵢ g·cᵢ (...), zero for a centre of mass at the origin of space, and the energy of the robot's springs.
+
+    Park, Bobrow & Ploen (1995), (58) with the sign corrected.
+    """
+    q = robot.tree_q(q)
+    f = relative_poses(robot, q)
+    energy = -dot(robot.gravity, first_moment(robot, absolute_poses(robot, f)))
+    return energy + spring_energy(robot, q, f) if robot.spring_ends else energy
 
 
 def first_moment(robot: Robot, poses: list[Array]) -> Array:

@@ -21,6 +21,7 @@ from ..kernel.dispatch import kernel
 from ..kinematics.poses import absolute_poses, relative_poses
 from ..lie import inertia, se3
 from ..robot.robot import Robot
+from .springs import spring_force
 
 
 class _Lines:
@@ -116,4 +117,4 @@ def inverse_dynamics_by_lines(robot: Robot, q: Array, v: Array, a: Array) -> Arr
     """The joint forces τ (..., nv), τ_i = L_iᵀ Ṁ_i, (10) completed: equal to `inverse_dynamics`."""
     lines = _Lines(robot, q, v)
     a = robot.tree_v(a)
-    return robot.from_tree(lines.along(lines.L, lines.forces(a)) + robot.armature * a)
+    return robot.from_tree(lines.along(lines.L, lines.forces(a)) + robot.armature * a) + spring_force(robot, q)

@@ -20,6 +20,7 @@ from ..robot.robot import Robot
 from .factorisation import home_poses
 from .freedoms import freedoms, from_tree_axes, path_screws
 from .newton_euler import subspaces, velocities
+from .springs import spring_force
 
 # --- Definition 2 and the propositions, for a chain with space screws A (n, 6) at x (..., n); joints are numbered from 0
 
@@ -129,7 +130,7 @@ def gravity_force_sum(robot: Robot, q: Array) -> Array:
         moved = cross(a[..., :3], like(home, q)[..., 1:4]) + home[..., :1] * a[..., 3:]  # m â (M r)
         turn = poses[p][..., :3, :3] @ transpose(homes[p][..., :3, :3])
         terms.append(-mv(moved @ transpose(turn), robot.gravity))
-    return robot.from_tree(_symmetric_sum(robot, tree_q, terms, 1))
+    return robot.from_tree(_symmetric_sum(robot, tree_q, terms, 1)) + spring_force(robot, q)
 
 
 @kernel("", q="nq", v="nv")

@@ -20,6 +20,7 @@ from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
 from ..robot.robot import Robot
+from .springs import against_springs, joint_spring_force
 
 
 def subspaces(robot: Robot, q: Array) -> list[Array]:
@@ -66,14 +67,20 @@ def accelerations(
     return A
 
 
-def wrenches_passed(robot: Robot, f: list[Array], V: list[Array], A: list[Array], wrenches: Array | None) -> list[Array]:
-    """Fᵢ, the wrench through joint i on link i in that link's frame, (26)."""
+def own_wrenches(robot: Robot, V: list[Array], A: list[Array], wrenches: Array | None) -> list[Array]:
+    """The wrench that every link itself needs for its motion beside those on it, in its frame: the last terms of (26)."""
     F: list[Array] = [None] * robot.n_links
     for i in robot.order:
         J = robot.inertias[i]
         F[i] = inertia.apply(J, A[i]) - se3.ad_dual_act(V[i], inertia.apply(J, V[i]))
         if wrenches is not None:
             F[i] = F[i] - wrenches[..., i, :]
+    return F
+
+
+def carried(robot: Robot, f: list[Array], F: list[Array]) -> list[Array]:
+    """Fᵢ, the wrench through joint i on link i in that link's frame, (26), from those that the links themselves need."""
+    F = list(F)
     for i in reversed(robot.order):
         parent = robot.parents[i]
         if parent >= 0:
@@ -86,7 +93,8 @@ def link_forces(robot: Robot, q: Array, v: Array, a: Array | None, wrenches: Arr
     f, S = relative_poses(robot, q), subspaces(robot, q)
     V, own = velocities(robot, f, S, v)
     A = accelerations(robot, f, S, V, own, q, v, a)
-    return wrenches_passed(robot, f, V, A, wrenches), S
+    F = own_wrenches(robot, V, A, wrenches)
+    return carried(robot, f, against_springs(robot, q, f, F) if robot.spring_ends else F), S
 
 
 def joint_forces(robot: Robot, S: list[Array], F: list[Array]) -> Array:
@@ -113,6 +121,8 @@ def inverse_dynamics(robot: Robot, q: Array, v: Array, a: Array, wrenches: Array
     q, v, a = robot.tree_q(q), robot.tree_v(v), robot.tree_v(a)
     F, S = link_forces(robot, q, v, a, wrenches)
     tau = joint_forces(robot, S, F) + robot.armature * a
+    if robot.spring_ends:
+        tau = tau + joint_spring_force(robot, q)
     if friction:
         tau = tau + friction_force(robot, v)
     return robot.from_tree(tau)
@@ -123,12 +133,16 @@ def bias_force(robot: Robot, q: Array, v: Array, wrenches: Array | None = None) 
     """C(q, v) v + g(q) (..., nv): the joint forces at zero acceleration; minus Σ Jᵢᵀ wᵢ if wrenches are given."""
     q, v = robot.tree_q(q), robot.tree_v(v)
     F, S = link_forces(robot, q, v, None, wrenches)
-    return robot.from_tree(joint_forces(robot, S, F))
+    tau = joint_forces(robot, S, F)
+    return robot.from_tree(tau + joint_spring_force(robot, q) if robot.spring_ends else tau)
 
 
 @kernel("nv", q="nq", joint_space=True)
 def gravity_force(robot: Robot, q: Array) -> Array:
-    """g(q) = ∂U/∂q (..., nv): the joint forces that hold the robot still. Park, Bobrow & Ploen (1995), (59) corrected."""
+    """g(q) = ∂U/∂q (..., nv): the joint forces that hold the robot still against gravity and its springs.
+
+    Park, Bobrow & Ploen (1995), (59) corrected.
+    """
     q = robot.tree_q(q)
     f, S = relative_poses(robot, q), subspaces(robot, q)
     fall = concat([like(np.zeros(3), q), -robot.gravity])
@@ -136,16 +150,14 @@ def gravity_force(robot: Robot, q: Array) -> Array:
     for i in robot.order:
         A[i] = se3.Ad_inv_act(f[i], fall if robot.parents[i] < 0 else A[robot.parents[i]])
     F = [inertia.apply(robot.inertias[i], A[i]) for i in range(robot.n_links)]
+    if robot.spring_ends:
+        return robot.from_tree(pull_back(robot, f, S, against_springs(robot, q, f, F)) + joint_spring_force(robot, q))
     return robot.from_tree(pull_back(robot, f, S, F))
 
 
 def pull_back(robot: Robot, f: list[Array], S: list[Array], F: list[Array]) -> Array:
     """The generalised force of wrenches F on the links."""
-    F = list(F)
-    for i in reversed(robot.order):
-        if robot.parents[i] >= 0:
-            F[robot.parents[i]] = F[robot.parents[i]] + se3.Ad_inv_dual_act(f[i], F[i])
-    return joint_forces(robot, S, F)
+    return joint_forces(robot, S, carried(robot, f, F))
 
 
 @kernel("nv", q="nq", wrenches="n_links 6", joint_space=True)

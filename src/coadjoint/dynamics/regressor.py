@@ -34,7 +34,9 @@ def _symmetric_product(x: Array, y: Array) -> Array:
 
 @kernel("nv parameters", q="nq", v="nv", a="nv", largest=64)
 def regressor(robot: Robot, q: Array, v: Array, a: Array) -> Array:
-    """Y (..., nv, 10 n_links) with Y @ robot.inertial_parameters = τ, the inverse dynamics without armature, friction and wrenches."""
+    """Y (..., nv, 10 n_links) with Y @ robot.inertial_parameters = τ, the inverse dynamics without armature, friction, wrenches
+    and springs.
+    """
     q, v, a = robot.tree_q(q), robot.tree_v(v), robot.tree_v(a)
     f, S = relative_poses(robot, q), subspaces(robot, q)
     V, own = velocities(robot, f, S, v)

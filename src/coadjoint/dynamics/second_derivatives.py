@@ -26,6 +26,7 @@ from .derivatives import Rates, Variations, acceleration, inverse_dynamics_deriv
 from .freedoms import Freedoms, freedoms, from_tree_axes, path_screws
 from .moving import moving
 from .singular import explain_singular
+from .springs import spring_second_derivatives
 
 
 def tree_second_derivatives(robot: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
@@ -38,7 +39,10 @@ def tree_second_derivatives(robot: Robot, q: Array, v: Array, a: Array) -> tuple
     for z in range(robot.n_links):
         if robot.kind(z).nv:
             _Farthest(freedoms(robot), z, x, Rates(*(rates[z] for rates in along))).put(qq, qv, vv)
-    return qq.array(), qv.array(), vv.array()
+    tau_qq = qq.array()
+    if robot.spring_ends:
+        tau_qq = tau_qq + spring_second_derivatives(robot, q, x.f, [rates.s for rates in x.rates])
+    return tau_qq, qv.array(), vv.array()
 
 
 class _Farthest:

@@ -85,7 +85,8 @@ def _weightless(robot: Robot) -> tuple[int, ...]:
             continue
         size = np.sqrt(scale[dofs])
         own = S[i] @ inertia.spatial(robot.inertias[i]) @ S[i].T + np.diag(robot.armature[dofs])
-        if np.linalg.eigvalsh(own / np.outer(size, size))[0] < WEIGHTLESS:
+        own = own / np.outer(size, size)
+        if np.isfinite(own).all() and np.linalg.eigvalsh(own)[0] < WEIGHTLESS:
             found.append(i)
     return tuple(found)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import states
+from ..arguments import a_generator, a_robot, states, takes, whole
 from ..arrays import ArrayLike
 from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
@@ -81,12 +81,14 @@ class GeodesicsBetween:
         return f"{count} found from {self.start} to {self.goal} in {self.tried} attempts, of length {lengths}"
 
 
+@takes(robot=a_robot, attempts=whole)
 def geodesics_between(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS, rng: Any = 0) -> GeodesicsBetween:
     """Search for geodesics from one configuration (nq,) to another, starting from the straight path and from others, `attempts` in
     all.
 
     Angles are not taken modulo 2π: a joint at q + 2π is another goal. Give that goal to find geodesics with additional turns.
     """
+    rng = a_generator(rng, "rng")
     if attempts < 1:
         raise CoadjointError(f"attempts is {attempts}; expected 1 or more.")
     q0, q1 = states(robot, start=(start, robot.nq), goal=(goal, robot.nq))
@@ -95,7 +97,6 @@ def geodesics_between(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts:
             f"start and goal have shapes {np.shape(start)}, {np.shape(goal)}; expected one configuration each, ({robot.nq},)."
         )
     search = _Search(robot, q0, q1)
-    rng = np.random.default_rng(rng)
     paths, straight = _first_paths(robot, q0, q1, attempts, rng)
     search.follow(relaxed(robot, paths), tight=True)
     first = len(search.velocities)
@@ -300,6 +301,7 @@ def _shortest(robot: Robot, start: Any, goal: Any, attempts: int) -> tuple[np.nd
     return velocities, lengths
 
 
+@takes(robot=a_robot, attempts=whole)
 def logarithm(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS) -> np.ndarray:
     """log_start(goal) (..., nv): the velocity at the start of the shortest geodesic found, exp_start(log) = goal.
 
@@ -308,6 +310,7 @@ def logarithm(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = A
     return _shortest(robot, start, goal, attempts)[0]
 
 
+@takes(robot=a_robot, attempts=whole)
 def distance(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS) -> np.ndarray:
     """The length (...) of the shortest geodesic found between two configurations (..., nq), in the metric of kinetic energy.
 

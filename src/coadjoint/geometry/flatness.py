@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, states, takes, whole
+from ..arguments import a_robot, floats, states, takes, whole
 from ..arrays import Array, ArrayLike, concat, dot, like, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import composite_inertias, mass_matrix
@@ -91,7 +91,7 @@ def flatness(robot: Robot, configurations: int = 32, rng: Any = 0) -> Flatness:
     """
     if configurations < 1:
         raise CoadjointError(f"configurations is {configurations}; expected 1 or more.")
-    q = robot.random(np.random.default_rng(rng), configurations)
+    q = robot.random(rng, configurations)
     M = mass_matrix(robot, q)
     constant = bool(np.max(np.abs(M - M[0]), initial=0.0) <= 1e-12 * np.max(np.abs(M), initial=0.0))
     worst = _curved(robot, q[0], M[0])
@@ -138,7 +138,7 @@ def flat_coordinates(
     (q,) = states(robot, q=(q, robot.nq))
     (origin,) = states(robot, origin=(robot.neutral() if origin is None else origin, robot.nq))
     M = mass_matrix(robot, origin)
-    start = transpose(np.linalg.cholesky(M)) if frame is None else np.asarray(frame, dtype=float)
+    start = transpose(np.linalg.cholesky(M)) if frame is None else floats(frame, "frame")
     if start.shape != M.shape or not np.allclose(start.T @ start, M, rtol=1e-9, atol=1e-12 * np.max(np.abs(M), initial=0.0)):
         raise CoadjointError("frame is not a square root of the mass matrix at the origin: frameᵀ frame must be M there.")
     n, batch = robot.nv, q.shape[:-1]

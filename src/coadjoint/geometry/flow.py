@@ -32,9 +32,9 @@ def configuration_rate(robot: Robot, q: Array, v: Array) -> Array:
 
 @kernel("nq", "nv", q="nq", v="nv", no_result=explain_singular)
 def geodesic_rate(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
-    """dq/dt and dv/dt of free motion without gravity: dv/dt = -M⁻¹ C v, the equation of geodesics."""
+    """dq/dt and dv/dt of free motion without gravity and springs: dv/dt = -M⁻¹ C v, the equation of geodesics."""
     check_metric(robot)
-    weightless = robot.with_numbers(gravity=0.0 * robot.gravity)
+    weightless = robot.with_numbers(gravity=0.0 * robot.gravity, spring_numbers=robot.spring_numbers[:0], spring_ends=())
     return configuration_rate(robot, q, v), forward_dynamics(weightless, q, v, 0.0 * v)
 
 
@@ -43,6 +43,10 @@ TOLERANCE = 1e-13
 tolerance is smaller, the larger the batch.
 """
 SMALLEST = 2.3e-14
+MOST = 10_000_000
+"""The most evaluations of a rate in one direction of time: some minutes, and a gigabyte of dense output."""
+LOOK = 5_000
+"""After so many evaluations, and again after each as many, it is estimated how many there will be."""
 
 
 class Solution:
@@ -60,7 +64,7 @@ class Solution:
         for forward, end in ((True, np.max(times, initial=0.0)), (False, np.min(times, initial=0.0))):
             if end != 0.0:
                 self._check_start(rate, start, what)
-                derivative = lambda t, y: np.concatenate([x.ravel() for x in rate(t, self._split(y))])
+                derivative = self._bounded(rate, end, what)
                 with np.errstate(over="ignore", invalid="ignore"):
                     found = solve_ivp(derivative, (0.0, end), flat, "DOP853", dense_output=True, rtol=tolerance, atol=tolerance)
                 if not found.success:
@@ -70,6 +74,25 @@ class Solution:
                     )
                 self.parts[forward] = found.sol
         self.start = flat
+
+    def _bounded(
+        self, rate: Callable[[float, list[np.ndarray]], list[np.ndarray]], end: float, what: str
+    ) -> Callable[[float, np.ndarray], np.ndarray]:
+        """The rate of the flat state; an error as soon as it is plain that the end would not be reached within MOST evaluations."""
+        count = 0
+
+        def derivative(t: float, y: np.ndarray) -> np.ndarray:
+            nonlocal count
+            count += 1
+            # Steps may become longer, but not ten times as long in the mean.
+            if count % LOOK == 0 and (count >= MOST or count * (end / t) > 10 * MOST):
+                raise GeodesicError(
+                    f"{what} until t = {end:.6g} takes too many steps: {count} evaluations led to t = {t:.6g}. Ask for earlier times, "
+                    "or a smaller velocity."
+                )
+            return np.concatenate([x.ravel() for x in rate(t, self._split(y))])
+
+        return derivative
 
     @staticmethod
     def _check_start(rate: Callable[[float, list[np.ndarray]], list[np.ndarray]], start: list[np.ndarray], what: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import states, times
+from ..arguments import a_function_of, a_robot, states, takes, times
 from ..arrays import Array, ArrayLike, mv
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.coriolis import coriolis_matrix
@@ -20,6 +20,7 @@ from .gauss import curvature_operator
 from .metric import covariant_derivative
 
 
+@takes(robot=a_robot, curve=a_function_of("t"))
 def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], x: ArrayLike, t: ArrayLike) -> np.ndarray:
     """x(t) (..., *t.shape, nv), parallel along a curve, ∇_v x = 0, with x (..., nv) at t = 0: M dx/dt = -C(q, v) x.
 
@@ -47,6 +48,7 @@ def jacobi_rate(robot: Robot, q: Array, v: Array, j: Array, dj: Array) -> tuple[
     return dj - mv(turn, j), -curvature_operator(robot, q, j, v, v) - mv(turn, dj)
 
 
+@takes(robot=a_robot)
 def jacobi_field(
     robot: Robot, q: ArrayLike, v: ArrayLike, j: ArrayLike, dj: ArrayLike, t: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -28,6 +28,11 @@ def to_pinocchio(robot: Robot) -> Any:
     mimics. Links and frames are Pinocchio's frames of the same names.
     """
     pin = engine("pinocchio")
+    if robot.springs:
+        raise ModelError(
+            f"robot {robot.name!r} has the spring {robot.springs[0].name!r}, which Pinocchio does not know; convert "
+            "robot.with_springs([]) and take `spring_force` from τ."
+        )
     robot = robot.merge_fixed()
     model = pin.Model()
     model.name = robot.name

@@ -28,6 +28,7 @@ from ..robot.urdf import check_options
 from ..words import cut
 from ._common import Names, chain, check_model, engine, listing
 from ._mujoco_shapes import shapes_of
+from ._mujoco_springs import joint_springs, springs_of, tendon_springs
 from ._mujoco_states import (
     a_from_mujoco,
     a_to_mujoco,
@@ -94,8 +95,8 @@ def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -
     fixed_joints="keep" a link. What is fixed to the world, mocap bodies included, has no share in the dynamics. base="free" lets
     the one body that is welded to the world move freely; a model that has its own free joint stays as it is.
 
-    Features that a Robot cannot represent are listed in `robot.warnings`. Where that changes the motion (springs, tendons, equality
-    constraints, actuators, gravity compensation, fluids and the like) one ModelWarning says so as well.
+    Features that a Robot cannot represent are listed in `robot.warnings`. Where that changes the motion (tendons that are not straight
+    springs, equality constraints, actuators, gravity compensation, fluids and the like) one ModelWarning says so as well.
     """
     check_options(base, fixed_joints)
     check_model(model, "body_parentid", "mujoco.MjModel")
@@ -124,7 +125,8 @@ def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -
     if changing:
         message = f"model {name!r} has what a Robot does not hold, which moves as if it were not there: {'; '.join(changing)}."
         _warnings.warn(message, ModelWarning, stacklevel=2)
-    robot = Robot(name, links, frames, gravity, bodies[0], notes, shapes_of(model, bodies))
+    springs = springs_of(model, joint_names(model), bodies, names_of(model, "tendon"))
+    robot = Robot(name, links, frames, gravity, bodies[0], notes, shapes_of(model, bodies), springs=springs)
     return robot.merge_fixed() if fixed_joints == "merge" else robot
 
 
@@ -252,7 +254,8 @@ def _left_out(model: Any) -> list[tuple[str, bool]]:
 
     joints, bodies = joint_names(model), _body_names(model)
     actuators, tendons = names_of(model, "actuator"), names_of(model, "tendon")
-    note("springs of joints", (model.jnt_stiffness != 0) | optional("jnt_stiffnesspoly", model.njnt), joints)
+    stiff = (model.jnt_stiffness != 0) | optional("jnt_stiffnesspoly", model.njnt)
+    note("springs of joints that are not linear or not of a hinge or slide,", stiff & ~joint_springs(model), joints)
     bent = np.bincount(model.dof_jntid[optional("dof_dampingpoly", model.nv)], minlength=model.njnt)
     note("the part of damping that is not linear, of joints", bent, joints)
     fixed_axes = np.zeros(model.njnt, dtype=bool)
@@ -260,7 +263,7 @@ def _left_out(model: Any) -> list[tuple[str, bool]]:
         first = model.jnt_dofadr[j]
         fixed_axes[j] = model.dof_armature[first : first + 3].any() or model.dof_frictionloss[first : first + 3].any()
     note("the axes of armature and friction, those of the world and not of the link, of free joints", fixed_axes, joints)
-    note("tendons", everything(model.ntendon), tendons)
+    note("tendons", ~tendon_springs(model), tendons)
     note("equality constraints, which `coadjoint.constraints.mjcf` keeps,", everything(model.neq), names_of(model, "eq"))
     note("actuators", everything(len(actuators)), actuators)
     elsewhere = np.array([_on_scalar_joint(model, k) < 0 for k in range(len(actuators))], dtype=bool)

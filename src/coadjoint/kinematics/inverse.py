@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_number, a_robot, takes
-from ..arrays import Array, ArrayLike, stack, to_numpy
+from ..arrays import Array, ArrayLike, is_deferred, stack, to_numpy
 from ..errors import CoadjointError
 from ..families import Family, built, number_axes
 from ..kernel.runtime.function import run_steps
@@ -64,6 +64,8 @@ class InverseKinematics:
         return f"<InverseKinematics: {self}>"
 
     def __str__(self) -> str:
+        if is_deferred(self.success):
+            return f"targets {self.success.shape}, not computed yet"
         total, solved = self.success.size, int(self.success.sum())
         head = f"{solved} of {total} reached"
         if solved == total:

@@ -19,6 +19,7 @@ from ..errors import CoadjointError
 from ..kernel.dispatch import check_robot, kernel
 from ..lie import se3
 from ..robot.robot import Robot
+from ..words import short
 from .poses import relative_pose
 
 REFERENCES = ("body", "space", "world")
@@ -28,8 +29,10 @@ def check_reference(robot: Robot, frame: str, reference: str) -> None:
     """Raise an error for an unknown frame or an unknown reference."""
     check_robot(robot)
     robot.frame(frame)
-    if reference not in REFERENCES:
-        raise CoadjointError(f"reference is {reference!r}; choose 'body', 'space', or 'world' (at the frame's origin, space axes).")
+    if not isinstance(reference, str) or reference not in REFERENCES:
+        raise CoadjointError(
+            f"reference is {short(reference)}; choose 'body', 'space', or 'world' (at the frame's origin, space axes)."
+        )
 
 
 def body_columns(robot: Robot, q: Array, frame: str) -> tuple[Array, dict[int, Array]]:

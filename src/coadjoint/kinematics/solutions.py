@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_name, a_number, a_robot, takes
-from ..arrays import Array, cross, dot, like, namespace, stack
+from ..arrays import Array, cross, dot, is_deferred, like, namespace, stack
 from ..compiling import compile
 from ..errors import CoadjointError
 from ..families import Family
@@ -50,7 +50,9 @@ class Solutions:
     """The coordinates (6,) of q that were solved for."""
 
     def __repr__(self) -> str:
-        n = self.count
+        if is_deferred(self.valid):
+            return f"<Solutions of {self.robot.name!r}: targets {self.valid.shape[:-1]}, not computed yet>"
+        n = np.asarray(self.count)
         many = f"{n.min(initial=8)} to {n.max(initial=0)} solutions each" if n.size > 1 else f"{int(n.sum())} solutions"
         return f"<Solutions of {self.robot.name!r}: {n.size} target{'s' * (n.size != 1)}, {many}>"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arguments import argument, arguments
+from ..arguments import a_number, argument, arguments
 from ..arrays import Array, asfloat, block, concat, cross, dot, like, matrix, mv, namespace, stack, transpose
 from ..errors import ShapeError
 from . import se3, so3
@@ -165,7 +165,7 @@ def violations(parameters: Array, tolerance: float = 1e-12) -> list[str]:
     if not np.isfinite(inertia).all():
         return [*found, "the inertia about the centre of mass is too large for a number"]
     small, middle, large = np.linalg.eigvalsh(inertia)
-    slack = tolerance * max(np.abs(parameters[4:]).max(), np.abs(inertia).max())
+    slack = a_number(tolerance, "tolerance") * max(np.abs(parameters[4:]).max(), np.abs(inertia).max())
     if small < -slack:
         found.append(f"the principal moment {small:g} about the centre of mass is negative")
     if large - (small + middle) > slack:

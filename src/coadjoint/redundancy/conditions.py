@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_robot, finite, floats, takes, whole
 from ..arrays import ArrayLike, transpose
 from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
@@ -37,7 +38,7 @@ def regular_configurations(robot: Robot, task: AnyTask, count: int, rng: Any = 0
     """q (count, nq) drawn at random, away from singularities of the task."""
     if count < 1:
         raise CoadjointError(f"configurations is {count}; expected 1 or more.")
-    q = robot.random(np.random.default_rng(rng), 8 * count)
+    q = robot.random(rng, 8 * count)
     free = dexterity(robot, q, task)
     good = q[free > REGULAR * np.max(free, initial=1e-6)]
     if len(good) < count:
@@ -55,9 +56,10 @@ def _turned(robot: Robot, q: np.ndarray, L: np.ndarray, B: np.ndarray) -> np.nda
     return result
 
 
+@takes(robot=a_robot)
 def pseudoinverse_defect(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
     """|P M (1 - P)| / |M| (...) with P = J⁺ J: zero exactly where M maps ker J to ker J, that is where L = J⁺."""
-    task, q = task_of(frame, rows), np.asarray(q, dtype=float)
+    task, q = task_of(frame, rows), floats(q, "q")
     P, M = moore_penrose(robot, q, task) @ task.jacobian(robot, q), mass_matrix(robot, q)
     result: np.ndarray = np.linalg.norm(P @ M @ (np.eye(robot.nv) - P), axis=(-2, -1)) / np.linalg.norm(M, axis=(-2, -1))
     return result
@@ -79,6 +81,7 @@ class Repeatability:
         return f"{self.inverse}: {said}, vertical brackets {self.largest:.2g} at most, over {self.configurations} configurations"
 
 
+@takes(robot=a_robot, configurations=whole)
 def repeatability(
     robot: Robot,
     frame: str | AnyTask,
@@ -155,6 +158,7 @@ class Submersion:
         return "\n".join(lines)
 
 
+@takes(robot=a_robot, configurations=whole)
 def submersion(
     robot: Robot,
     frame: str | AnyTask,
@@ -171,7 +175,7 @@ def submersion(
     q = regular_configurations(robot, task, configurations, rng)
     parts = split_of(robot, q, task)
     inertia = parts.inertia
-    G = np.mean(inertia, axis=0) if metric is None else np.asarray(metric, dtype=float)
+    G = np.mean(inertia, axis=0) if metric is None else finite(floats(metric, "metric"), "metric")
     if G.shape != (task.size, task.size) or not np.allclose(G, G.T) or np.linalg.eigvalsh(G)[0] <= 0:
         raise CoadjointError(
             f"metric has shape {G.shape}; expected a symmetric positive definite matrix ({task.size}, {task.size})."

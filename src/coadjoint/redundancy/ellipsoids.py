@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arguments import floats
 from ..arrays import Array, ArrayLike, like, namespace, solve_spd, transpose
 from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.composite import mass_matrix
@@ -111,7 +112,7 @@ def ellipsoid(
     """One of the ellipsoids that the module lists. Choose rows of one unit, as (3, 4, 5): axes of mixed units have no length."""
     if kind not in KINDS:
         raise CoadjointError(f"kind is {kind!r}; choose from {', '.join(KINDS)}.")
-    task, q = task_of(frame, rows), np.asarray(q, dtype=float)
+    task, q = task_of(frame, rows), floats(q, "q")
     if isinstance(task, Task) and len({row < 3 for row in task.rows}) > 1:
         raise CoadjointError(
             f"the rows {task.rows} mix radians and metres; an ellipsoid takes rows of ω (0, 1, 2) or of v (3, 4, 5)."

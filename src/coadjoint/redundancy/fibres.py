@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import check_core, states, times
+from ..arguments import a_function_of, a_robot, check_core, floats, positive, states, takes, times, whole
 from ..arrays import Array, ArrayLike, mv
 from ..compiling import compile
 from ..differentiating import derivative
@@ -45,13 +45,14 @@ def _needs_freedom(robot: Robot, task: AnyTask) -> None:
 
 def _one(robot: Robot, q: Any) -> np.ndarray:
     """q (nq,) as numbers."""
-    numbers = np.asarray(q, dtype=float)
+    numbers = floats(q, "q")
     if numbers.shape != (robot.nq,) or not np.all(np.isfinite(numbers)):
         what = f"has shape {numbers.shape}" if numbers.shape != (robot.nq,) else "has entries that are not finite"
         raise ShapeError(f"q {what}; expected one configuration ({robot.nq},) of robot {robot.name!r}.")
     return numbers
 
 
+@takes(robot=a_robot)
 def self_motion(
     robot: Robot,
     q: ArrayLike,
@@ -70,7 +71,7 @@ def self_motion(
     push: Callable[[np.ndarray], Any] = velocity if callable(velocity) else lambda _: velocity
 
     def rate(_: float, y: list[np.ndarray]) -> list[np.ndarray]:
-        u = np.asarray(push(y[0]), dtype=float)
+        u = floats(push(y[0]), "velocity")
         check_core("velocity", u, (robot.nv,), f" for robot {robot.name!r}")
         u = np.broadcast_to(u, (*start.shape[:-1], robot.nv))
         return [robot.rate(y[0], split_velocity(robot, y[0], u, task)[1])]
@@ -83,6 +84,7 @@ def self_motion(
     return onto_task(robot, task, method(robot), found, target)
 
 
+@takes(robot=a_robot, step=positive, longest=positive)
 def fibre(
     robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, step: float = 0.02, longest: float = 50.0
 ) -> np.ndarray:
@@ -145,6 +147,7 @@ class Optimum:
     converged: bool
 
 
+@takes(robot=a_robot, function=a_function_of("robot", "q"), tolerance=positive, iterations=whole)
 def optimize_self_motion(
     robot: Robot,
     q: ArrayLike,

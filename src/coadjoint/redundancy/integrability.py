@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_function_of, a_robot, floats, takes
 from ..arrays import Array, ArrayLike, concat, like, mv, namespace, solve_spd, stack, transpose
 from ..dynamics.christoffel import check_metric
 from ..dynamics.coriolis import coriolis_matrix
@@ -120,6 +121,7 @@ Inverse = Callable[[Robot, Array], Array]
 """A user's own inverse: (nv, size) from the robot and q, with array operations."""
 
 
+@takes(robot=a_robot, inverse=a_function_of("robot", "q"))
 def inverse_brackets(
     robot: Robot, q: ArrayLike, inverse: Inverse, frame: str | AnyTask, rows: Sequence[int] | None = None
 ) -> np.ndarray:
@@ -137,9 +139,7 @@ def inverse_brackets(
         flat = B.reshape((*B.shape[:-2], task.size**2))
         return (flat - L @ (task.jacobian(robot, q) @ flat)).reshape(B.shape)
 
-    result: np.ndarray = recent(robot, ("inverse brackets", now, task.key), lambda: compile(found, robot))(
-        np.asarray(q, dtype=float)
-    )
+    result: np.ndarray = recent(robot, ("inverse brackets", now, task.key), lambda: compile(found, robot))(floats(q, "q"))
     return result
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import check_core
+from ..arguments import a_robot, check_core, floats, takes
 from ..arrays import Array, ArrayLike, like, mirror, mv, namespace, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.singular import explain_singular
@@ -169,6 +169,7 @@ def horizontal_lift(
     return _weighted_inverse(robot, q, task=task_of(frame, rows), out=out, threads=threads)
 
 
+@takes(robot=a_robot)
 @lazily("nv task", q="nq")
 def moore_penrose(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> Array:
     """J⁺ = Jᵀ (J Jᵀ)⁻¹ (..., nv, 6 or len(rows)). Altafini (2004), (19). It weighs radians against metres as they are written."""
@@ -239,7 +240,7 @@ def lift_function(
 
 def task_vector(task: AnyTask, x: Any, name: str) -> Array:
     """x (..., size) as an array; an error where it has not as many numbers as the task has rows."""
-    x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
+    x = x if hasattr(x, "shape") else floats(x, name)
     check_core(name, x, (task.size,), f" for task {task}")
     return x
 
@@ -256,7 +257,7 @@ def vertical_basis(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Seque
     Where J has lost rank there are more vertical velocities than these columns can span: an error.
     """
     task = task_of(frame, rows)
-    q = np.asarray(q, dtype=float)
+    q = floats(q, "q")
     effective_inertia(robot, q, task)
     root = np.linalg.cholesky(mass_matrix(robot, q))  # M = root rootᵀ
     seen = transpose(np.linalg.solve(root, transpose(task.jacobian(robot, q))))  # J root⁻ᵀ
@@ -287,7 +288,7 @@ def singular_rows(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequen
 
 
 def _scaled(robot: Robot, q: Any, task: AnyTask) -> np.ndarray:
-    q = np.asarray(q, dtype=float)
+    q = floats(q, "q")
     J = task.jacobian(robot, q)
     try:
         A = J @ np.linalg.solve(mass_matrix(robot, q), transpose(J))

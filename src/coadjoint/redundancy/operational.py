@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import a_number, a_robot, numbers, sequence, takes
 from ..arrays import Array, ArrayLike, concat, like, mirror, mv, solve_spd, transpose
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.composite import mass_matrix
@@ -87,7 +88,7 @@ def task_acceleration(
     """Ẋ (..., m) = J M⁻¹ (τ - C v - g) + J̇ v: how joint forces accelerate the task. Altafini (2004), (18) corrected."""
     task = task_of(frame, rows)
     a = forward_dynamics(robot, q, v, tau)
-    return mv(task.jacobian(robot, q), a) + mv(task.jacobian_rate(robot, q, _array(v)), _array(v))
+    return mv(task.jacobian(robot, q), a) + mv(task.jacobian_rate(robot, q, _array(v, "v")), _array(v, "v"))
 
 
 @lazily("nv", q="nq", v="nv", acceleration="task", null_torque="nv")
@@ -158,6 +159,7 @@ def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damp
     return G
 
 
+@takes(robot=a_robot, tasks=sequence, damping=a_number)
 @lazily("nv task", q="nq")
 def prioritized_inverse(robot: Robot, q: ArrayLike, tasks: Sequence[AnyTask | str], damping: float = 0.0) -> Array:
     """G (..., nv, Σ sizes): v = G X does the first task's part of X, then the second's as far as the first allows, and so on.
@@ -169,6 +171,7 @@ def prioritized_inverse(robot: Robot, q: ArrayLike, tasks: Sequence[AnyTask | st
     return _prioritized_inverse(robot, q, _tasks(robot, tasks, damping), damping)
 
 
+@takes(robot=a_robot, tasks=sequence, accelerations=sequence, damping=a_number)
 def prioritized_torque(
     robot: Robot, q: ArrayLike, v: ArrayLike, tasks: Sequence[AnyTask | str], accelerations: Sequence[Array], damping: float = 0.0
 ) -> Array:
@@ -176,9 +179,9 @@ def prioritized_torque(
     chosen = _tasks(robot, tasks, damping)
     if len(accelerations) != len(chosen):
         raise CoadjointError(f"there are {len(chosen)} tasks and {len(accelerations)} accelerations; expected one for each.")
-    v = _array(v)
+    v = _array(v, "v")
     wanted = [
-        task_vector(task, x, "acceleration") - mv(task.jacobian_rate(robot, _array(q), v), v)
+        task_vector(task, x, "acceleration") - mv(task.jacobian_rate(robot, _array(q, "q"), v), v)
         for task, x in zip(chosen, accelerations, strict=True)
     ]
     return inverse_dynamics(robot, q, v, mv(prioritized_inverse(robot, q, chosen, damping), concat(wanted)))
@@ -198,5 +201,5 @@ def _tasks(robot: Robot, tasks: Sequence[AnyTask | str], damping: float) -> tupl
     return chosen
 
 
-def _array(x: Any) -> Array:
-    return x if hasattr(x, "shape") else np.asarray(x, dtype=float)
+def _array(x: Any, name: str) -> Array:
+    return numbers(x, name)

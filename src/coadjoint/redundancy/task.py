@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name
+from ..arguments import a_name, floats
 from ..arrays import Array, concat, mv, namespace, transpose
 from ..errors import CoadjointError, ShapeError
 from ..kinematics.jacobian import REFERENCES, jacobian, jacobian_rate
@@ -43,7 +43,7 @@ class Task:
     def __post_init__(self) -> None:
         try:
             rows = tuple(int(x) for x in self.rows)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             rows = ()
         if not rows or rows != tuple(self.rows) or len(set(rows)) < len(rows) or not set(rows) <= set(ALL):
             raise CoadjointError(
@@ -178,7 +178,7 @@ class MapTask:
 
         now = self.frozen(robot).fn
         make = (compile, derivative, lambda fn, robot: derivative(differential(fn), robot))[order]
-        found = recent(robot, ("task", now, order), lambda: make(now, robot))(np.asarray(q, dtype=float))
+        found = recent(robot, ("task", now, order), lambda: make(now, robot))(floats(q, "q"))
         core = (self.size,) + order * (robot.nv,)
         if tuple(found.shape[found.ndim - len(core) :]) != core:
             raise ShapeError(f"task {self} gives {found.shape[found.ndim - 1 - order :][:1]} numbers; expected {self.size}.")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import states, times
+from ..arguments import a_number, a_robot, positive, states, takes, times, whole
 from ..arrays import Array, ArrayLike, like, mv
 from ..compiling import compile
 from ..errors import CoadjointError
@@ -196,6 +196,7 @@ def gap(robot: Robot, task: AnyTask, q: np.ndarray, target: np.ndarray) -> np.nd
     return task.gap(robot, q, np.broadcast_to(target, (*q.shape[:-1], *task.target_shapes[0])))
 
 
+@takes(robot=a_robot, duration=positive, damping=a_number, points=whole)
 def follow(
     robot: Robot,
     q: ArrayLike,

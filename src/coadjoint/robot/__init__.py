@@ -4,5 +4,6 @@ from .dh import robot_from_dh
 from .link import Frame, Joint, Link, Loop, Mimic
 from .robot import Robot
 from .shape import Shape
+from .spring import Spring
 
-__all__ = ["Frame", "Joint", "Link", "Loop", "Mimic", "Robot", "Shape", "robot_from_dh"]
+__all__ = ["Frame", "Joint", "Link", "Loop", "Mimic", "Robot", "Shape", "Spring", "robot_from_dh"]

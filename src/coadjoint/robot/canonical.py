@@ -64,13 +64,27 @@ def canonical(robot: Robot) -> Canonical:
             placements[i] = home
     placements = _snapped(placements)
     _regroup(robot, placements, inertias)
-    other = robot.derived(placements=placements, screws=_snapped(screws), inertias=inertias)
+    springs = _moved_springs(robot, frames, offsets)
+    other = robot.derived(placements=placements, screws=_snapped(screws), inertias=inertias, spring_numbers=springs)
     index, ratio, shift = robot._q_map or (np.arange(robot.nq), np.ones(robot.nq), np.zeros(robot.nq))
     if np.any(offsets) or robot._q_map is not None:
         other.__dict__["_q_map"] = (index, ratio, shift + offsets)
     itself = Canonical(other, np.broadcast_to(np.eye(4), frames.shape))
     results(other._memo, canonical).get((), lambda: itself)
     return Canonical(other, frames)
+
+
+def _moved_springs(robot: Robot, frames: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The numbers of the springs in the new frames of the links and for the new zeros of the joints."""
+    moved = np.array(robot.spring_numbers)
+    for k, ends in enumerate(robot.spring_ends):
+        if ends.joint >= 0:
+            moved[k, 1] += offsets[robot.tree_q_slices[ends.joint].start]
+        for link, place in ((ends.a, slice(2, 5)), (ends.b, slice(5, 8))):
+            if link >= 0:
+                T = se3.inverse(frames[link])
+                moved[k, place] = T[:3, :3] @ moved[k, place] + T[:3, 3]
+    return moved
 
 
 def _axis(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray, bool]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import argument, arguments, sequence, whole
+from ..arguments import a_generator, argument, arguments, sequence, whole
 from ..arrays import Array, broadcast_batch, concat, like, mv, namespace
 from ..errors import CoadjointError, unknown
 from ..words import short
@@ -107,16 +107,16 @@ class Coordinates:
 
     def random(self, rng: np.random.Generator | int | None = None, shape: int | tuple[int, ...] = ()) -> np.ndarray:
         """Random configurations (*shape, nq): within the limits where there are any, rotations uniformly distributed."""
-        try:
-            rng = np.random.default_rng(rng)
-        except (TypeError, ValueError):
-            raise CoadjointError(f"rng is {short(rng)}; expected numpy's random generator, or a seed, 0 or more.") from None
+        rng = a_generator(rng, "rng")
         shape = tuple(
             whole(n, "shape") for n in (sequence(shape, "shape") if not hasattr(shape, "__index__") or np.ndim(shape) else [shape])
         )
         if any(n < 0 for n in shape):
             raise CoadjointError(f"shape is {shape}; expected sizes of 0 or more.")
-        parts = [np.zeros((*shape, 0))]
+        try:
+            parts = [np.empty((*shape, self.nq))[..., :0]]
+        except (ValueError, MemoryError):
+            raise CoadjointError(f"shape is {short(shape)}; an array of so many configurations does not fit into memory.") from None
         for i, kind in enumerate(self.kinds):
             if i not in self.mimics:
                 parts.append(kind.random(rng, shape, self.links[i].joint.lower, self.links[i].joint.upper))

@@ -14,6 +14,7 @@ from ..errors import CoadjointError, ModelError, ShapeError
 from ..lie import inertia as _inertia
 from .link import Frame, Joint, Link, Mimic, as_pose
 from .shape import moved_shape
+from .spring import moved_springs
 
 if TYPE_CHECKING:
     from .robot import Robot
@@ -123,7 +124,8 @@ def lock(robot: Robot, values: Mapping[str, Any]) -> Robot:
         link = links[i]
         motion = robot.kinds[i].pose(link.joint.screws, q)
         links[i] = replace(link, joint=Joint.fixed(name=link.joint.name), placement=link.placement @ motion)
-    return merge_links(robot._remade(links=links), held.keys())
+    springs = [spring for spring in robot.springs if not spring.joint or robot.joint_index(spring.joint) not in held]
+    return merge_links(robot._remade(links=links, springs=springs), held.keys())
 
 
 def merge_fixed(robot: Robot) -> Robot:
@@ -156,7 +158,8 @@ def merge_links(robot: Robot, fixed: Any) -> Robot:
     for shape in robot.shapes:
         on, pose = carrier[i := robot.link_index(shape.link)]
         shapes.append(moved_shape(shape, name(on), pose) if i in fixed else shape)
-    return robot._remade(links=links, frames=frames, shapes=shapes)
+    places = {robot.links[i].name: (name(on), pose) for i, (on, pose) in carrier.items() if i in fixed}
+    return robot._remade(links=links, frames=frames, shapes=shapes, springs=moved_springs(robot.springs, places))
 
 
 def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Robot:
@@ -193,6 +196,11 @@ def attach(robot: Robot, other: Robot, frame: str, pose: Any, prefix: str) -> Ro
     other_loops = (replace(x, name=prefix + x.name, frame_a=prefix + x.frame_a, frame_b=prefix + x.frame_b) for x in other.loops)
     loops = (*robot.loops, *other_loops)
     notes = (*robot.notes, *other.notes)
-    attached = robot._remade(links=links, frames=frames, shapes=shapes, loops=loops, notes=notes)
+    places = {
+        link: (carrier, root) if link == other.base else (prefix + link, np.eye(4)) for link in (other.base, *other.link_names)
+    }
+    named = [replace(x, name=prefix + x.name, joint=x.joint and prefix + x.joint) for x in other.springs]
+    springs = (*robot.springs, *moved_springs(named, places))
+    attached = robot._remade(links=links, frames=frames, shapes=shapes, loops=loops, notes=notes, springs=springs)
     theirs = {prefix + name: {prefix + joint: x for joint, x in pose.items()} for name, pose in other._poses.items()}
     return attached.with_poses(robot._poses | theirs) if theirs else attached

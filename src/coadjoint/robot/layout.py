@@ -1,4 +1,4 @@
-"""The tree of a robot's links and the numbering of its coordinates, computed when a robot is made."""
+"""The tree of a robot's links, the numbering of its coordinates and its arrays of numbers, computed when a robot is made."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..errors import ModelError, arrows, unknown
 from ..words import short
 from .joints import KINDS
 from .link import Frame, Link, Loop
+from .spring import Spring
 
 LONGEST_NAME = 1000
 """The most characters of a name, so that messages and tables that repeat it stay readable."""
@@ -33,6 +34,37 @@ def layout(robot: str, base: str, links: Sequence[Link], frames: Sequence[Frame]
     parents = tuple(index[link.parent] for link in links)
     tree = {"_link_index": index, "parents": parents, "order": _parents_first(robot, links, parents)}
     return tree | _coordinates(links)
+
+
+def gathered_numbers(
+    links: Sequence[Link], frames: Sequence[Frame], springs: Sequence[Spring], gravity: Any
+) -> dict[str, np.ndarray]:
+    """The arrays of a robot's numbers by their names (`tree.NUMBERS`), which cannot be written to."""
+    try:
+        fall = np.array(gravity, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        fall = np.zeros(0)
+    if fall.shape != (3,) or not np.all(np.isfinite(fall)):
+        raise ModelError(f"gravity is {short(gravity)}; expected three numbers, the acceleration of free fall in the space frame.")
+
+    def rows(parts: list[np.ndarray], *shape: int) -> np.ndarray:
+        return np.concatenate([np.zeros((0, *shape)), *parts])
+
+    joints = [link.joint for link in links]
+    numbers = {
+        "placements": rows([x.placement[None] for x in links], 4, 4),
+        "screws": rows([x.screws for x in joints], 6),
+        "inertias": rows([x.parameters[None] for x in links], 10),
+        "gravity": fall,
+        "armature": rows([x.armature for x in joints]),
+        "damping": rows([x.damping for x in joints]),
+        "friction": rows([x.friction for x in joints]),
+        "frame_poses": rows([x.pose[None] for x in frames], 4, 4),
+        "spring_numbers": rows([x.numbers[None] for x in springs], 8),
+    }
+    for array in numbers.values():
+        array.flags.writeable = False
+    return numbers
 
 
 def check_loops(loops: Sequence[Any], frames: Sequence[str]) -> None:

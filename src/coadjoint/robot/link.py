@@ -98,6 +98,8 @@ class Joint:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise unknown("kind of joint", self.kind, KINDS)
+        if not isinstance(self.name, str):
+            raise ModelError(f"the name of a joint is {short(self.name)}; expected text.")
         if self.mimic is not None and not isinstance(self.mimic, Mimic):
             raise ModelError(f"mimic is {short(self.mimic)}; expected a Mimic(joint, ratio, offset).")
         kind, label = KINDS[self.kind], f"joint {short(self.name)}" if self.name else f"the {self.kind} joint"

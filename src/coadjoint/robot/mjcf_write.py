@@ -9,6 +9,7 @@ A link is a body with the link's frame, a frame a site, and q = qpos for every h
     massless     MuJoCo refuses bodies that move without mass and inertia. A massless link that carries just one other has its
                  joint on the body of that one; any other is an error, because no number is changed silently.
                  Of such a link between only the joint is written; read again, its frame may stand elsewhere.
+    shapes       geoms that touch nothing (`mjcf_shapes.py`)
     fixed        a body of its own, unless MuJoCo would refuse its inertia or that of what carries it: then all that is rigidly
                  joined there is one body, and the names of its parts are sites; of such a link on the world only the site is left
 """
@@ -16,6 +17,7 @@ A link is a body with the link's frame, a frame a site, and q = qpos for every h
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 from xml.etree import ElementTree
@@ -28,7 +30,9 @@ from . import xml
 from .edit import merge_links
 from .joints import axes_and_centre
 from .link import Joint, Link, as_pose
+from .mjcf_shapes import Geoms, text
 from .robot import Robot
+from .spring import Spring
 from .urdf import fresh
 
 SUFFIXES = {"universal": ("_1", "_2"), "planar": ("_x", "_y", "_theta"), "free": ("_x", "_y", "_z", "_ball")}
@@ -45,24 +49,41 @@ def to_mjcf(robot: Robot) -> str:
     that MuJoCo does not know (of velocities; of positions and forces for spherical and free joints; a lower one that is the
     upper) are left out, with a ModelWarning.
     """
-    robot = _joined(robot.consolidated())
+    robot, ends = _with_sites_of_springs(_joined(robot.consolidated()))
     xml.check_names(robot.name, (robot.name or "-", *robot.frame_names, *robot.joint_names), "MJCF")
     _check(robot)
     root = ElementTree.Element("mujoco", model=robot.name)
     ElementTree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
-    ElementTree.SubElement(root, "option", gravity=_text(robot.gravity))
-    _write_tree(robot, ElementTree.SubElement(root, "worldbody"))
+    ElementTree.SubElement(root, "option", gravity=text(robot.gravity))
+    geoms = Geoms(root, robot.shapes, _where)
+    _write_tree(robot, ElementTree.SubElement(root, "worldbody"), _of_joints(robot.springs), geoms)
     if robot.mimics:
         equality = ElementTree.SubElement(root, "equality")
         for i, (source, ratio, offset) in robot.mimics.items():
             follower, leader = robot.links[i].joint.name, robot.links[source].joint.name
-            ElementTree.SubElement(equality, "joint", joint1=follower, joint2=leader, polycoef=_text([offset, ratio, 0, 0, 0]))
+            ElementTree.SubElement(equality, "joint", joint1=follower, joint2=leader, polycoef=text([offset, ratio, 0, 0, 0]))
+    if ends:
+        tendons = ElementTree.SubElement(root, "tendon")
+        for spring, sites in ends.items():
+            one = ElementTree.SubElement(
+                tendons, "spatial", name=spring.name, stiffness=text(spring.stiffness), springlength=text(spring.rest)
+            )
+            for site in sites:
+                ElementTree.SubElement(one, "site", site=site)
+    _warn(robot, geoms.left())
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _text(numbers: Any) -> str:
-    return " ".join(repr(float(x)) for x in np.ravel(numbers))
+def _with_sites_of_springs(robot: Robot) -> tuple[Robot, dict[Spring, list[str]]]:
+    """The robot with a frame at every end of its springs between links, and the names of these frames by spring."""
+    ends: dict[Spring, list[str]] = {}
+    for spring in robot.springs:
+        for link, point in zip(spring.links, np.asarray(spring.points), strict=True) if not spring.joint else ():
+            name = fresh(f"{spring.name} on {link}", robot.frame_names)
+            robot = robot.with_frame(name, link, se3.pose(np.eye(3), point))
+            ends.setdefault(spring, []).append(name)
+    return robot, ends
 
 
 @dataclass(frozen=True)
@@ -80,13 +101,13 @@ class _Part:
         T = se3.inverse(placement)
         return replace(self, axis=T[:3, :3] @ self.axis, point=T[:3, :3] @ self.point + T[:3, 3])
 
-    def write(self, body: ElementTree.Element) -> None:
+    def write(self, body: ElementTree.Element, springs: dict[str, str]) -> None:
         element = ElementTree.SubElement(body, "joint", name=self.name, type=self.type)
         if self.type in ("hinge", "ball"):
-            element.set("pos", _text(self.point))
+            element.set("pos", text(self.point))
         if self.type in ("hinge", "slide"):
-            element.set("axis", _text(self.axis))
-        for key, value in self.attributes.items():
+            element.set("axis", text(self.axis))
+        for key, value in (self.attributes | springs).items():
             element.set(key, value)
 
 
@@ -137,14 +158,14 @@ def _options(joint: Joint, dofs: Any, coordinate: int | None = None, turning: bo
                 f"joint {joint.name!r} has {key} along the axes of its link; MuJoCo has it along those of what carries it."
             )
         if values[0]:
-            options[name] = _text(values[0])
+            options[name] = text(values[0])
     if coordinate is not None:
         lower, upper = joint.lower[coordinate], joint.upper[coordinate]
         if (np.isfinite(lower) or np.isfinite(upper)) and lower < upper:
-            options |= {"limited": "true", "range": _text([lower, upper])}
+            options |= {"limited": "true", "range": text([lower, upper])}
         effort = joint.effort[dofs[0] if joint.kind != "planar" else (1, 2, 0)[coordinate]]
         if np.isfinite(effort) and effort > 0:
-            options |= {"actuatorfrclimited": "true", "actuatorfrcrange": _text([-effort, effort])}
+            options |= {"actuatorfrclimited": "true", "actuatorfrcrange": text([-effort, effort])}
     return options
 
 
@@ -168,9 +189,13 @@ def _check(robot: Robot) -> None:
             lost += [f"limits of {joint.name!r}"] if np.isfinite(bounds).any() else []
         elif np.any(joint.lower == joint.upper) or np.any(joint.effort <= 0):
             lost.append(f"limits of {joint.name!r} that leave it no room")
+    _warn(robot, lost)
+
+
+def _warn(robot: Robot, lost: list[str]) -> None:
     if lost:
         message = f"robot {robot.name!r} has what MJCF does not hold and is left out: {', '.join(lost)}."
-        warnings.warn(message, ModelWarning, stacklevel=3)
+        warnings.warn(message, ModelWarning, stacklevel=4)
 
 
 def _body_name(robot: Robot, link: Link) -> str:
@@ -201,7 +226,21 @@ def _solid(robot: Robot, i: int) -> bool:
     return bool(mass > SMALLEST and np.linalg.eigvalsh(central)[0] > SMALLEST)
 
 
-def _write_tree(robot: Robot, world: ElementTree.Element) -> None:
+def _of_joints(springs: Iterable[Spring]) -> dict[str, dict[str, str]]:
+    """The attributes of joints with springs: those of one joint act as one, of the sum of stiffnesses and their mean rest."""
+    found: dict[str, list[Spring]] = {}
+    for spring in springs:
+        if spring.joint:
+            found.setdefault(spring.joint, []).append(spring)
+    options = {}
+    for joint, own in found.items():
+        if stiffness := sum(x.stiffness for x in own):
+            rest = sum(x.stiffness * x.rest for x in own) / stiffness
+            options[joint] = {"stiffness": text(stiffness), "springref": text(rest)}
+    return options
+
+
+def _write_tree(robot: Robot, world: ElementTree.Element, springs: dict[str, dict[str, str]], geoms: Geoms) -> None:
     children: dict[int, list[int]] = {}
     for i, parent in enumerate(robot.parents):
         children.setdefault(parent, []).append(i)
@@ -214,6 +253,7 @@ def _write_tree(robot: Robot, world: ElementTree.Element) -> None:
             ElementTree.SubElement(body, "site", {"name": frame.name} | _where(frame.pose))
 
     write_sites(robot.base, world)
+    geoms.write(robot.base, world)
     # What is to be written: a link, the body around it, the pose of what carries its joint in that body, and the joints of
     # massless links between.
     stack: list[tuple[int, ElementTree.Element, np.ndarray, list[_Part]]]
@@ -237,9 +277,10 @@ def _write_tree(robot: Robot, world: ElementTree.Element) -> None:
             continue
         body = ElementTree.SubElement(around, "body", {"name": _body_name(robot, link)} | _where(placement))
         for part in parts:
-            part.write(body)
+            part.write(body, springs.get(part.name, {}))
         _write_inertia(link, body)
         write_sites(link.name, body)
+        geoms.write(link.name, body)
         stack += [(k, body, np.eye(4), []) for k in reversed(below)]
 
 
@@ -266,7 +307,7 @@ def _check_between(robot: Robot, i: int, below: list[int], has_frames: bool) -> 
 
 def _where(pose: np.ndarray) -> dict[str, str]:
     x, y, z, w = quaternion.from_matrix(as_pose(pose, "pose")[:3, :3])
-    return {"pos": _text(pose[:3, 3]), "quat": _text([w, x, y, z])}
+    return {"pos": text(pose[:3, 3]), "quat": text([w, x, y, z])}
 
 
 def _write_inertia(link: Link, body: ElementTree.Element) -> None:
@@ -274,9 +315,9 @@ def _write_inertia(link: Link, body: ElementTree.Element) -> None:
     if not link.parameters.any():
         return
     mass, com, central = inertia.to_body(link.parameters)
-    element = ElementTree.SubElement(body, "inertial", pos=_text(com), mass=_text(mass))
+    element = ElementTree.SubElement(body, "inertial", pos=text(com), mass=text(mass))
     diagonal, products = np.diag(central), central[[0, 0, 1], [1, 2, 2]]
     if products.any():
-        element.set("fullinertia", _text([*diagonal, *products]))
+        element.set("fullinertia", text([*diagonal, *products]))
     else:
-        element.set("diaginertia", _text(diagonal))
+        element.set("diaginertia", text(diagonal))

@@ -6,6 +6,8 @@
     armature, damping, friction    one per freedom; drives: the three one after the other
     lengths         one per link whose frame does not stand at its parent's: the distance between them, the direction kept
     homes           six per link: the placement M becomes M exp(ξ)
+    springs         per spring between links its stiffness, its length at rest unless that is 0, and its points (6); per spring about
+                    a joint its stiffness and rest
     frames          six per named frame: its pose T becomes T exp(ξ)
     axes            the screws of the joints, moved on the surface of those of their kind: a revolute joint has four (tilts about two
                     directions across the axis, then shifts along them), a helical one also its pitch, a prismatic one two tilts, a
@@ -85,7 +87,8 @@ def consolidate(robot: Robot, numbers: dict[str, np.ndarray]) -> Robot:
         joint = replace(link.joint, **{key: get(key)[dofs] for key in ("screws", "armature", "damping", "friction")})
         links.append(replace(link, joint=joint, placement=get("placements")[i], parameters=get("inertias")[i]))
     frames = [replace(frame, pose=pose) for frame, pose in zip(robot.frames, get("frame_poses"), strict=True)]
-    return robot._remade(links=links, frames=frames, gravity=get("gravity"))
+    springs = [spring.with_numbers(x) for spring, x in zip(robot.springs, get("spring_numbers"), strict=True)]
+    return robot._remade(links=links, frames=frames, gravity=get("gravity"), springs=springs)
 
 
 # --- the sets
@@ -154,6 +157,22 @@ def _displaced(key: str, of: Callable[[Robot], Sequence[str]]) -> Callable[[Robo
         return ParameterSet(names, np.zeros(len(names)), lambda x: {key: poses @ se3.exp(x.reshape((-1, 6)))})
 
     return make
+
+
+def _springs(robot: Robot) -> ParameterSet:
+    what = ("stiffness", "rest", "ax", "ay", "az", "bx", "by", "bz")
+    free = [(k, j) for k, x in enumerate(robot.spring_ends) for j in (range(2) if x.joint >= 0 else range(8)) if x.long or j != 1]
+    place = np.arange(8 * len(robot.spring_ends)).reshape(-1, 8)
+    for number, (k, j) in enumerate(free):
+        place[k, j] = place.size + number
+    rows, columns = ([x[i] for x in free] for i in range(2))
+
+    def numbers(x: Array) -> dict[str, Array]:
+        every = concat([like(robot.spring_numbers, x).reshape(-1), x])
+        return {"spring_numbers": every[place.reshape(-1)].reshape(place.shape)}
+
+    names = tuple(f"{robot.springs[k].name}.{what[j]}" for k, j in free)
+    return ParameterSet(names, robot.spring_numbers[rows, columns], numbers)
 
 
 def _axes(robot: Robot) -> ParameterSet:
@@ -260,6 +279,7 @@ SETS: dict[str, Callable[[Robot], ParameterSet]] = {
     "friction": _array("friction", _freedoms, ("friction",)),
     "drives": _drives,
     "lengths": _lengths,
+    "springs": _springs,
     "homes": _displaced("placements", lambda robot: robot.link_names),
     "frames": _displaced("frame_poses", lambda robot: [frame.name for frame in robot.frames]),
     "axes": _axes,

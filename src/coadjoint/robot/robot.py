@@ -1,12 +1,6 @@
 """The robot: an immutable tree of links carried by joints.
 
-Link i is carried by joint i; joints and links keep the order in which they were described, whatever the shape of the tree.
-What the algorithms read are plain arrays:
-
-    placements (n, 4, 4)     pose of each link's frame in its parent's, at home: Mᵢ of Park, Bobrow & Ploen (1995), (23)
-    screws (…, 6)            screws of all freedoms, joint after joint, in the frame of the link they carry: Sᵢ
-    inertias (n, 10)         m, m c, inertia about the frame's origin, in the link's frame: Jᵢ of (21)
-    gravity (3,)             the acceleration of free fall in the space frame
+What it is made of is in `tree.py`, its coordinates in `coordinates.py`; here it is built, changed, converted and compared.
 """
 
 from __future__ import annotations
@@ -22,54 +16,29 @@ import numpy as np
 
 from ..arguments import names, sequence
 from ..arrays import Array, ArrayLike, like
-from ..errors import CoadjointError, ModelError, unknown
+from ..errors import CoadjointError
 from ..lie import se3
 from ..memo import Memo, Recent, per_robot, results
-from ..words import short
 from . import edit, text
-from .coordinates import Coordinates
-from .joints import JointKind
-from .layout import check_loops, layout
+from .layout import check_loops, gathered_numbers, layout
 from .link import Frame, Link, Loop, as_pose
 from .plausibility import impossible_inertias, massless_joints
 from .screws import links_of_screws
 from .shape import Shape, check_shapes, missing_meshes
+from .spring import Spring, ends_of_springs, new_spring
 from .srdf import NamedPoses, checked_poses, coordinates, fitting
+from .tree import NUMBERS, Tree
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .meshes import Packed
 
-NUMBERS = ("placements", "screws", "inertias", "gravity", "armature", "damping", "friction", "frame_poses")
-"""The arrays of numbers a robot has beside its structure; any of them may be variables."""
 
-
-class Robot(Coordinates):
+class Robot(Tree):
     """An immutable mechanism. Load one with `coadjoint.load`, or make one from screws or from links."""
 
-    name: str
-    base: str
-    links: tuple[Link, ...]
-    frames: tuple[Frame, ...]
-    notes: tuple[str, ...]
-    """Remarks of the reader on the description."""
-    shapes: tuple[Shape, ...]
-    """What of its links is seen and what may collide, each on a link or the base; no dynamics depends on them."""
-    parents: tuple[int, ...]
-    order: tuple[int, ...]
-    placements: Array
-    screws: Array
-    inertias: Array
-    gravity: Array
-    armature: Array
-    damping: Array
-    friction: Array
-    frame_poses: Array
-    loops: tuple[Loop, ...]
-    """Joints of its description that close loops; they hold nothing unless `Constraint.loops(robot)` is given to a function."""
     _poses: NamedPoses
-    _link_index: dict[str, int]
     _memo: Memo
     _structure_memo: Memo
     """Cached results that depend on the structure only: shared by `with_numbers`."""
@@ -90,6 +59,7 @@ class Robot(Coordinates):
         shapes: Iterable[Shape] = (),
         loops: Iterable[Loop] = (),
         poses: Mapping[str, Any] | None = None,
+        springs: Iterable[Spring] = (),
     ) -> None:
         links, frames = tuple(sequence(links, "links")), tuple(sequence(frames, "frames"))
         notes = (notes,) if isinstance(notes, str) else tuple(names(notes, "notes"))
@@ -101,6 +71,7 @@ class Robot(Coordinates):
             notes=notes,
             shapes=tuple(sequence(shapes, "shapes")),
             loops=tuple(sequence(loops, "loops")),
+            springs=tuple(sequence(springs, "springs")),
             _structure_memo={},
             _replaced=False,
             **_nothing_kept(),
@@ -108,37 +79,9 @@ class Robot(Coordinates):
         self.__dict__.update(layout(name, base, links, frames))
         check_shapes(self.shapes, self._link_index)
         check_loops(self.loops, self.frame_names)
-        self._gather_numbers(gravity)
+        self.__dict__["spring_ends"] = ends_of_springs(self.springs, links, self._link_index)
+        self.__dict__.update(gathered_numbers(links, frames, self.springs, gravity))
         self.__dict__["_poses"] = checked_poses(self, poses or {})
-
-    def _gather_numbers(self, gravity: Any) -> None:
-        given = gravity
-        try:
-            gravity = np.asarray(given, dtype=np.float64)
-        except (ValueError, TypeError, OverflowError):
-            gravity = np.zeros(0)
-        if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
-            raise ModelError(
-                f"gravity is {short(given)}; expected three numbers, the acceleration of free fall in the space frame."
-            )
-        joint = [link.joint for link in self.links]
-
-        def rows(parts: list[np.ndarray], *shape: int) -> np.ndarray:
-            return np.concatenate([np.zeros((0, *shape)), *parts])
-
-        numbers = {
-            "placements": rows([x.placement[None] for x in self.links], 4, 4),
-            "screws": rows([x.screws for x in joint], 6),
-            "inertias": rows([x.parameters[None] for x in self.links], 10),
-            "gravity": gravity.copy(),
-            "armature": rows([x.armature for x in joint]),
-            "damping": rows([x.damping for x in joint]),
-            "friction": rows([x.friction for x in joint]),
-            "frame_poses": rows([x.pose[None] for x in self.frames], 4, 4),
-        }
-        for key, array in numbers.items():
-            array.flags.writeable = False
-            self.__dict__[key] = array
 
     def __setattr__(self, key: str, value: object) -> None:
         raise AttributeError(
@@ -182,6 +125,7 @@ class Robot(Coordinates):
         whole = self if {"links", "frames", "gravity"} <= changes.keys() else self.consolidated()
         parts: dict[str, Any] = {"name": self.name, "links": whole.links, "frames": whole.frames, "gravity": whole.gravity}
         kept: dict[str, Any] = {"base": self.base, "notes": self.notes, "shapes": self.shapes, "loops": self.loops}
+        kept["springs"] = whole.springs
         robot = Robot(**(parts | kept | changes))
         if "poses" not in changes and self._poses:
             robot.__dict__["_poses"] = fitting(robot, self._poses)[0]
@@ -202,6 +146,18 @@ class Robot(Coordinates):
     def with_poses(self, poses: Mapping[str, Any]) -> Robot:
         """This robot with named poses in place of its own: {name: q (nq,)} or {name: {joint: coordinates}}."""
         return self._remade(poses=poses)
+
+    def with_spring(self, at: str, to: str | None = None, *, stiffness: float, rest: float = 0.0, name: str | None = None) -> Robot:
+        """This robot with one more spring: between the origins of the frames `at` and `to`, or about the joint `at`.
+
+        Between frames at the distance ℓ it pulls with stiffness · (ℓ - rest); about a joint it turns back with stiffness · (q - rest).
+        Its energy is part of `potential_energy`, its force of `gravity_force`, dynamics and simulation.
+        """
+        return self._remade(springs=(*self.consolidated().springs, new_spring(self, at, to, stiffness, rest, name)))
+
+    def with_springs(self, springs: Iterable[Spring]) -> Robot:
+        """This robot with these springs in place of its own; `with_springs([])` has none."""
+        return self._remade(springs=springs)
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
         """This robot with the gravitational acceleration (3,), in the space frame."""
@@ -270,29 +226,6 @@ class Robot(Coordinates):
     # --- names and numbers
 
     @property
-    def n_links(self) -> int:
-        """Number of links, the base not counted."""
-        return len(self.links)
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        return tuple(link.joint.name for link in self.links)
-
-    @property
-    def link_names(self) -> tuple[str, ...]:
-        return tuple(link.name for link in self.links)
-
-    @property
-    def frame_names(self) -> tuple[str, ...]:
-        """Every name that `pose` and `jacobian` take: the base, the links, and the frames on them."""
-        return (self.base, *self.link_names, *(x.name for x in self.frames))
-
-    @property
-    def inertial_parameters(self) -> Array:
-        """(10 n_links,): per link m, m c (3), inertia about the frame's origin xx xy xz yy yz zz."""
-        return self.inertias.reshape(-1)
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """The reader's remarks, and doubtful properties of the robot: impossible inertias, joints that move no mass."""
         if not self.has_plain_numbers:
@@ -304,16 +237,6 @@ class Robot(Coordinates):
         """Its named poses, as an SRDF or the keyframes of an MJCF have them: q (nq,) by name."""
         return {name: coordinates(self, pose) for name, pose in self._poses.items()}
 
-    @property
-    def visuals(self) -> tuple[Shape, ...]:
-        """The shapes that are seen."""
-        return tuple(shape for shape in self.shapes if shape.role == "visual")
-
-    @property
-    def collisions(self) -> tuple[Shape, ...]:
-        """The shapes that may collide."""
-        return tuple(shape for shape in self.shapes if shape.role == "collision")
-
     def packed_meshes(self, most: int = 60_000, role: str = "visual") -> Packed:
         """The triangles of its visuals (or with role="collision" of those), at most about `most`, quantised to 16 bits for a page; what
         cannot be shown is a note of the result.
@@ -322,40 +245,7 @@ class Robot(Coordinates):
 
         return packed(self, most, role)
 
-    def link_index(self, link: str) -> int:
-        """The number of a link; -1 is the base."""
-        if not isinstance(link, str) or link not in self._link_index:
-            raise unknown("link", link, self._link_index)
-        return self._link_index[link]
-
-    def _link_name(self, i: int) -> str:
-        return self.links[i].name if i >= 0 else self.base
-
-    def frame(self, name: str) -> tuple[int, Array]:
-        """(index of the link, -1 for the base; pose in that link) of a frame, a link or the base."""
-        if isinstance(name, str) and name in self._link_index:
-            return self._link_index[name], np.eye(4)
-        for k, frame in enumerate(self.frames if isinstance(name, str) else ()):
-            if frame.name == name:
-                return self._link_index[frame.link], self.frame_poses[k]
-        raise unknown("frame", name, self.frame_names)
-
     # --- for the algorithms
-
-    def path(self, link: int) -> tuple[int, ...]:
-        """The indices of the links from the base to a link, inclusive; () for the base, -1."""
-        found: list[int] = []
-        while link >= 0:
-            found.append(link)
-            link = self.parents[link]
-        return tuple(reversed(found))
-
-    def kind(self, i: int) -> JointKind:
-        return self.kinds[i]
-
-    def joint_screws(self, i: int) -> Array:
-        """The screws (nv, 6) of joint i."""
-        return self.screws[..., self.tree_v_slices[i], :]
 
     def with_numbers(self, **numbers: Array) -> Robot:
         """This robot with some of `NUMBERS` replaced by arrays of any kind, symbols and traced arrays included, unchecked."""
@@ -380,11 +270,6 @@ class Robot(Coordinates):
         from .parameters import consolidate
 
         return consolidate(self, {})
-
-    @property
-    def has_plain_numbers(self) -> bool:
-        """Whether all its numbers are constants of double precision, so that code can be compiled for them."""
-        return all(type(x := getattr(self, key)) is np.ndarray and x.dtype == np.float64 for key in NUMBERS)
 
     @property
     def original(self) -> Robot:
@@ -479,17 +364,8 @@ class Robot(Coordinates):
 
     def __reduce__(self) -> Any:
         whole = self.consolidated()
-        return Robot, (
-            whole.name,
-            whole.links,
-            whole.frames,
-            whole.gravity,
-            whole.base,
-            whole.notes,
-            whole.shapes,
-            whole.loops,
-            whole._poses,
-        )
+        described = (whole.name, whole.links, whole.frames, whole.gravity, whole.base, whole.notes)
+        return Robot, (*described, whole.shapes, whole.loops, whole._poses, whole.springs)
 
     def __repr__(self) -> str:
         return text.summary(self)

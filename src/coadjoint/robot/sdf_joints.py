@@ -92,7 +92,7 @@ def _numbers(joint: xml.Element, axis: xml.Element, remarks: list[str]) -> dict[
                 raise dynamics.error(f"{joint}: {key} is {numbers[key]:g}; it must not be negative.")
         if stiffness := number(dynamics, "spring_stiffness", 0.0):
             label = f"line {dynamics.line}: joint {short(joint.attributes['name'])}"
-            remarks.append(f"{label} has a spring of stiffness {stiffness:g}, which is left out; add its force to τ.")
+            remarks.append(f"{label} has a spring of stiffness {stiffness:g}, which is left out; robot.with_spring adds one.")
     return numbers
 
 

@@ -6,6 +6,7 @@ equality, or of what its compiled functions are cached by.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -147,7 +148,7 @@ def moved_shape(shape: Shape, link: str, pose: np.ndarray | None = None) -> Shap
 
 def found_again(shape: Shape, find: Callable[[str], Path | None]) -> Shape:
     """The shape with the file of its mesh where it is now, or with none."""
-    if shape.kind != "mesh" or (shape.path and Path(shape.path).is_file()):
+    if shape.kind != "mesh" or (shape.path and os.path.isfile(shape.path)):
         return shape
     path = str(find(shape.uri) or "")
     return shape if path == shape.path else replace(shape, path=path)

@@ -15,6 +15,7 @@ from ..words import cut, short
 from .joints import KINDS
 from .link import Frame, Joint, Link, Loop, Mimic
 from .shape import SIZES, Shape
+from .spring import Spring
 
 if TYPE_CHECKING:
     from .robot import Robot
@@ -74,11 +75,17 @@ def to_dict(robot: Robot) -> dict[str, Any]:
 
 
 def _extras(robot: Robot) -> dict[str, Any]:
-    """Shapes, loops and named poses, where there are any."""
+    """Shapes, loops, named poses and springs, where there are any."""
     loops = [{"name": x.name, "frame_a": x.frame_a, "frame_b": x.frame_b, "joint": x.joint} for x in robot.loops]
     poses = {name: {joint: list(x) for joint, x in pose.items()} for name, pose in robot._poses.items()}
     extras = {"shapes": [_shape_to_dict(x) for x in robot.shapes], "loops": loops, "poses": poses}
+    extras["springs"] = [_spring_to_dict(x) for x in robot.springs]
     return {key: value for key, value in extras.items() if value}
+
+
+def _spring_to_dict(spring: Spring) -> dict[str, Any]:
+    where = {"joint": spring.joint} if spring.joint else {"links": list(spring.links), "points": _plain(np.asarray(spring.points))}
+    return {"name": spring.name, "stiffness": spring.stiffness, "rest": spring.rest, **where}
 
 
 def _shape_to_dict(shape: Shape) -> dict[str, Any]:
@@ -174,6 +181,10 @@ def from_dict(data: Any, source: str = "the robot") -> Robot:
             at = part.where
             shapes.append(_shape(part))
         loops = [Loop(*(part.text(key) for key in LOOP)) for part in (whole.parts("loops") if "loops" in data else ())]
+        springs = []
+        for part in whole.parts("springs") if "springs" in data else ():
+            at = part.where
+            springs.append(_spring(part))
         at = whole.where
         poses = whole.get("poses", dict, "an object in braces") if "poses" in data else {}
         if not all(isinstance(pose, dict) for pose in poses.values()):
@@ -181,13 +192,22 @@ def from_dict(data: Any, source: str = "the robot") -> Robot:
         notes = whole.get("notes", list, "a list of text")
         if odd := [x for x in notes if not isinstance(x, str)]:
             raise ReadError(f"{at}: one of the 'notes' is {_written(odd[0])}; expected text.")
-        return Robot(
-            whole.text("name"), links, frames, whole.numbers("gravity", 3), whole.text("base"), notes, shapes, loops, poses
-        )
+        gravity, base = whole.numbers("gravity", 3), whole.text("base")
+        return Robot(whole.text("name"), links, frames, gravity, base, notes, shapes, loops, poses, springs)
     except ReadError:
         raise
     except CoadjointError as error:
         raise ReadError(f"{at}: {error}") from None
+
+
+def _spring(part: _Part) -> Spring:
+    stiffness, rest = (float(part.numbers(key)) for key in ("stiffness", "rest"))
+    if "joint" in part.value:
+        return Spring(part.text("name"), stiffness, rest, joint=part.text("joint"))
+    links = part.get("links", list, "two links")
+    if len(links) != 2 or not all(isinstance(x, str) for x in links):
+        raise ReadError(f"{part.where}: 'links' is {_written(links)}; expected two links.")
+    return Spring(part.text("name"), stiffness, rest, links=(links[0], links[1]), points=part.numbers("points", 2, 3))
 
 
 def _shape(part: _Part) -> Shape:

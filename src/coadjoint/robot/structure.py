@@ -14,7 +14,8 @@ import numpy as np
 from ..arrays import Array
 from ..errors import SingularMassMatrixError
 from ..lie import se3
-from .robot import NUMBERS, Robot
+from .robot import Robot
+from .tree import NUMBERS
 
 POSES = ("placements", "frame_poses", "moved")
 """Arrays of poses (n, 4, 4), whose last rows are no numbers."""
@@ -27,7 +28,8 @@ def skeleton(robot: Robot) -> str:
     """
     joints = [(link.name, link.parent, link.joint.name, link.joint.kind) for link in robot.links]
     follows = [(i, source, float(ratio)) for i, (source, ratio, _) in robot.mimics.items()]
-    return repr((robot.base, joints, follows, [(frame.name, frame.link) for frame in robot.frames], _pivots(robot)[1]))
+    frames, springs = [(frame.name, frame.link) for frame in robot.frames], [tuple(ends) for ends in robot.spring_ends]
+    return repr((robot.base, joints, follows, frames, springs, _pivots(robot)[1]))
 
 
 def _pivots(robot: Robot) -> tuple[np.ndarray, tuple[int, ...] | None]:
@@ -72,6 +74,7 @@ def numbers(robot: Robot, joint_space: bool) -> tuple[np.ndarray, np.ndarray]:
         "damping": True,
         "armature": alone,
         "inertias": arrays["inertias"] != 0,
+        "spring_numbers": arrays["spring_numbers"] != 0,
     }
     inputs |= {key: (np.arange(4) == 3) & (x != 0) for key, x in arrays.items() if key in POSES}
     free = [np.broadcast_to(inputs.get(key, False), x.shape) for key, x in arrays.items()]
@@ -98,7 +101,7 @@ def member(robot: Robot, joint_space: bool, values: np.ndarray, arrays: dict[str
     other = robot.with_numbers(**chosen)
     armatures = [chosen["armature"][dofs] for dofs in robot.tree_v_slices]
     other.__dict__.update(
-        _q_map=(index, ratio, shift), links=tuple(map(_bare_link, robot.links, armatures)), notes=(), _structure_memo={}
+        _q_map=(index, ratio, shift), links=tuple(map(_bare_link, robot.links, armatures)), notes=(), springs=(), _structure_memo={}
     )
     other.__dict__.update(frames=tuple(SimpleNamespace(name=frame.name, link=frame.link) for frame in robot.frames))
     other.__dict__["_pivots"] = (scale, _pivots(robot)[1])

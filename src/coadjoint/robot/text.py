@@ -34,7 +34,8 @@ def structure(robot: Robot) -> str:
     follows = [None if j.mimic is None else (j.mimic.joint, float(j.mimic.ratio), float(j.mimic.offset)) for j in joints]
     links = [(link.name, link.parent, link.joint.name, link.joint.kind) for link in robot.links]
     frames = [(frame.name, frame.link) for frame in robot.frames]
-    return repr((robot.name, robot.base, links, limits, follows, frames))
+    springs = [(spring.name, *ends) for spring, ends in zip(robot.springs, robot.spring_ends, strict=True)]
+    return repr((robot.name, robot.base, links, limits, follows, frames, springs))
 
 
 def _limits(lower: np.ndarray, upper: np.ndarray) -> str:

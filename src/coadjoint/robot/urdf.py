@@ -115,8 +115,7 @@ def robot_of(root: xml.Element, free: bool, merge: bool, finder: Finder) -> Robo
     gravity = GRAVITY if extra is None else extra.vector("gravity", GRAVITY)
     shapes, unread = read_shapes(root, links, finder, origin)
     notes += unread
-    robot = _made(root, name, parts, gravity=gravity, base=base, shapes=shapes)
-    robot = robot.merge_fixed() if merge else robot
+    robot = _made(root, name, parts, merge, gravity=gravity, base=base, shapes=shapes)
     robot, said = _with_loops(robot, closing, joints)
     serious = [*root.document.notes, *serious, *said]
     return with_remarks(robot, root.source, links, parameters, notes, serious)
@@ -142,10 +141,11 @@ def with_remarks(
     return robot._remade(notes=[*notes, *serious])
 
 
-def _made(root: xml.Element, name: str, links: list[Link], **options: Any) -> Robot:
+def _made(root: xml.Element, name: str, links: list[Link], merge: bool = False, **options: Any) -> Robot:
     """The robot; what is wrong with it as a whole is said of the root element."""
     try:
-        return Robot(name, links, **options)
+        robot = Robot(name, links, **options)
+        return robot.merge_fixed() if merge else robot
     except CoadjointError as error:
         raise root.error(str(error)) from None
 

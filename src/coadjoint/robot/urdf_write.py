@@ -64,6 +64,11 @@ def to_urdf(robot: Robot) -> str:
     A joint that URDF does not have (helical, universal, spherical) is an error that names it.
     """
     robot = robot.consolidated()
+    if robot.springs:
+        raise ModelError(
+            f"robot {short(robot.name)} has the spring {short(robot.springs[0].name)}, which URDF does not hold; write JSON or "
+            "MJCF, or leave its springs out with robot.with_springs([])."
+        )
     xml.check_names(robot.name, (robot.name or "-", *robot.frame_names, *robot.joint_names), "URDF")
     for name in (robot.name, *robot.frame_names, *robot.joint_names):
         if "${" in name or "$(" in name:
@@ -129,6 +134,8 @@ def _tag(tag: str, end: str = "/>", **attributes: Any) -> str:
         if not isinstance(value, str):
             finite = np.clip(np.atleast_1d(value), -sys.float_info.max, sys.float_info.max) + 0.0  # -0 is 0
             value = " ".join(repr(float(x)) for x in finite)
+        if key != "filename" and ("${" in value or "$(" in value):
+            raise ModelError(f"{short(value)} would be read as an expression of xacro; rename it, or write the robot as JSON.")
         value = escape(value)
         for space in "\n\t\r":  # which a reader would take for a blank
             value = value.replace(space, f"&#{ord(space)};")

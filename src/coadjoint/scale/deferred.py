@@ -133,11 +133,11 @@ def _on_chunks(
         if x.ndim < counts[name]:
             raise ShapeError(f"{name} has shape {x.shape}; expected (..., {', '.join(cores[name].split())}).")
     broadcast_batch(**{name: (x, counts[name]) for name, x in shells.items()})
-    task = Task(fn, robot, tuple(arrays), options)
+    task = Task(fn, robot, tuple(arrays), options, alone=True)
     none = [np.empty((0, *x.shape[x.ndim - counts[name] :]), checked[name].dtype) for name, x in shells.items()]
     sample = task.result(*none)
     found = _mapped(task, list(checked.values()), list(counts.values()), [np.asarray(x) for x in fields(sample)])
-    return whole(sample, found)
+    return whole(sample, found, robot)
 
 
 def _mapped(task: Task, arrays: list[Any], counts: list[int], sample: Sequence[np.ndarray]) -> tuple[Any, ...]:

@@ -61,7 +61,7 @@ def call_labelled(
         dims, coords = _result_core(robot, core, own, labels, cores, set(batch.dims))
         coords = {dim: index for dim, index in coords.items() if len(index) == x.shape[len(batch.dims) + dims.index(dim)]}
         found.append(xarray.DataArray(x, dims=(*batch.dims, *dims), coords={**batch.coords, **coords}, name=name))
-    return whole(result, tuple(found))
+    return whole(result, tuple(found), robot)
 
 
 def _core_dims(robot: Any, name: str, x: Any, core: str) -> tuple[Any, ...]:

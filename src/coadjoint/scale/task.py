@@ -117,10 +117,11 @@ def fields(result: Any) -> tuple[Any, ...]:
     return tuple(result) if isinstance(result, tuple) else (result,)
 
 
-def whole(result: Any, arrays: tuple[Any, ...]) -> Any:
-    """The arrays combined to a result: one array, a tuple, or a dataclass."""
+def whole(result: Any, arrays: tuple[Any, ...], robot: Any) -> Any:
+    """The arrays combined to a result: one array, a tuple, or a dataclass, whose robot is this one."""
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        return dataclasses.replace(result, **dict(zip(_batched(result), arrays, strict=True)))
+        given = {"robot": robot} if hasattr(result, "robot") else {}
+        return dataclasses.replace(result, **given, **dict(zip(_batched(result), arrays, strict=True)))
     if hasattr(result, "_fields"):  # a named tuple
         return type(result)(*arrays)
     return arrays if isinstance(result, tuple) else arrays[0]

@@ -31,6 +31,7 @@ from ..robot.robot import Robot
 from ..words import short
 from . import write
 from .arrange import arranged
+from .document import document
 from .formula import Formula, Power, Product, Sum, Symbol, size, value, walk
 from .harmonics import real_terms, runs
 from .parameters import Parameter, Parameters
@@ -113,6 +114,10 @@ class Equations:
     def latex(self, digits: int = 5) -> str:
         """The equations as a LaTeX `aligned` environment for use in math mode, numbers rounded to `digits` digits."""
         return write.latex(self, _digits(digits))
+
+    def document(self, digits: int = 5) -> str:
+        """The equations as a LaTeX document to be printed: pages, matrices as matrices, long formulas over several lines."""
+        return document(self, _digits(digits))
 
     def mathml(self, digits: int = 5) -> str:
         """The equations as a MathML element, which browsers typeset without help, numbers rounded to `digits` digits."""

@@ -52,31 +52,31 @@ def trigs(formulas: Iterable[Formula]) -> list[Trig]:
     return sorted(found, key=lambda t: (t.angle, t.function != "sin"))
 
 
-def _is_short(e: Equations) -> bool:
+def is_short(e: Equations) -> bool:
     return sum(isinstance(x, Trig) for f in e.formulas() for x in walk(f)) > _SHORT_ABOVE
 
 
-def _blocks(e: Equations) -> list[tuple[str, list[tuple[str, Formula]]]]:
+def blocks(e: Equations) -> list[tuple[str, list[tuple[str, Formula]]]]:
     """Names and formulas of every quantity in turn, each after its definitions; the name "" marks definitions."""
     named: dict[str, list[tuple[str, Formula]]] = {}
     for symbol, f in e.definitions:
         named.setdefault(symbol.name.partition("_")[0], []).append((symbol.name, f))
-    blocks = [("", named.pop(LETTER))] if LETTER in named else []
+    found = [("", named.pop(LETTER))] if LETTER in named else []
     for name, array in e.arrays.items():
         letter = LETTERS.get(name, name)
         needs = {"C": "Γ", "T": "M"}.get(name, letter)
         if needs != letter and needs not in (LETTERS.get(x, x) for x in e.arrays):
-            blocks.append(("", named.pop(needs, [])))
+            found.append(("", named.pop(needs, [])))
         kept = [(entry(letter, index), f) for index, f in entries(e, name, zeros=array.size <= 9 and array.ndim < 3)]
         own = [(title, f) for title, f in kept if f != Symbol(title, "named")]
-        blocks.append((name, [*named.pop(letter, []), *(own if kept else [(letter, Product(0.0))])]))
-    return [block for block in blocks if block[1]]
+        found.append((name, [*named.pop(letter, []), *(own if kept else [(letter, Product(0.0))])]))
+    return [block for block in found if block[1]]
 
 
 def text(e: Equations, digits: int) -> str:
-    printer = Printer(digits, _is_short(e), bool(e.parameters))
+    printer = Printer(digits, is_short(e), bool(e.parameters))
     parts = []
-    for _, block in _blocks(e):
+    for _, block in blocks(e):
         lines = []
         for name, f in block:
             first, *rest = printer.lines(f, WIDTH)
@@ -99,9 +99,9 @@ def _filled(items: list[str]) -> list[str]:
 
 
 def latex(e: Equations, digits: int) -> str:
-    printer = Latex(digits, _is_short(e), bool(e.parameters))
+    printer = Latex(digits, is_short(e), bool(e.parameters))
     lines = []
-    for name, block in _blocks(e):
+    for name, block in blocks(e):
         whole = _matrix(e, name, printer) if name else None
         if whole is not None:
             lines.append(whole)
@@ -128,14 +128,14 @@ def _matrix(e: Equations, name: str, printer: Latex) -> str | None:
 
 
 def mathml(e: Equations, digits: int) -> str:
-    printer = MathML(digits, _is_short(e), bool(e.parameters))
+    printer = MathML(digits, is_short(e), bool(e.parameters))
     rows: list[str] = []
 
     def row(name: str, text: str) -> None:
         left = f"<mtd class='right'>{name}<mo>=</mo></mtd>" if name else "<mtd></mtd>"
         rows.append(f"<mtr>{left}<mtd class='left'>{text}</mtd></mtr>")
 
-    for name, block in _blocks(e):
+    for name, block in blocks(e):
         whole = _mathml_matrix(e, name, printer) if name else None
         if whole is not None:
             row(f"<mi>{name}</mi>", whole)
