@@ -21,13 +21,13 @@ CHUNK = 2000
 """Inputs of one process."""
 
 
-def tallies(run: Callable[[int], str], first: int, count: int, seconds: float) -> dict[str, int]:
+def tallies(run: Callable[[int], str], first: int, count: int, seconds: float, slowest: float = SLOWEST) -> dict[str, int]:
     """How often each outcome of `run(seed)` was met. What is FAILED is printed with its seed: death, a hang, memory, or as `run` says."""
     tally: dict[str, int] = {}
     start, seed, said = time.monotonic(), first, time.monotonic()
     while seed < first + count and time.monotonic() - start < seconds:
         stop = min(seed + CHUNK, first + count)
-        outcomes = _chunk(run, seed, stop)
+        outcomes = _chunk(run, seed, stop, slowest)
         for k, outcome in outcomes:
             tally[outcome] = tally.get(outcome, 0) + 1
             if outcome.startswith("FAILED"):
@@ -43,17 +43,17 @@ def tallies(run: Callable[[int], str], first: int, count: int, seconds: float) -
     return tally
 
 
-def _chunk(run: Callable[[int], str], first: int, stop: int) -> list[tuple[int, str]]:
+def _chunk(run: Callable[[int], str], first: int, stop: int, slowest: float) -> list[tuple[int, str]]:
     """Outcomes of the seeds from `first` to `stop`, or to the one at which the process died."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _work(run, range(first, stop), writing)
+        _work(run, range(first, stop), writing, slowest)
     os.close(writing)
     data, lasting = b"", True
     while lasting:
-        ready, _, _ = select.select([reading], [], [], 30 * SLOWEST)
+        ready, _, _ = select.select([reading], [], [], 30 * slowest)
         part = os.read(reading, 1 << 16) if ready else b""
         if not ready:
             os.kill(child, signal.SIGKILL)
@@ -68,16 +68,16 @@ def _chunk(run: Callable[[int], str], first: int, stop: int) -> list[tuple[int, 
     return found
 
 
-def _work(run: Callable[[int], str], seeds: range, pipe: int) -> None:
+def _work(run: Callable[[int], str], seeds: range, pipe: int, slowest: float) -> None:
     """In the child: run the seeds one after another and write a line for each."""
     code = 1
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + LARGEST,) * 2)
+        pages = int(Path("/proc/self/statm").read_text().split()[5])  # private and writable: threads reserve more than they use
+        resource.setrlimit(resource.RLIMIT_DATA, (pages * resource.getpagesize() + LARGEST,) * 2)
         signal.signal(signal.SIGALRM, _too_slow)
         for seed in seeds:
             before, memory = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            signal.alarm(int(20 * SLOWEST))
+            signal.alarm(int(max(20 * SLOWEST, 2 * slowest)))
             try:
                 outcome = run(seed)
             except Slow:
@@ -87,7 +87,7 @@ def _work(run: Callable[[int], str], seeds: range, pipe: int) -> None:
             except BaseException as error:
                 outcome = f"FAILED: {type(error).__name__}: {' '.join(str(error).split())[:100]}"
             signal.alarm(0)
-            if (took := time.process_time() - before) > SLOWEST:
+            if (took := time.process_time() - before) > slowest:
                 outcome = f"FAILED: slow ({took:.0f} s)"
             if (grown := resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) * 1024 > LARGEST:
                 outcome = f"FAILED: {grown >> 10} MiB of memory"

@@ -8,9 +8,11 @@ import json
 import random
 from typing import Any
 from xml.etree import ElementTree
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
+
+from ._documents import EXPRESSIONS, FILENAMES, KEYS, MJCF, SDF, SRDF, TAGS, TYPES, URDF, XACRO, YAML
 
 _words = str.split
 NUMBERS = [
@@ -30,54 +32,38 @@ NAMES = [
     "../../etc/passwd", "</script>", "*/", "#", "None", "time", "q1", "-", "1.0", "\u0301", "x" * 300, "y" * 70_000,
 ]  # fmt: skip
 
-URDF = """<robot name="r"><link name="base"/><link name="a"><inertial><origin xyz="0 .1 0" rpy="0 0 1"/><mass value="1"/>
-<inertia ixx=".1" ixy="0" ixz="0" iyy=".1" iyz="0" izz=".1"/></inertial></link><link name="b"><inertial><mass value="2"/><inertia
-ixx=".1" ixy=".01" ixz="0" iyy=".1" iyz="0" izz=".1"/></inertial></link><link name="c"/><joint name="ja" type="revolute">
-<parent link="base"/><child link="a"/><origin xyz="0 0 1" rpy="1 0 0"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="3"
-velocity="2"/><dynamics damping=".1" friction=".2" armature=".01"/></joint><joint name="jb" type="prismatic"><parent link="a"/>
-<child link="b"/><axis xyz="1 0 0"/><limit lower="0" upper="1" effort="3" velocity="2"/><mimic joint="ja" multiplier="2"
-offset=".1"/></joint><joint name="jc" type="fixed"><parent link="b"/><child link="c"/><origin xyz="1 0 0"/></joint>
-<coadjoint gravity="0 0 -9.81"/></robot>"""
-MJCF = """<mujoco model="m"><compiler angle="radian"/><option gravity="0 0 -9.81"/><default><joint damping=".1"/><default class="c">
-<geom size=".1"/></default></default><worldbody><body name="a" pos="0 0 1"><freejoint/><geom size=".1" mass="1"/><body name="b"
-quat="1 0 0 0"><joint name="jb" type="hinge" axis="0 1 0" pos="0 0 .1" range="-1 1" limited="true" armature=".1"/><inertial mass="1"
-pos="0 0 0" diaginertia=".1 .1 .1"/><site name="s" pos="1 0 0"/><body name="c"><joint name="jc" type="slide" axis="1 0 0" ref=".1"/>
-<geom class="c" type="capsule" size=".1 .2"/><replicate count="2" offset="1 0 0"><geom size=".1"/></replicate></body></body></body>
-</worldbody><equality><joint joint1="jb" joint2="jc"/></equality><actuator><motor joint="jb" gear="3"/></actuator></mujoco>"""
-TAGS = {
-    "urdf": _words("link joint origin inertial mass inertia axis limit mimic dynamics parent child robot coadjoint transmission"),
-    "mjcf": _words(
-        "body geom joint freejoint default include worldbody mujoco site equality replicate frame attach composite flexcomp compiler "
-        "option inertial asset mesh hfield texture size"
-    ),
-}
-KEYS = {
-    "urdf": _words("name link xyz rpy value type ixx izz lower upper velocity effort joint multiplier offset damping gravity"),
-    "mjcf": _words(
-        "name type pos quat axis range mass size class file count nrow ncol nuser_body memory diaginertia fullinertia joint1 model "
-        "childclass offset euler fromto builtin width height spacing"
-    ),
-}
-TYPES = _words("revolute continuous prismatic fixed floating planar spherical ball free hinge slide screw REVOLUTE")
+
+_XACRO = "http://www.ros.org/wiki/xacro"
+TEXT = ""
+"""The key of an element's text among its attributes."""
 
 
 def _element(text: str) -> list[Any]:
     """An element as [tag, attributes, children]."""
-    convert = lambda e: [e.tag, dict(e.attrib), [convert(x) for x in e]]
-    return convert(ElementTree.fromstring(text))
+
+    def converted(e: ElementTree.Element) -> list[Any]:
+        text = {TEXT: e.text.strip()} if e.text and e.text.strip() else {}
+        return [e.tag.replace(f"{{{_XACRO}}}", "xacro:"), dict(e.attrib) | text, [converted(x) for x in e]]
+
+    root = converted(ElementTree.fromstring(text))
+    if _XACRO in text:
+        root[1]["xmlns:xacro"] = _XACRO
+    return root
 
 
 def _written(element: list[Any]) -> str:
     tag, attributes, children = element
-    head = " ".join([tag, *(f"{key}={quoteattr(value)}" for key, value in attributes.items())])
-    return f"<{head}>{''.join(map(_written, children))}</{tag}>" if children else f"<{head}/>"
+    head = " ".join([tag, *(f"{key}={quoteattr(value)}" for key, value in attributes.items() if key != TEXT)])
+    inside = escape(attributes.get(TEXT, "")) + "".join(map(_written, children))
+    return f"<{head}>{inside}</{tag}>" if inside else f"<{head}/>"
 
 
 def _copy(element: list[Any]) -> list[Any]:
     return [element[0], dict(element[1]), [_copy(x) for x in element[2]]]
 
 
-_SEEDS = {"urdf": _element(URDF), "mjcf": _element(MJCF)}
+_DOCUMENTS = {"urdf": URDF, "mjcf": MJCF, "sdf": SDF, "srdf": SRDF, "xacro": XACRO}
+_SEEDS = {kind: _element(text) for kind, text in _DOCUMENTS.items()}
 
 
 def _all(element: list[Any], parent: list[Any] | None = None) -> list[tuple[list[Any], list[Any] | None]]:
@@ -100,6 +86,16 @@ def _value(r: random.Random, old: str, names: list[str]) -> str:
     return r.choice([r.choice(names or NAMES), r.choice(NAMES), old + r.choice(NAMES), r.choice(TYPES)])
 
 
+def _xacro_value(r: random.Random, key: str, old: str, names: list[str]) -> str:
+    if key == "filename":
+        return r.choice(FILENAMES)
+    if key == "params":
+        return r.choice(
+            [*_words("a a:= a:=^ a:=^|1 *a **a a=b :=1 * ** name|mass|*more|x:=y|name:=${name}", "|"), old + " " + r.choice(NAMES)]
+        )
+    return r.choice([r.choice(EXPRESSIONS), old + r.choice(EXPRESSIONS), _value(r, old, names)])
+
+
 def _mutate(r: random.Random, root: list[Any], kind: str) -> None:
     everything = _all(root)
     element, parent = r.choice(everything)
@@ -110,7 +106,7 @@ def _mutate(r: random.Random, root: list[Any], kind: str) -> None:
         if having:
             element = r.choice(having)
             key = r.choice(list(element[1]))
-            element[1][key] = _value(r, element[1][key], names)
+            element[1][key] = _value(r, element[1][key], names) if kind != "xacro" else _xacro_value(r, key, element[1][key], names)
     elif what < 0.55 and element[1]:
         del element[1][r.choice(list(element[1]))]
     elif what < 0.62 and parent is not None:
@@ -171,12 +167,22 @@ def damaged(r: random.Random, data: bytes) -> bytes:
 
 
 def xml(r: random.Random, kind: str) -> bytes:
-    """A URDF or MJCF file."""
+    """A description in XML: urdf, mjcf, sdf, srdf or xacro."""
     root = _copy(_SEEDS[kind])
     for _ in range(r.choice([1, 1, 1, 2, 2, 3, 6])):
         _mutate(r, root, kind)
     data = _written(root).encode("utf-8", "replace")
     return damaged(r, data) if r.random() < 0.12 else data
+
+
+def yaml(r: random.Random) -> bytes:
+    """The data that a xacro file reads, mostly sound."""
+    data = YAML.encode()
+    if r.random() < 0.7:
+        return data
+    lines = _words("a: *x|a: &x [*x]|!!python/object:os.system x|- 1|a: {|!degrees x|? a|\ta: 1|<<: 1|limit: 2", "|")
+    data += r.choice([*lines, "[" * 2000, "{a: " * 500, "a: " + "9" * 5000]).encode()
+    return damaged(r, data) if r.random() < 0.5 else data
 
 
 VALUES: list[Any] = [

@@ -1,5 +1,5 @@
-"""Readers of URDF, MJCF, JSON and tables: whatever stands in a file, the outcome is a robot (or states), or one error of ours that
-begins with the name of the file, is short, and says where; within two seconds and 512 MiB.
+"""Readers of URDF, MJCF, SDF, SRDF, xacro, JSON and tables: whatever stands in a file, the outcome is a robot (or states), or one
+error of ours that begins with the name of the file, is short, and says where; within two seconds and 512 MiB.
 
 A robot that was read has only finite numbers. Some of them are used: they come back from JSON as they were, and are written as URDF
 and MJCF or refused by name.
@@ -26,10 +26,10 @@ from coadjoint.robot.urdf_write import to_urdf
 
 from . import _isolated, _mutants
 
-KINDS = ["urdf"] * 8 + ["json"] * 5 + ["mjcf"] * 3 + ["csv"] * 3 + ["npz", "parquet"][:1]
+KINDS = [*["urdf"] * 4, *["sdf"] * 4, *["xacro"] * 4, *["json"] * 3, *["srdf"] * 2, *["mjcf"] * 2, *["csv"] * 2, "npz"]
 WRITTEN = 8
 """Every so many robots that were read are shown and written, too, which takes longer than reading."""
-ENDINGS = {"urdf": ".urdf", "mjcf": ".xml"}
+ENDINGS = {"urdf": ".urdf", "mjcf": ".xml", "sdf": ".sdf", "srdf": ".srdf", "xacro": ".xacro"}
 
 
 def _robot() -> Robot:
@@ -52,6 +52,7 @@ def _robot() -> Robot:
 
 _JSON = _robot().to_json()
 _TWO = Robot("two", [Link("a", "base", Joint.revolute(name="ja")), Link("b", "a", Joint.prismatic(name="jb"))])
+_TWO_URDF = to_urdf(_TWO)
 
 
 def made(seed: int) -> tuple[str, bytes]:
@@ -81,6 +82,10 @@ def _outcome(seed: int, folder: Path) -> str:
                 sound = all(np.isfinite(x).all() for x in (states.q, states.v, states.a, states.tau, states.time) if x is not None)
                 return f"{kind}: read" if sound and len(states) else f"FAILED: {kind}: states that are not finite"
             options = {"base": ("fixed", "free")[seed % 2], "fixed_joints": ("merge", "keep")[seed // 2 % 2]}
+            if kind == "srdf":
+                return f"srdf: {_used(load(_TWO_URDF, srdf=path), seed)}"
+            if kind == "xacro":  # which reads this file, too
+                (folder / "data.yaml").write_bytes(_mutants.yaml(random.Random(seed)))
             robot = load(path, **(options if seed % 3 == 0 else {}))
         except CoadjointError as error:
             return f"{kind}: {_judged(str(error), path)}"
@@ -88,7 +93,7 @@ def _outcome(seed: int, folder: Path) -> str:
 
 
 def _judged(message: str, path: Path) -> str:
-    if not message.startswith(str(path)):
+    if not message.startswith((str(path), str(path.with_name("data.yaml")))):
         return f"FAILED: an error that does not begin with the file: {message[:100]!r}"
     if len(message) > 1500:
         return f"FAILED: an error of {len(message)} characters: {message[:100]!r}"
@@ -99,6 +104,8 @@ def _used(robot: Robot, seed: int) -> str:
     """Whether a robot that was read is sound."""
     if not all(np.isfinite(getattr(robot, key)).all() for key in NUMBERS):
         return "FAILED: a robot with numbers that are not finite"
+    if not all(np.isfinite(q).all() for q in robot.poses.values()):
+        return "FAILED: a named pose that is not finite"
     if seed % WRITTEN:
         return "read"
     repr(robot), str(robot), robot.warnings, robot._repr_html_()

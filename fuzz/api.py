@@ -1,0 +1,152 @@
+"""Public functions with arguments of the wrong kind: the outcome is a result, or an error of ours.
+
+A sound call of a random function gets one or two odd arguments, also for parameters that the sound call leaves out.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import coadjoint as cj
+from coadjoint.errors import CoadjointError
+
+from . import _isolated
+from ._calls import CART, R, calls
+
+LONGEST = 40.0
+"""Seconds of computing: motions are optimized and logs are fitted."""
+UNTOUCHED = {"out", "threads", "path"}
+"""Parameters of which `tests/test_arguments.py` has the cases; names of files to write."""
+
+
+def odd() -> list[Any]:
+    """Arguments that most functions have no use for; made anew, because some can be used up or changed."""
+    return [
+        *(None, True, False, 0, -1, 5, 1.5, -0.0, 1e300, 1e-300, float("nan"), float("inf"), 1j, 10**9, -(10**9), 10**50, 10**400),
+        *(
+            "",
+            "x",
+            "q",
+            "M",
+            "tip",
+            "space",
+            "revolute",
+            "nope",
+            "\0",
+            "a" * 10000,
+            "\ud800",
+            b"bytes",
+            np.str_("tip"),
+            np.float32(1),
+        ),
+        *(
+            [],
+            {},
+            (),
+            set(),
+            [[]],
+            [1, "a"],
+            [[1], [1, 2]],
+            [0, 0, 0],
+            [1e300] * 3,
+            {"a": 1},
+            {1: 2},
+            {1, 2},
+            range(3),
+            iter([1, 2]),
+        ),
+        *(np.zeros(n) for n in (0, 1, 2, 3, 6, 7)),
+        *(np.zeros(shape) for shape in ((0, 2), (2, 2), (5, 2), (3, 4, 4), (4, 4), (6, 6), (2, 2, 2), (1,) * 40)),
+        *(
+            np.full(2, np.nan),
+            np.full((3, 2), np.inf),
+            np.eye(4) * 2,
+            np.full((4, 4), np.nan),
+            np.full(2, 1e300),
+            np.full(2, 1e-300),
+        ),
+        *(
+            np.array("a"),
+            np.array([object()]),
+            np.zeros(2, complex),
+            np.ones(2, bool),
+            np.ones(2, np.float16),
+            np.array(["a", "b"]),
+        ),
+        *(
+            np.ma.masked_array([1.0, 2.0], [True, False]),
+            np.zeros(2, [("a", float)]),
+            np.array(0.5),
+            np.array(["2020-01-01"], "M8[D]"),
+        ),
+        *(
+            object(),
+            type,
+            int,
+            len,
+            NotImplemented,
+            ...,
+            slice(None),
+            Path("none"),
+            lambda *a: None,
+            lambda: 0,
+            lambda *a: "x",
+            R,
+            CART,
+        ),
+        *(cj, cj.Joint.revolute(), ValueError("x"), (x for x in "ab"), [R, CART], [None], [lambda: 0], memoryview(b"ab")),
+    ]
+
+
+def outcome(seed: int) -> str:
+    """What became of the call of a seed: `a result` or `refused`; a defect begins with FAILED."""
+    r = random.Random(seed)
+    name = r.choice(list(calls()))
+    fn, given = calls()[name]
+    arguments, changed = dict(given), {}
+    parameters = [p.name for p in inspect.signature(fn).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    for _ in range(r.choice([1, 1, 1, 2])):
+        if choice := [key for key in parameters if key not in UNTOUCHED]:
+            key = r.choice(choice if r.random() < 0.3 else [key for key in choice if key in given] or choice)
+            arguments[key] = changed[key] = r.choice(odd())
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            fn(**arguments)
+        except CoadjointError:
+            return "refused"
+        except Exception as error:
+            ours = [x for x in traceback.extract_tb(error.__traceback__) if "coadjoint" in x.filename and "fuzz" not in x.filename]
+            where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "the call"
+            told = " ".join(f"{type(error).__name__}: {error}".split())[:100]
+            return f"FAILED: {name}({', '.join(f'{k}={_shown(v)}' for k, v in changed.items())}): {told} at {where}"
+    return "a result"
+
+
+def _shown(x: Any) -> str:
+    return " ".join(repr(x).encode("ascii", "backslashreplace").decode().split())[:50]
+
+
+def run(seed: int) -> dict[str, int]:
+    """The outcome of one seed, in this process."""
+    found = outcome(seed)
+    if found.startswith("FAILED"):
+        print(f"seed {seed}: {found}")
+    return {found: 1}
+
+
+def run_all(first: int, count: int, seconds: float) -> int:
+    """Many seeds in processes with limits; prints the tally and returns 1 if something failed."""
+    calls()
+    tally = _isolated.tallies(outcome, first, count, seconds, LONGEST)
+    print(f"api: {sum(tally.values())} calls of {len(calls())} functions")
+    for what, n in sorted(tally.items()):
+        print(f"{n:10d}  {what}")
+    return int(any(what.startswith("FAILED") for what in tally))
