@@ -5,7 +5,10 @@ Needs the extra `docs`. Nothing is fetched when the pages are built or read: for
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import inspect
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,8 @@ html_title = f"coadjoint {version}"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 html_theme = "furo"
-exclude_patterns = ["pictures/*.html"]
+exclude_patterns = ["pictures/*.html", "_gallery"]
+html_extra_path = ["_gallery"]
 html_show_sphinx = False
 html_copy_source = False
 myst_heading_anchors = 4
@@ -33,6 +37,8 @@ add_module_names = False
 smartquotes = False
 
 HERE = Path(__file__).parent
+GALLERY = HERE / "_gallery" / "gallery"
+GALLERY.mkdir(parents=True, exist_ok=True)  # Sphinx asks for it before it calls anything
 REFERENCE = HERE / "reference"
 TITLES = {
     "": "Kinematics and dynamics",
@@ -81,6 +87,15 @@ def write_reference() -> None:
     )
 
 
+def write_gallery() -> None:
+    """The live page of every notebook's motion, as `gallery/NAME.html` of the site."""
+    for notebook in sorted((HERE / "notebooks").glob("*.py")):
+        names: dict[str, Any] = {"__name__": notebook.stem}
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(notebook.read_text(encoding="utf-8"), str(notebook), "exec"), names)
+        _write(GALLERY / f"{notebook.stem}.html", cj.report(names["motion"].robot, motion=names["motion"]))
+
+
 def _resolved(name: str) -> Any:
     found: Any = cj
     for part in name.split(".")[1:]:
@@ -102,7 +117,28 @@ def as_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[
             found += ["::", "", *(f"    {row.strip()}" for row in rows), ""]
         else:
             found += [_escaped(" ".join(row.strip() for row in rows)), ""]
-    lines[:] = found
+    lines[:] = found + example(name)
+
+
+def examples() -> dict[str, tuple[str, str]]:
+    """For public names, the first statement of an executed page that uses each, and the page."""
+    found: dict[str, tuple[str, str]] = {}
+    for page in sorted(HERE.glob("*.md"), key=lambda path: (path.stem != "examples", path.stem)):
+        for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            for statement in ast.parse(block).body:
+                text = ast.get_source_segment(block, statement) or ""
+                for name in re.findall(r"\bcj\.((?:\w+\.)?\w+)", text):
+                    if text.count("\n") < 8:
+                        found.setdefault(f"coadjoint.{name}", (text, page.stem))
+    return found
+
+
+def example(name: str) -> list[str]:
+    """The example of a name as text of its entry, with the page that runs it."""
+    if name not in EXAMPLES:
+        return []
+    text, page = EXAMPLES[name]
+    return [f"Example, from :doc:`/{page}`:", "", ".. code-block:: python", "", *(f"    {row}" for row in text.split("\n")), ""]
 
 
 def _escaped(text: str) -> str:
@@ -111,6 +147,10 @@ def _escaped(text: str) -> str:
     return "".join(f"\\ {x}\\ " if k % 2 else x for k, x in enumerate(plain)).strip()
 
 
+EXAMPLES = examples()
+
+
 def setup(app: Any) -> None:
     app.connect("builder-inited", lambda app: write_reference())
+    app.connect("builder-inited", lambda app: write_gallery())
     app.connect("autodoc-process-docstring", as_text)
