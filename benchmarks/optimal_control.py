@@ -73,7 +73,8 @@ for line in sys.stdin:
     solver.solve(*guess)
     took = time.process_time() - begin
     print(json.dumps({"iterations": solver.iter, "cost": solver.cost, "time": took / solver.iter,
-                      "q": np.array(solver.xs)[:, :problem.x0.size // 2].tolist()}), flush=True)
+                      "v": np.array(solver.xs)[:, problem.runningModels[0].state.nq:].tolist(),
+                      "u": np.array(solver.us).tolist()}), flush=True)
 """
 
 
@@ -83,11 +84,23 @@ def robot(name: str) -> cj.Robot:
     return cj.load(str(next(Path(str(f.locate())).resolve() for f in files if f.name == f"{name}.urdf")))
 
 
-def kinova(guess: Any = None) -> cj.OptimalControl:
+UP = np.array([1.5707, 2.618, -1.5707, 3.1415, 2.618, 0.0])
+TURNING = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0])
+"""The Kinova's continuous joints."""
+
+
+def on_circle(robot: cj.Robot, q: Any, v: Any, u: Any) -> Any:
+    """The state's deviation as Crocoddyl takes it: of continuous joints the shorter way round."""
+    xp = namespace(q)
+    far = q - UP
+    return xp.concat([TURNING * xp.atan2(xp.sin(far), xp.cos(far)) + (1.0 - TURNING) * far, v], axis=-1)
+
+
+def kinova(guess: Any = None, circle: bool = False) -> cj.OptimalControl:
     arm, hand, X = robot("kinova"), "j2s6s200_end_effector", np.eye(4)
     X[:3, 3] = 0.6, 0.2, 0.5
-    up = np.array([1.5707, 2.618, -1.5707, 3.1415, 2.618, 0.0])
-    stage = cj.Stage(100, [cj.costs.pose(hand, X), cj.costs.state(up, weight=0.1), cj.costs.control(0.1)], 0.01)
+    state = cj.costs.residual(on_circle, 0.1) if circle else cj.costs.state(UP, weight=0.1)
+    up, stage = UP, cj.Stage(100, [cj.costs.pose(hand, X), state, cj.costs.control(0.1)], 0.01)
     return cj.optimal_control(arm, stage, up, cj.costs.pose(hand, X, 1000.0), guess=guess, threads=1)
 
 
@@ -149,6 +162,16 @@ def beside(python: str | None) -> None:
             continue
         told = f"{other['iterations']}, {other['cost']:.7g}, {1e3 * np.median(theirs):.3g}"
         print(f"| {name} | {start} | {text} | {told} | {np.median(theirs) / np.median(ours):.2g} |")
+    if peer:
+        cold = peer("kinova", "zero")
+        v = np.array(cold["v"])
+        q = UP + np.concatenate([np.zeros((1, 6)), np.cumsum(0.01 * v[1:], axis=0)])  # angles, however often joints have turned
+        there = kinova((q, v, np.array(cold["u"])), circle=True)
+        print(
+            f"\nCrocoddyl's minimum from zero, with deviations on the circle as it takes them, is {there.cost:.10g} here after "
+            f"{there.iterations} iterations, conditions of first order {there.error:.1e}; its joints turn by up to "
+            f"{np.abs(q - UP).max():.3g} rad, at up to {np.abs(v).max():.3g} rad/s."
+        )
     reached = next(k for k, row in enumerate(found.table) if row["cost"] <= 2.0587508e-2)
     print(f"\nThe double pendulum is below Crocoddyl's cost after {reached} iterations, and goes on to a lower minimum.")
 
@@ -158,17 +181,23 @@ def receding() -> None:
     X = np.array(cj.pose(arm, start, "tip"))
     X[:3, 3] += [0.1, 0.2, -0.1]
     costs = [cj.costs.pose("tip", X, 10.0), cj.costs.state(start, weight=0.01), cj.costs.control(1e-4)]
-    for effort in (None, "robot"):
-        controller = cj.receding_horizon(arm, cj.Stage(50, costs, 0.02), start, cj.costs.pose("tip", X, 100.0), effort=effort)
-        q, v, spent = start, np.zeros(7), []
+    choices: dict[str, dict[str, Any]] = {
+        "no limits": {},
+        "limits of effort": {"effort": "robot"},
+        "limits of effort, velocity (0.5 rad/s) and position": {"effort": "robot", "velocity": 0.5, "position": "robot"},
+    }
+    for name, limits in choices.items():
+        controller = cj.receding_horizon(arm, cj.Stage(50, costs, 0.02), start, cj.costs.pose("tip", X, 100.0), **limits)
+        q, v, spent, fastest = start, np.zeros(7), [], 0.0
         for _ in range(300):
             took, u = seconds(lambda: controller.step(q, v))
             spent.append(took)
             qs, vs = cj.rollout(arm, q, v, u[None], dt=0.02)
-            q, v = qs[1], vs[1]
+            q, v, fastest = qs[1], vs[1], max(fastest, float(np.abs(vs[1]).max()))
         print(
-            f"receding horizon, Panda, 50 steps, {'limits' if effort else 'no limits'}: {1e3 * np.median(spent):.3g} ms an iteration, "
-            f"at most {1e3 * max(spent):.3g} ms (processor), {1e3 * controller.worst_time:.3g} ms (wall)"
+            f"receding horizon, Panda, 50 steps, {name}: {1e3 * np.median(spent):.3g} ms an iteration, "
+            f"at most {1e3 * max(spent):.3g} ms (processor), {1e3 * controller.worst_time:.3g} ms (wall); "
+            f"fastest joint {fastest:.4g} rad/s"
         )
 
 
@@ -177,12 +206,14 @@ def many(count: int = 1000) -> None:
     start = np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8]) + rng.uniform(-0.3, 0.3, (count, 7))
     goal = cj.pose(arm, start + rng.uniform(-0.5, 0.5, (count, 7)), "tip")[:, None]
     stage = cj.Stage(50, [cj.costs.pose("tip", goal), cj.costs.state(start[:, None], weight=0.01), cj.costs.control(1e-4)], 0.02)
-    for effort in (None, "robot"):
-        solve = lambda: cj.optimal_control(arm, stage, start, cj.costs.pose("tip", goal, 100.0), effort=effort, threads=1)
+    for names in ((), ("effort",), ("velocity",), ("effort", "velocity")):
+        limits: dict[str, Any] = dict.fromkeys(names, "robot")
+        end = cj.costs.pose("tip", goal, 100.0)
+        solve = functools.partial(cj.optimal_control, arm, stage, start, end, threads=1, **limits)
         solve()
         spent, found = seconds(solve)
         print(
-            f"{count} reaches of the Panda, 50 steps, {'effort limits' if effort else 'no limits'}: {int(found.converged.sum())} "
+            f"{count} reaches of the Panda, 50 steps, limits: {', '.join(names) or 'none'}: {int(found.converged.sum())} "
             f"converged, {1e3 * spent / count:.3g} ms a problem, {found.iterations.mean():.3g} iterations"
         )
 

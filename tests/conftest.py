@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import re
 import signal
+from pathlib import Path
 
 import pytest
+
+# One thread of BLAS in each process of tests, before NumPy is imported: the processes share the processors, and BLAS's threads wait for
+# each other at every small matrix.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser):
     parser.addoption("--allow-skips", metavar="REGEX", help="fail if a test is skipped for a reason that does not match")
+    parser.addoption("--list-skips", metavar="FILE", help="append the names of tests skipped for want of JAX or PyTorch")
 
 
 def pytest_configure(config):
@@ -23,10 +30,16 @@ def pytest_configure(config):
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session):
     """With --allow-skips, a skip for another reason is a failure: a law that is not tested must not look like one that holds."""
-    allowed, reporter = session.config.getoption("--allow-skips"), session.config.pluginmanager.get_plugin("terminalreporter")
-    if allowed is None or reporter is None:
+    option, reporter = session.config.getoption, session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
         return
     skips = sorted({(str(report.longrepr[2]), report.nodeid) for report in reporter.stats.get("skipped", [])})
+    if option("--list-skips") is not None:
+        with Path(option("--list-skips")).open("a", encoding="utf-8") as file:
+            file.writelines(f"{name}\n" for reason, name in skips if re.search("'(jax|torch)", reason))
+    allowed = option("--allow-skips")
+    if allowed is None:
+        return
     unexpected = [f"{name}: {reason}" for reason, name in skips if not re.search(allowed, reason)]
     if unexpected:
         reporter.write_line("skipped for a reason that is not expected:")

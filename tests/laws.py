@@ -66,4 +66,4 @@ def state(robot: cj.Robot, rng: np.random.Generator, shape: tuple[int, ...] = ()
 
 def fresh(robot: cj.Robot) -> cj.Robot:
     """The same robot without what was compiled for it."""
-    return cj.Robot(robot.name, robot.links, robot.frames, robot.gravity, robot.base, robot.notes)
+    return cj.Robot(robot.name, robot.links, robot.frames, robot.gravity, robot.base, robot.notes, springs=robot.springs)

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
 import coadjoint as cj
 from coadjoint.interop import mujoco as interop
+from coadjoint.interop._mujoco_springs import joint_springs, tendon_springs
 
 TOLERANCE = 1e-10
 
 
 def bare(model: Any) -> Any:
-    """The model with all forces but gravity and inertia switched off: what a Robot holds."""
+    """A copy of the model with all forces but gravity, inertia and the springs that a Robot holds switched off."""
     import mujoco
 
-    for key in ("CONSTRAINT", "PASSIVE", "SPRING", "DAMPER", "ACTUATION"):
-        if hasattr(mujoco.mjtDisableBit, f"mjDSBL_{key}"):  # which there are depends on the version
-            model.opt.disableflags |= int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{key}"))
+    model = copy.copy(model)
+    for key in ("CONSTRAINT", "ACTUATION"):
+        model.opt.disableflags |= int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{key}"))
     model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
     model.opt.density = model.opt.viscosity = 0.0
-    model.body_gravcomp[:] = 0.0
+    model.jnt_stiffness[~joint_springs(model)] = 0.0
+    model.tendon_stiffness[~tendon_springs(model)] = 0.0
+    others = ("body_gravcomp", "dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly", "jnt_stiffnesspoly")
+    for key in (*others, "actuator_damping", "actuator_dampingpoly"):
+        if hasattr(model, key):  # which there are depends on the version
+            getattr(model, key)[:] = 0.0
     return model
 
 
@@ -57,7 +64,7 @@ def evaluate(model: Any, qpos: np.ndarray, qvel: np.ndarray, qacc: np.ndarray, q
         rows.append(
             {
                 "inverse": inverse,
-                "bias": data.qfrc_bias.copy(),
+                "bias": data.qfrc_bias - data.qfrc_passive,
                 "forward": data.qacc.copy(),
                 "mass": full_mass_matrix(model, data),
                 "potential": data.energy[0],

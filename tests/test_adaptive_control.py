@@ -7,7 +7,7 @@ import pytest
 
 import coadjoint as cj
 from coadjoint import control
-from coadjoint.control.adaptive import slotine_li_force, slotine_li_regressor
+from coadjoint.control.adaptive import slotine_li_regressor
 from coadjoint.lie import inertia
 from random_robots import random_robot, random_velocity
 
@@ -35,12 +35,24 @@ def loaded(mass=1.5):
     return ARM.with_payload("lower", mass=mass, com=(0.4, 0.0, 0.03), inertia=0.002)
 
 
-def test_the_regressor_is_linear_in_the_parameters():
-    robot, rng = random_robot(3, 4, ["revolute", "spherical", "prismatic"]), np.random.default_rng(0)
+@pytest.mark.parametrize("kinds", [["revolute", "spherical", "prismatic"], ["free", "revolute"], ["planar", "spherical", "free"]])
+def test_the_regressor_is_that_of_the_christoffel_form(kinds):
+    """Y φ = M a_r + C(q, v) v_r + g, by the matrices themselves; for v_r = v it is the regressor of the inverse dynamics."""
+    robot, rng = random_robot(3, 4, kinds), np.random.default_rng(0)
     q, v, v_r, a_r = robot.random(rng), *(random_velocity(robot, rng) for _ in range(3))
+    force = cj.mass_matrix(robot, q) @ a_r + cj.coriolis_matrix(robot, q, v) @ v_r + cj.gravity_force(robot, q)
     Y = slotine_li_regressor(robot, q, v, v_r, a_r)
-    np.testing.assert_allclose(Y @ robot.inertial_parameters, slotine_li_force(robot, q, v, v_r, a_r), atol=1e-10)
+    np.testing.assert_allclose(Y @ robot.inertial_parameters, force, atol=1e-10)
     np.testing.assert_allclose(slotine_li_regressor(robot, q, v, v, a_r), cj.regressor(robot, q, v, a_r), atol=1e-10)
+
+
+def test_with_true_parameters_it_is_the_passivity_based_law():
+    """Also for drives with armature, which no inertial parameter holds."""
+    robot = ARM.with_joint("upper_joint", armature=0.7).with_joint("lower_joint", armature=0.3)
+    q, v, gains = np.array([0.3, -0.8]), np.array([0.5, 1.0]), {"rate": 4.0, "damping": 3.0}
+    one = control.adaptive(robot, REFERENCE, adaptation=1.0, **gains)
+    expected = control.passivity_based(robot, REFERENCE, **gains).force(q, v, 0.4)
+    np.testing.assert_allclose(one.step(q, v, 0.4, one.initial)[0], expected, rtol=1e-12)
 
 
 def divergence(P, true):
@@ -184,6 +196,11 @@ def test_the_residual_of_the_observer_is_the_external_force_filtered():
         expected = push * (1 - (1 + h * rate) ** -(k + 1.0))
         np.testing.assert_allclose(observer.residual(state), expected, atol=0.03)
     assert np.abs(observer.residual(state) - push).max() < 0.03
+    assert observer.collided(state, [2.9, 9.0])
+    assert not observer.collided(state, 3.2)
+    assert not observer.collided(observer.state(q, v), 1e-3)
+    with pytest.raises(cj.CoadjointError, match="threshold is -1"):
+        observer.collided(state, -1.0)
 
 
 @pytest.mark.native

@@ -145,11 +145,11 @@ def test_mjcf_is_warned_of_once(here, capsys):
     pytest.importorskip("mujoco")
     (
         here / "a.xml"
-    ).write_text("""<mujoco><worldbody><body name="b"><joint name="j" stiffness="3"/><geom size=".1"/></body></worldbody>
+    ).write_text("""<mujoco><worldbody><body name="b"><joint name="j" type="ball" stiffness="3"/><geom size=".1"/></body></worldbody>
         <actuator><motor name="push" joint="j"/></actuator></mujoco>""")
     assert main(["convert", "a.xml", "a.json"]) == 0
     error = capsys.readouterr().err
-    assert error.count("springs of joints (1): 'j'") == 1
+    assert error.count("not of a hinge or slide, (1): 'j'") == 1
     assert error.count("actuators (1): 'push'") == 1
 
 

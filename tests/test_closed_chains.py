@@ -49,6 +49,21 @@ def test_a_four_bar_that_cannot_close_says_by_how_much():
         constraints.assembly_modes(whole, Constraint.loop(whole, "pin", "tip", "revolute"))
 
 
+def test_rows_on_velocities_have_no_modes():
+    """They have no value to close, and do not make the configurations that other rows leave free isolated."""
+    robot = cj.load("planar2r")
+    rolling = Constraint.point(robot, "tip", "x")
+    with pytest.raises(ConstraintError, match=r"\(tip x\) is on velocities only"):
+        constraints.assembly_modes(robot, rolling)
+    joint, other = robot.joint_names
+    with pytest.raises(ConstraintError, match="still moves, with 1 freedom"):
+        constraints.assembly_modes(robot, rolling, {joint: 0.3})
+    assert constraints.assembly_modes(robot, rolling, {joint: 0.3, other: 0.9}) == pytest.approx(np.array([[0.3, 0.9]]))
+    for fixed, starts, words in ((5, 16, "fixed is 5"), ({joint: "x"}, 16, "fixed.*is 'x'"), ({}, 0, "starts is 0")):
+        with pytest.raises(cj.CoadjointError, match=words):
+            constraints.assembly_modes(robot, rolling, fixed, starts=starts)
+
+
 def second_derivatives(f, s: float, h: float = 1e-4) -> tuple[np.ndarray, np.ndarray]:
     """f' and f'' by differences of sixth order."""
     y = np.array([f(s + k * h) for k in range(-3, 4)])

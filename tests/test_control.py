@@ -327,6 +327,16 @@ def test_controllers_run_in_jax():
     np.testing.assert_allclose(found, one.force(q, v, 0.3), rtol=1e-12)
 
 
+def test_controllers_run_in_pytorch():
+    torch = pytest.importorskip("torch")
+    arm = ROBOTS["arm"]
+    one = control.pd_plus(arm, control.sinusoid(arm, 0.3, 0.2, 1.0), kp=25.0, kd=10.0)
+    q, v = RNG.normal(size=(3, 2)), RNG.normal(size=(3, 2))
+    found = one.force(torch.tensor(q, requires_grad=True), torch.tensor(v), 0.3)
+    np.testing.assert_allclose(found.detach().numpy(), one.force(q, v, 0.3), rtol=1e-12)
+    assert found.requires_grad
+
+
 def test_exported_c_is_the_controller(tmp_path):
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:

@@ -32,3 +32,10 @@ def test_wrong_arguments_are_reported_before_any_work(tmp_path, monkeypatch, cap
     assert main(["control", "planar2r", *words]) == 1
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.native
+def test_a_figure_needs_no_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["control", "planar2r", "--duration", "0.5", "--plot"]) == 0
+    assert (tmp_path / "control.png").read_bytes().startswith(b"\x89PNG")

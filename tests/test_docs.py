@@ -7,11 +7,12 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md") if path.name != "getting-started.md")  # that one is in test_readme.py
-OPTIONAL = r"^(?:import|from) (pinocchio|mujoco|jax|torch|casadi|dask|xarray|zarr)\b"
+OPTIONAL = r"^(?:import|from) (pinocchio|mujoco|jax|torch|casadi|dask|xarray|zarr|pydrake|roboticstoolbox|modern_robotics)\b"
 
 
 def text(page: str) -> str:
@@ -48,7 +49,8 @@ SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE
             page,
             marks=LONG
             if re.search(
-                r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale|excitation\(|output_error\(|optimal_control\(", text(page)
+                r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale|excitation\(|output_error\(|optimal_control\(|time_optimal\(",
+                text(page),
             )
             else (),
         )
@@ -71,8 +73,51 @@ def test_every_call_in_the_table_of_conventions_runs():
         eval(call, names)
 
 
+DICTIONARIES = re.split(r"^## ", text("coming-from.md"), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("part", DICTIONARIES[1:], ids=lambda part: part.split("\n")[0])
+def test_both_sides_of_every_row_of_a_dictionary_agree(part, tmp_path, monkeypatch):
+    """What is called in another library, and here: evaluated where the library is installed, here everywhere."""
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(re.search(r"```python\n(.*?)```", DICTIONARIES[0], re.DOTALL)[1], names)
+    block = re.search(r"```python\n(.*?)```", part, re.DOTALL)[1]
+    rows = re.findall(r"^\| `(.+?)` \| `(.+?)` \|$", part, re.MULTILINE)
+    assert len(rows) >= 10
+    library = re.search(OPTIONAL, block, re.MULTILINE)[1]
+    pytest.importorskip(library)
+    exec(block, names)
+    for there, here in rows:
+        theirs, ours = eval(there, names), eval(here, names)
+        pairs = zip(theirs, ours, strict=True) if isinstance(ours, tuple) else [(theirs, ours)]
+        for x, y in pairs:
+            assert x == y if isinstance(y, str) else np.allclose(x, y, rtol=1e-9, atol=1e-9), there
+            assert np.shape(x) == np.shape(y), there
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text(page)):
         if not target.startswith("http"):
             assert (DOCS / target).exists(), target
+
+
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.py"))
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run(path, tmp_path, monkeypatch):
+    """All cells, in their order; each ends with the motion that the gallery shows."""
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"__name__": path.stem}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    assert names["motion"].q.shape[-1] == names["motion"].robot.nq
+
+
+def test_the_gallery_has_every_notebook():
+    assert len(NOTEBOOKS) >= 8
+    for path in NOTEBOOKS:
+        assert f"](notebooks/{path.name})" in text("gallery.md")
+        assert path.read_text(encoding="utf-8").startswith("# %% [markdown]\n# # ")

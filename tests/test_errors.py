@@ -62,7 +62,7 @@ ARRAYS = {
     "q is 'abc'; expected real numbers.": lambda p: cj.pose(p, "abc", "tip"),
     "q is [[1, 2], [3]]; expected real numbers.": lambda p: cj.pose(p, [[1, 2], [3]], "tip"),
     "q is ['0', '0']; expected real numbers.": lambda p: cj.gravity_force(p, ["0", "0"]),
-    "q is array(None, dtype=object); expected real numbers.": lambda p: cj.gravity_force(p, None),
+    "q is None; expected real numbers.": lambda p: cj.gravity_force(p, None),
     "dv has shape (3,); expected (..., 7).": lambda p: p.integrate(Z7, np.zeros(3)),
     "dv is 'abc'; expected real numbers.": lambda p: p.integrate(Z7, "abc"),
     "q is array([0.+1.j, 0.+1.j]); expected real numbers.": lambda p: cj.load("planar2r").rate(1j * np.ones(2), Z7),

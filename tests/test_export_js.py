@@ -1,4 +1,4 @@
-"""JavaScript modules compute what the graph computes: node runs them."""
+"""JavaScript modules, plain and with WebAssembly, compute what the graph computes: node runs them."""
 
 import json
 import math
@@ -10,12 +10,12 @@ import pytest
 
 import coadjoint as cj
 from coadjoint import arrays
-from coadjoint.kernel import export
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.passes.simplify import simplify
 from coadjoint.kernel.trace.trace import trace
 from random_robots import random_robot
 
+FORMS = [cj.export.js, cj.export.wasm]
 RNG = np.random.default_rng(5)
 
 _RUN = """
@@ -66,38 +66,59 @@ def solve(x):
 
 @pytest.mark.parametrize(("fn", "shapes"), [(everything, {"x": (3,), "m": (2, 3)}), (solve, {"x": (13,)})])
 @pytest.mark.parametrize("change", [lambda graph: graph, simplify])
-def test_modules_compute_what_the_graph_computes(node, fn, shapes, change):
+@pytest.mark.parametrize("form", FORMS)
+def test_modules_compute_what_the_graph_computes(node, fn, shapes, change, form):
     graph = change(trace(fn, shapes, "my function"))
     states = [[RNG.normal(size=shape) for shape in shapes.values()] for _ in range(5)]
-    found = node(export.js(graph), [[x.tolist() for x in state] for state in states])
+    found = node(form(graph), [[x.tolist() for x in state] for state in states])
     for state, results in zip(states, found, strict=True):
         for mine, theirs in zip(results if len(graph.outputs) > 1 else [results], evaluate(graph, *state), strict=True):
             assert np.shape(mine) == np.shape(theirs)
             np.testing.assert_allclose(np.array(mine, dtype=float), theirs, rtol=1e-13, atol=1e-13)
 
 
-def test_nan_and_odd_names_are_kept(node):
+@pytest.mark.parametrize("form", FORMS)
+def test_nan_and_odd_names_are_kept(node, form):
     graph = trace(lambda x, y, t: (np.minimum(x, y), np.maximum(x, y), t * np.inf, np.nan, x / 0.0),
                   {"function": (), "t1": (), "out0": ()}, "Math")  # fmt: skip
     for x, y in ((math.nan, 1.0), (1.0, math.nan), (2.0, 1.0), (-math.inf, 0.0)):
         with np.errstate(all="ignore"):
             expected = evaluate(graph, x, y, -1.0)
-        (found,) = node(export.js(graph), [[x, y, -1.0]])
+        (found,) = node(form(graph), [[x, y, -1.0]])
         np.testing.assert_array_equal(np.array([float(z) for z in found]), np.array(expected))
 
 
-def test_wrong_lengths_are_refused(node):
+@pytest.mark.parametrize("form", FORMS)
+def test_wrong_lengths_are_refused(node, form):
     graph = trace(lambda x: x + 1.0, {"x": (3,)}, "f")
     run = _RUN.replace("f(...x)", "{ try { return f(...x); } catch (error) { return error.message; } }")
-    found = node(export.js(graph), [[[1, 2, 3]], [[1, 2]], [None]], run)
+    found = node(form(graph), [[[1, 2, 3]], [[1, 2]], [None]], run)
     assert found == [[2, 3, 4], "x has 2 numbers; expected 3, shape [3].", "x has 0 numbers; expected 3, shape [3]."]
 
 
 @pytest.mark.parametrize("robot", [cj.load("panda"), random_robot(np.random.default_rng(8), 5)], ids=["panda", "random"])
-def test_dynamics_in_javascript_are_those_of_the_library(node, robot):
+@pytest.mark.parametrize("form", FORMS)
+def test_dynamics_in_javascript_are_those_of_the_library(node, robot, form):
     shapes = {"q": robot.nq, "v": robot.nv, "a": robot.nv}
     graph = cj.trace(cj.inverse_dynamics, robot)
     q, v, a = (robot.random(RNG, (20,)), *(RNG.normal(size=(20, n)) for n in list(shapes.values())[1:]))
     states = [[x.tolist() for x in state] for state in zip(q, v, a, strict=True)]
     expected = cj.inverse_dynamics(robot, q, v, a)
-    np.testing.assert_allclose(node(cj.export.js(graph), states), expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    np.testing.assert_allclose(node(form(graph), states), expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+
+
+def test_webassembly_is_javascript_to_the_last_bit(node):
+    """At 50 states of a robot whose functions need many local variables, and for a linear system that is solved in loops."""
+    robot = random_robot(np.random.default_rng(3), 9)
+    states = [[x.tolist() for x in (robot.random(RNG), *RNG.normal(size=(2, robot.nv)))] for _ in range(50)]
+    for graph, inputs in (
+        (cj.trace(cj.forward_dynamics, robot), states),
+        (trace(solve, {"x": (13,)}, "f"), RNG.normal(size=(20, 1, 13)).tolist()),
+    ):
+        assert node(cj.export.wasm(graph), inputs) == node(cj.export.js(graph), inputs)
+
+
+def test_a_graph_without_outputs_or_inputs_is_a_module(node):
+    empty = trace(lambda x: (np.zeros((2, 0)) + 0.0 * x[0], 2.5), {"x": (1,)}, "f")
+    for form in FORMS:
+        assert node(form(empty), [[[1.0]]]) == [[[[], []], 2.5]]

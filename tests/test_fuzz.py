@@ -3,7 +3,7 @@
 import pytest
 
 from fuzz import __main__ as command
-from fuzz import functions, graphs, kernels
+from fuzz import _calls, functions, graphs, kernels, readers
 
 
 def tally(run, seeds):
@@ -60,3 +60,26 @@ def test_compiled_functions(monkeypatch):
 def test_the_command(capsys):
     assert command.main(["graphs", "--cases", "3", "--seed", "7"]) == 0
     assert "graphs: 3 cases" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_public_functions():
+    """Every sound call that the fuzzer starts from works for a function that is cheap, and odd arguments are refused by name."""
+    assert len(_calls.calls()) > 240
+    for name in ("gravity_force", "lqr", "lie.se3.log", "constraints.constraint_rank", "redundancy.manipulability", "Robot"):
+        fn, given = _calls.calls()[name]
+        fn(**given)
+
+
+def test_readers():
+    """A few of every kind of file."""
+    total = tally(readers.run, range(20_000_000, 20_000_030))
+    assert none_failed(total)
+
+
+@pytest.mark.parametrize("seed", [20000325, 20002456, 20002960, 20008022, 20011968, 20031705])
+def test_files_found_before(seed):
+    """A root of xacro; lengths that overflow in a page and in pivots; a name too long to include; a URDF with a name that looks like
+    xacro; inertias that overflow when links are merged.
+    """
+    assert none_failed(readers.run(seed))

@@ -118,11 +118,11 @@ def test_mimics_of_nothing():
 
 
 def test_a_deep_tree_is_described_in_text_of_its_own_size():
-    robot = cj.load(chain(4000, backwards=True))
+    robot = cj.load(chain(1500, backwards=True))
     text = str(robot)
-    assert len(text) < 4000 * 250
-    assert all(f"l{i} " in text for i in range(1, 4001))
-    assert robot.order == tuple(reversed(range(4000)))
+    assert len(text) < 1500 * 250
+    assert all(f"l{i} " in text for i in range(1, 1501))
+    assert robot.order == tuple(reversed(range(1500)))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -140,8 +140,8 @@ def test_links_are_ordered_as_by_passes_through_the_list(seed):
 
 
 def test_many_columns(tmp_path):
-    names = [f"x{k}" for k in range(60_000)]
-    (tmp_path / "t.csv").write_text(",".join(["q1", *names]) + "\n" + ",".join(["0"] * 60_001))
+    names = [f"x{k}" for k in range(20_000)]
+    (tmp_path / "t.csv").write_text(",".join(["q1", *names]) + "\n" + ",".join(["0"] * 20_001))
     assert read_states(tmp_path / "t.csv", cj.load("planar1r"), ["q"]).q.shape == (1, 1)
 
 

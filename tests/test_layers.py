@@ -17,7 +17,7 @@ LAZY_UPWARD = {
     ("motion.trajectory", "show"),  # Trajectory.plot, .animate, .show
     ("robot.robot", "show"),  # its page in notebooks
     ("motion.compare", "show"),  # Comparison.plot
-    ("calibration.calibrate", "show"),  # Calibration.report
+    ("calibration.result", "show"),  # Calibration.report
     ("scale.sources", "motion"),  # the names of columns in tables
     ("robot.mjcf", "interop"),  # read by MuJoCo's own compiler
     ("interop._rollouts", "dynamics"),  # the step of a rollout

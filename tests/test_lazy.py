@@ -1,17 +1,22 @@
 """Dask and xarray arrays: the lazy result is the eager one, bit for bit, and nothing is computed before it is asked for."""
 
 import importlib
+import os
 import pickle
 import pkgutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError, ShapeError, UnknownNameError
+from coadjoint.kernel.alone import ALONE
 from coadjoint.kernel.dispatch import Kernel, core_shape
 from coadjoint.redundancy import Task
 from coadjoint.scale.task import Task as SentTask
+from coadjoint.scale.task import _robot
 from constraint_robots import four_bar
 from random_robots import random_robot
 
@@ -35,6 +40,19 @@ def all_kernels():
 
 
 KERNELS = all_kernels()
+
+
+@pytest.fixture(autouse=True)
+def own_kernels():
+    """Plain calls take the robot's own kernels, as tasks do: those that robots share differ by rounding.
+
+    Kernels of tests before, which may have run as written, are forgotten.
+    """
+    ROBOT._fast.clear()
+    _robot.cache_clear()
+    token = ALONE.set(True)
+    yield
+    ALONE.reset(token)
 
 
 def given(fn, robot, rng, constraint=None, batch=(N,)):
@@ -187,12 +205,14 @@ def test_rollouts_and_inverse_kinematics():
     eager = cj.inverse_kinematics(ROBOT, targets, "tip")
     for name in ("q", "success", "poses", "angles", "distances", "starts"):
         same(getattr(lazy, name), getattr(eager, name))
+    assert repr(lazy) == "<InverseKinematics: targets (4, 23), not computed yet>"
     arm = cj.load("ur5e")
     targets = cj.pose(arm, arm.random(RNG, N), "tip")
     lazy = cj.inverse_kinematics_solutions(arm, da.from_array(targets, chunks=(5, 4, 2)), "tip")
     eager = cj.inverse_kinematics_solutions(arm, targets, "tip")
     same((lazy.q, lazy.valid), (eager.q, eager.valid))
     assert lazy.robot is arm
+    assert "'ur5e': targets (23,), not computed yet" in repr(lazy)
 
 
 def test_dependent_rows_of_constraints():
@@ -245,6 +265,32 @@ def test_tasks_are_small_and_the_same_robot_is_made_once():
     assert dask.base.tokenize(task) == dask.base.tokenize(first)
     assert dask.base.tokenize(task) != dask.base.tokenize(SentTask(cj.inverse_dynamics, cj.load("cartpole"), ("q", "v", "a"), {}))
     assert dask.base.tokenize(ROBOT) == dask.base.tokenize(pickle.loads(pickle.dumps(ROBOT)))
+
+
+HISTORY = """
+import sys, hashlib, numpy, dask.array as da, coadjoint as cj
+robot, rng = cj.load("planar3r"), numpy.random.default_rng(0)
+for mass in eval(sys.argv[1]):  # others of the same structure, whose kernel would be shared
+    other = robot.with_inertia(robot.link_names[-1], mass=mass, com=(0.01, 0.02, 0.03), inertia=(0.1, 0.2, 0.25))
+    cj.inverse_dynamics(other, *numpy.zeros((3, 3)))
+q, v, a = (da.from_array(x, chunks=(40, 3)) for x in (robot.random(rng, 100), *rng.normal(size=(2, 100, 3))))
+print(hashlib.sha256(cj.inverse_dynamics(robot, q, v, a).compute(scheduler="synchronous").tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.native
+def test_bits_do_not_depend_on_what_a_process_did_before(tmp_path):
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", HISTORY, masses],
+            check=True,
+            capture_output=True,
+            text=True,
+            env=os.environ | {"COADJOINT_CACHE": str(tmp_path / str(k))},
+        ).stdout
+        for k, masses in enumerate(("()", "(1.0, 2.0, 3.0)"))
+    ]
+    assert found[0] == found[1] != ""
 
 
 @pytest.mark.native

@@ -253,6 +253,8 @@ def test_a_log_without_a_robot_and_what_is_no_log(tmp_path):
         cj.read_log(3)
     with pytest.raises(ReadError, match="there are no positions"):
         cj.read_log({"time": m["time"], "speed": m["v"]})
+    with pytest.raises(ReadError, match="there is nothing to read"):
+        cj.read_log({}, ROBOT)
     with pytest.raises(ReadError, match="'position' and 'angle' may both be q"):
         cj.read_log({"time": m["time"], "position": m["q"], "angle": m["q"]}, ROBOT)
     (tmp_path / "bad.csv.gz").write_bytes(gzip.compress(b"q1,q2\n0,0\n" * 99)[:-20])

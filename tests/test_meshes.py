@@ -75,7 +75,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if "trunk" in name else ()) for name in FILES])
 def test_files_have_the_extent_that_another_reader_finds(name) -> None:
     """Units and nodes of scenes included; coal, which comes with Pinocchio, reads by Assimp."""
     coal = pytest.importorskip("coal")

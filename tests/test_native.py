@@ -295,13 +295,14 @@ def test_it_looks_like_a_function(f):
 
 def test_references_are_counted(single):
     x, y, out = np.zeros((4, 3)), np.zeros((4, 3)), np.zeros((4, 3))
+    gc.collect()  # what earlier tests left refers to the same dtype
     before = [sys.getrefcount(v) for v in (x, y, out, x.dtype)]
     for _ in range(1000):
         single.call(x, y)
         single.call(x, y, out=out)
         single.call(x.tolist(), y, out=out)
     assert [sys.getrefcount(v) for v in (x, y, out)] == before[:3]
-    assert abs(sys.getrefcount(x.dtype) - before[3]) < 10
+    assert abs(sys.getrefcount(x.dtype) - before[3]) < 500  # one of three calls that kept a reference would add 1000
     result = single.call(x, y)
     assert sys.getrefcount(result) == 2
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_are
+from scipy.optimize import minimize
 
 import coadjoint as cj
 from coadjoint.arrays import namespace
 from coadjoint.optimal import posing
+from coadjoint.optimal.by_control import ByControl
+from coadjoint.optimal.cost_sums import traced_sum
 from coadjoint.optimal.costs import terms
-from coadjoint.optimal.shooting import Steps, traced_sum
 from models import urdf_files
 from random_robots import random_robot
 
@@ -91,8 +93,7 @@ def test_gains_are_the_derivative_of_the_optimal_control(arm, found):
 
 
 def test_a_linear_quadratic_problem_is_solved_in_one_step():
-    robot = cj.Robot("cart", [cj.Link.solid("cart", "base", cj.Joint.prismatic((1, 0, 0)), mass=2.0)])
-    rng = np.random.default_rng(1)
+    robot, rng = cart(), np.random.default_rng(1)
     w, r, N, h = np.array([3.0, 0.5]), 0.2, 400, 0.05
     stage = cj.Stage(N, [cj.costs.state([0.3], weight=w), cj.costs.control(r)], h)
     guess = (rng.normal(size=(N + 1, 1)), rng.normal(size=(N + 1, 1)), rng.normal(size=(N, 1)))  # with gaps
@@ -141,7 +142,7 @@ def test_second_derivatives(kinds):
     n, h = robot.nv, 0.05
     chosen = [cj.costs.state(robot.random(rng), rng.normal(size=n), 0.3), cj.costs.function(lambda robot, q, v, u: (u * v).sum(-1))]
     cost, numbers = traced_sum(robot, n, terms(chosen, "costs"))
-    steps = Steps(robot, cost, np.eye(n), "euler", False, direct=False)
+    steps = ByControl(robot, cost, np.eye(n))
     row = np.concatenate([[h], *numbers])
     q, v, u, costate = robot.random(rng), rng.normal(size=n), rng.normal(size=n), rng.normal(size=2 * n)
     end = [x[1] for x in cj.rollout(robot, q, v, u[None], dt=h)]
@@ -156,7 +157,7 @@ def test_second_derivatives(kinds):
     numerical = [
         [(lagrangian(x + y) - lagrangian(x - y) - lagrangian(y - x) + lagrangian(-x - y)) / (4 * e * e) for y in I] for x in I
     ]
-    assert np.allclose(cj.from_triangle(steps.curvature(q, v, u, row, costate)), numerical, atol=1e-6)
+    assert np.allclose(steps.curvature(q, v, u, row, costate)[:, : 3 * n], numerical, atol=1e-6)
 
 
 def test_limits_hold_and_push(arm, found):
@@ -183,6 +184,76 @@ def test_wide_limits_change_nothing(arm, found):
     assert wide.converged
     assert np.allclose(wide.u, found.u, atol=1e-6)
     assert not wide.multipliers.any()
+
+
+def cart():
+    return cj.Robot("cart", [cj.Link.solid("cart", "base", cj.Joint.prismatic((1, 0, 0)), mass=2.0)])
+
+
+@pytest.mark.parametrize("effort", [None, 5.0])
+def test_limits_of_states_give_the_optimum_of_a_quadratic_program(effort):
+    """A cart with limits of position and velocity, against SciPy's SLSQP on the same linear-quadratic problem."""
+    N, h = 25, 0.1
+    stage = cj.Stage(N, [cj.costs.state([0.0], weight=[3.0, 0.1]), cj.costs.control(0.05)], h)
+    end = cj.costs.state([0.0], weight=[20.0, 5.0])
+    limits = {"velocity": 0.6, "position": (-0.02, 2.0)}
+    found = cj.optimal_control(cart(), stage, [1.0], end, effort=effort, **limits)
+    assert found.converged, found.message
+
+    def states(u):
+        v = np.concatenate([[0.0], np.cumsum(h * u / 2.0)])
+        return np.concatenate([[1.0], 1.0 + np.cumsum(h * v[1:])]), v
+
+    def cost(u):
+        q, v = states(u)
+        return 0.5 * h * (3.0 * q[:-1] ** 2 + 0.1 * v[:-1] ** 2 + 0.05 * u**2).sum() + 10.0 * q[-1] ** 2 + 2.5 * v[-1] ** 2
+
+    within = {"type": "ineq", "fun": lambda u: np.concatenate([0.6 - states(u)[1], 0.6 + states(u)[1], states(u)[0] + 0.02])}
+    bounds = None if effort is None else [(-effort, effort)] * N
+    other = minimize(
+        cost, np.zeros(N), method="SLSQP", constraints=[within], bounds=bounds, options={"ftol": 1e-14, "maxiter": 500}
+    )
+    assert found.cost == pytest.approx(cost(found.u[:, 0]), rel=1e-12)
+    assert found.cost == pytest.approx(other.fun, rel=1e-7)
+    assert np.abs(found.v).max() < 0.6 + 1e-8
+    assert found.q.min() > -0.02 - 1e-8
+    held = found.state_multipliers[:, 1]
+    assert held.min() < 0.0  # the lower limit of velocity
+    assert not held[np.abs(found.v[:, 0]) < 0.6 - 1e-6].any()
+
+
+@pytest.mark.parametrize("options", [{}, {"effort": [25.0, 8.0]}, {"method": "rk4"}, {"position": (-0.5, [1.1, 1.35])}])
+def test_limits_of_states_hold_and_push(arm, found, options):
+    held = reach(arm, velocity=1.5, **options)
+    assert held.converged, held.message
+    assert np.abs(held.v).max() < 1.5 + 1e-8
+    assert held.cost > found.cost
+    pressed = held.state_multipliers[:, 2:]
+    assert pressed.any()
+    assert (pressed * held.v >= 0).all()
+    assert not pressed[np.abs(held.v) < 1.5 - 1e-6].any()
+    if "position" in options:
+        assert held.q[:, 1].max() < 1.35 + 1e-8
+        assert held.state_multipliers[:, 1].max() > 0
+
+
+def test_limits_that_no_motion_keeps(arm):
+    """Motors too weak to hold the arm: it falls faster than the limit."""
+    found = reach(arm, velocity=1.5, effort=[9.0, 3.0])
+    assert not found.converged
+    assert "no motion keeps all limits" in found.message
+
+
+def test_machine_code_solves_as_written(arm, monkeypatch):
+    """The programs run as plain Python, both by velocities and by limited controls."""
+    for options in ({"velocity": 2.5}, {"effort": [25.0, 9.0], "velocity": 2.5}):
+        monkeypatch.setenv("COADJOINT_NATIVE", "1")
+        native = reach(arm, 6, iterations=3, **options)
+        monkeypatch.setenv("COADJOINT_NATIVE", "0")
+        plain = reach(cj.load("planar2r"), 6, iterations=3, **options)
+        assert np.allclose(native.u, plain.u, rtol=1e-9, atol=1e-9)
+        assert np.allclose(native.gains, plain.gains, rtol=1e-7, atol=1e-7)
+        assert native.cost == pytest.approx(plain.cost, rel=1e-12)
 
 
 def test_a_batch_is_its_problems(arm):
@@ -240,6 +311,12 @@ def test_a_receding_horizon_follows_the_optimum(arm, found):
     assert np.abs(cj.pose(arm, q, "tip")[:3, 3] - GOAL).max() < 0.05
     assert len(careful.times) == 120
     assert careful.worst_time == max(careful.times)
+    slow = cj.receding_horizon(arm, cj.Stage(40, costs, 0.02), [0.3, 0.4], end, velocity=1.5, effort=[40.0, 20.0])
+    q, v, fastest = np.array([0.3, 0.4]), np.zeros(2), 0.0
+    for _ in range(80):
+        qs, vs = cj.rollout(arm, q, v, slow.step(q, v)[None], dt=0.02)
+        q, v, fastest = qs[1], vs[1], max(fastest, np.abs(vs[1]).max())
+    assert 1.45 < fastest < 1.515
     with pytest.raises(cj.CoadjointError, match="q has shape"):
         careful.step(np.zeros(3), v)
     with pytest.raises(cj.CoadjointError, match="not finite"):
@@ -304,6 +381,11 @@ def test_kinova_reach():
         ({"effort": [1.0, 2.0, 3.0]}, "effort of the controls has shape"),
         ({"effort": (2.0, 1.0)}, "leave nothing between"),
         ({"effort": "motor"}, "expected 'robot'"),
+        ({"velocity": "motor"}, "velocity is 'motor'"),
+        ({"velocity": "robot"}, "no velocity limits"),
+        ({"velocity": [1.0, 2.0, 3.0]}, "velocity of the freedoms has shape"),
+        ({"velocity": -1.0}, "leave nothing between"),
+        ({"position": (1.0, 2.0)}, "outside its limits"),
         ({"actuation": ["elbow"]}, "elbow"),
         ({"actuation": np.eye(3)}, "actuation has shape"),
         ({"guess": np.zeros((5, 2))}, "guess has shape"),

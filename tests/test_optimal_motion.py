@@ -496,3 +496,44 @@ def test_wrong_arguments_are_named():
     ]:  # fmt: skip
         with pytest.raises(CoadjointError, match=words):
             call()
+
+
+@pytest.mark.native
+def test_collocation_meets_the_cubic_and_converges_with_the_sixth_power():
+    robot, T = slider(2.0, 2), 1.7
+    start, goal = np.array([0.1, -0.3]), np.array([1.4, 0.8])
+    motion = cj.optimal_motion(robot, start, goal, T, "effort", spans=4, tolerance=1e-12, transcription="collocation")
+    s = motion.time[:, None] / T
+    np.testing.assert_allclose(motion.q, start + (goal - start) * (3 * s**2 - 2 * s**3), atol=1e-10)
+    arm = ARM.with_gravity((0, -2.0, 0))
+    options = {"tolerance": 1e-11, "limits": False}
+    exact = cj.optimal_motion(arm, [0.3, 0.5], [0.9, 0.1], 1.0, spans=32, **options)
+    found = [
+        cj.optimal_motion(arm, [0.3, 0.5], [0.9, 0.1], 1.0, spans=n, transcription="collocation", **options).cost
+        for n in (4, 8, 16)
+    ]
+    errors = np.abs(np.array(found) - exact.cost)
+    orders = np.log2(errors[:-1] / errors[1:])
+    assert (orders > 5.0).all(), (errors, orders)
+
+
+@pytest.mark.native
+def test_a_first_guess_far_off_does_not_loosen_the_conditions():
+    s = np.linspace(0, 1, 200)[:, None]
+    wild = [-1.5, 0.2] + s * [1.8, 0.2] + np.sin(7 * np.pi * s) * [1.0, -0.5] + np.sin(22 * np.pi * s)
+    motion = cj.optimal_motion(ARM, [-1.5, 0.2], [0.3, 0.4], 1.5, "effort", guess=wild)
+    assert motion.converged
+    assert np.abs(motion.conditions.here().gradient).max() < 1e-8 * motion.cost
+
+
+def test_limits_are_looked_at_on_both_sides_of_a_knot():
+    spline = Spline(4, degree=4, nodes=3, smooth=1)
+    s, basis = spline.dense
+    control = np.random.default_rng(0).normal(size=(spline.size, 1))
+    seen = basis[:, 2] @ control
+    knots = np.arange(1, 4) / 4
+    for side in (knots - 1e-9, knots + 1e-9):
+        a = spline.at(side)[:, 2] @ control
+        assert np.abs(seen - a[:, 0]).min(0).max() < 1e-5 * np.abs(seen).max()
+    assert (np.diff(s) > 0).all()
+    assert len(s) > 640

@@ -15,8 +15,11 @@ import pytest
 
 import coadjoint as cj
 from browser import Browser, chromium
+from coadjoint.show.page import programs
 from coadjoint.show.page.bundle import bundle
 from coadjoint.show.page.html import as_json
+from coadjoint.show.page.model import visuals
+from coadjoint.show.report import FEW_TRIANGLES
 from models import body, urdf_files
 from random_robots import random_robot
 
@@ -104,7 +107,8 @@ def in_library(robot, frame, constraints, q, v, a, tau, wrench):
         "mass": M,
         "M a": np.einsum("nij,nj->ni", M, a),
         "C v": np.einsum("nij,nj->ni", cj.coriolis_matrix(robot, q, v), v),
-        "g": cj.gravity_force(robot, q),
+        "g": cj.gravity_force(robot.with_springs([]), q),
+        "springs": cj.gravity_force(robot, q) - cj.gravity_force(robot.with_springs([]), q),
         "friction": cj.inverse_dynamics(robot, q, v, a, friction=True) - cj.inverse_dynamics(robot, q, v, a),
         "−Jᵀf": -load,
         "tau": cj.inverse_dynamics(robot, q, v, a, wrenches, friction=True),
@@ -161,6 +165,41 @@ def test_what_the_page_shows_is_what_the_library_computes(page, tmp_path, name):
     assert len(errors) >= 19
 
 
+def test_webassembly_in_a_page(page, tmp_path, monkeypatch):
+    """Large functions are WebAssembly; here those of a Panda are taken as large."""
+    assert "wasm-unsafe-eval" not in opened(page, tmp_path, cj.load("panda")).read_text()
+    monkeypatch.setattr(programs, "LARGE", 200)
+    text = opened(page, tmp_path, cj.load("panda")).read_text()
+    assert "WebAssembly.instantiate" in text
+    assert "'wasm-unsafe-eval'" in unescape(text)
+    assert page.run("coadjoint.mechanism.programs.forward.toString().includes('exports')")
+    errors = compare(page, cj.load("panda"), count=200)
+    assert max(errors.values()) < 1e-12, errors
+    assert page.errors == []
+
+
+def sprung():
+    """A Panda with a spring from its base to its forearm, one without length, and one about a joint."""
+    robot = cj.load("panda").with_frame("post", "base", cj.lie.se3.exp([0, 0, 0, 0.3, 0.1, 0.9]))
+    robot = robot.with_spring("post", "link5", stiffness=300.0, rest=0.4).with_spring("base", "link4", stiffness=50.0)
+    return robot.with_spring("joint2", stiffness=20.0, rest=0.3)
+
+
+def test_springs_are_counted_once_and_drawn(page, tmp_path):
+    """Joint forces by term, reactions, energies and accelerations of a robot with springs; the springs are seen."""
+    robot = sprung()
+    opened(page, tmp_path, robot)
+    errors = compare(page, robot, count=200)
+    assert max(errors.values()) < 1e-12, errors
+    assert "springs" in errors
+    page.settle()
+    before = picture(page)[100:, :850]
+    page.run("coadjoint.model.springs.length = 0; coadjoint.scene.dirty = true")
+    page.settle()
+    assert (np.abs(picture(page)[100:, :850] - before).max(axis=-1) > 0.2).sum() > 500
+    assert page.errors == []
+
+
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in range(2, 8))])
 def test_joints_of_every_kind(page, tmp_path, seed):
     robot = random_robot(np.random.default_rng(seed), 6)
@@ -197,6 +236,7 @@ def test_a_humanoid(page, tmp_path):
     robot = cj.load(files[0], base="free")
     path = opened(page, tmp_path, robot)
     assert path.stat().st_size < 4e6
+    assert "WebAssembly" in path.read_text()
     errors = compare(page, robot)
     assert max(errors.values()) < 1e-12, errors
     assert page.errors == []
@@ -246,6 +286,43 @@ def test_shapes_of_the_robot_are_drawn(page, tmp_path):
     page.settle()
     assert red(picture(page)[100:, :850]) < 1500  # the axis of the floor
     assert page.errors == []
+
+
+def test_several_robots_stand_in_one_scene(page, tmp_path):
+    two = cj.load("panda").attach(cj.load("ur5e"), "base", cj.lie.se3.exp([0, 0, 0, 0, 1.0, 0]), prefix="other_")
+    opened(page, tmp_path, two)
+    errors = compare(page, two, count=20, skip=("ellipsoid inertia", "ellipsoid mobility"))
+    assert max(errors.values()) < 1e-12, errors
+    assert page.run("document.querySelectorAll('#sheets .slider').length") == 13
+    assert page.errors == []
+
+
+def test_the_whole_robot_is_seen(page, tmp_path):
+    """Also along a motion that leaves the place where it begins."""
+    robot = cj.load("planar2r")
+    motion = cj.simulate(robot, [0.3, 0.2], [0.0, 0.0], 2.0)
+    for size in ((1280, 800), (390, 844)):
+        page.size(*size)
+        opened(page, tmp_path, robot, motion=motion)
+        left, top, wide, high = page.run(
+            "(b => [b.left, b.top, b.width, b.height])(coadjoint.scene.canvas.getBoundingClientRect())"
+        )
+        for place in cj.pose(robot, motion(np.linspace(0, 2, 9))[0], "tip")[:, :3, 3]:
+            x, y = page.run(f"coadjoint.scene.camera.project({place.tolist()}, coadjoint.scene.canvas)")
+            assert left < x < left + wide
+            assert top < y < top + high
+
+
+def test_long_names_leave_room_for_the_robot(page, tmp_path):
+    joint = cj.Joint.revolute((0, 1, 0), name="j" * 300)
+    opened(page, tmp_path, cj.Robot("r" * 300, [cj.Link.solid("l" * 300, "base", joint, mass=1.0, com=(0, 0, 0.5), inertia=0.1)]))
+    for name in page.run("coadjoint.sheets.map(x => x.name)"):
+        page.run(f"coadjoint.open({name!r})")
+        page.settle()
+        assert page.run("document.documentElement.scrollWidth") <= 1280
+        assert page.run("coadjoint.scene.canvas.clientWidth") < 1000
+    page.run("coadjoint.open('State')")
+    assert page.run("document.querySelector('.slider label').textContent") == "j" * 300
 
 
 def test_every_sheet_opens_without_error(page, tmp_path):
@@ -497,3 +574,31 @@ def test_pictures_of_the_documentation(page, tmp_path):
     page.settle()
     page.picture(folder / "report-dark.webp", "webp", quality=82)
     assert (folder / "report-panda.webp").stat().st_size > 10_000
+
+
+# --- all robots of a package
+
+WITHOUT_VISUALS = {"ur3.urdf", "simple_humanoid.urdf", "simple_humanoid_classical.urdf"}
+"""They have no <visual>."""
+OF_ANOTHER_INSTALLATION = {"romeo_laas_small.urdf"}
+"""It names meshes that the package does not have."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not urdf_files(), reason="example-robot-data is not installed")
+def test_every_example_robot_is_shown_with_its_meshes(recwarn):
+    """Every link with a visual has triangles in the data that the page carries."""
+    bare, partly = set(), set()
+    for path in urdf_files().values():
+        merged = cj.load(path).consolidated()
+        parts, _ = visuals(merged, FEW_TRIANGLES)
+        shown = {part["link"] for part in parts if part["faces"]}
+        wanted = {merged.link_index(x.link) for x in merged.shapes if x.role == "visual"}
+        assert shown <= wanted
+        if not wanted:
+            bare.add(path.name)
+        elif shown < wanted:
+            partly.add(path.name)
+    assert len(urdf_files()) >= 69
+    assert bare == WITHOUT_VISUALS
+    assert partly == OF_ANOTHER_INSTALLATION

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 import pytest
 
-from coadjoint.kernel.emit.sequential import ProgramError, module_text
+from coadjoint.errors import KernelWarning
+from coadjoint.kernel import program_trial, programs
+from coadjoint.kernel.emit.sequential import module_text
+from coadjoint.kernel.emit.sequential_module import ProgramError
+from coadjoint.kernel.program_trial import Called, Example
 from coadjoint.kernel.programs import (
     Floats,
+    Kernels,
     empty,
     largest,
     least,
@@ -15,6 +22,8 @@ from coadjoint.kernel.programs import (
     maximum,
     minimum,
     native_program,
+    repeat,
+    run,
     some,
     splat,
     sqrt,
@@ -22,7 +31,11 @@ from coadjoint.kernel.programs import (
     total,
     where,
 )
+from coadjoint.optimal import control_examples, standstill
+from coadjoint.optimal.fddp_program import solve
 from coadjoint.optimal.path_program import time_paths
+from coadjoint.optimal.riccati_programs import backward
+from coadjoint.optimal.standstill import find_standstill
 
 TABLE = np.linspace(-1.0, 2.0, 16)
 COUNT = 16
@@ -71,12 +84,17 @@ def everything(x: Floats, n: int, out: Floats) -> int:
     return 3
 
 
+def some_numbers() -> list[Example]:
+    out = np.zeros(8)
+    return [Example((np.linspace(0.2, 2.9, 16) ** 1.5, 16, out), (out,))]
+
+
 @pytest.mark.native
 @pytest.mark.parametrize("seed", range(4))
 def test_machine_code_is_what_is_written(seed):
     x = np.random.default_rng(seed).uniform(-0.5 if seed % 2 else 0, 3, 16)
     native, plain = np.zeros(8), np.zeros(8)
-    assert native_program(everything)(x, 16, native) == everything(x, 16, plain)
+    assert native_program(everything, some_numbers)(x, 16, native) == everything(x, 16, plain)
     np.testing.assert_allclose(native, plain, rtol=1e-14)
 
 
@@ -87,6 +105,107 @@ def test_a_timing_as_written_is_that_of_machine_code(monkeypatch):
     monkeypatch.setenv("COADJOINT_NATIVE", "0")
     timing = cj.time_optimal(robot, [[0.0], [2.0]], velocity=2.0, effort=1.5)
     assert timing.duration == pytest.approx(2 / 2.0 + 2.0 * 0.3 / 1.5, abs=1e-9)
+
+
+def changed_emission(monkeypatch):
+    """Subtraction as addition."""
+    from coadjoint.kernel.emit import sequential_expressions
+
+    monkeypatch.setitem(sequential_expressions._FLOAT, ast.Sub, "fadd")
+
+
+@pytest.mark.native
+def test_wrong_machine_code_of_a_program_is_not_used(monkeypatch, tmp_path):
+    monkeypatch.setenv("COADJOINT_CACHE", str(tmp_path))
+    changed_emission(monkeypatch)
+    programs._code.cache_clear()
+    x, native, plain = np.linspace(0.1, 2.5, 16), np.zeros(8), np.zeros(8)
+    with pytest.warns(KernelWarning, match="the program everything does not compute what its source does: "):
+        compiled = native_program(everything, some_numbers)
+    assert compiled(x, 16, native) == everything(x, 16, plain)
+    np.testing.assert_array_equal(native, plain)
+    assert not list(tmp_path.glob("*.kernel"))
+    programs._code.cache_clear()
+
+
+@pytest.mark.native
+def test_a_program_from_the_cache_is_checked_before_it_is_used(monkeypatch, tmp_path):
+    monkeypatch.setenv("COADJOINT_CACHE", str(tmp_path))
+    with monkeypatch.context() as wrong:  # as another processor would compute it
+        changed_emission(wrong)
+        wrong.setattr(program_trial, "disagreement", lambda *_: "")
+        wrong.setattr(program_trial, "sums", lambda *_: [[0.0, 1.0, 1.0]] * 2)
+        programs._code.cache_clear()
+        native_program(everything, some_numbers)
+    programs._code.cache_clear()
+    x, native, plain = np.linspace(0.1, 2.5, 16), np.zeros(8), np.zeros(8)
+    assert native_program(everything, some_numbers)(x, 16, native) == everything(x, 16, plain)
+    np.testing.assert_allclose(native, plain, rtol=1e-14)
+    programs._code.cache_clear()
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("program", "examples"),
+    [
+        (find_standstill, standstill._examples),
+        (backward, control_examples.backward_examples),
+        (solve, control_examples.solve_examples),
+    ],
+)
+def test_examples_of_programs_are_far_from_ties(program, examples):
+    """Machine code and plain Python agree to rounding there, not only to the tolerance of a proof."""
+    native = program_trial.results(native_program(program, examples), examples())
+    for x, y in zip(native, program_trial.results(programs._as_written(program), examples()), strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-12 * np.abs(y).max())
+
+
+def test_the_examples_of_optimal_control_find_the_optimum():
+    """So that their functions, written by hand, are right: iterations converge quadratically, both ways to the same cost."""
+    by_control, _, by_velocity, _ = (
+        program_trial.results(programs._as_written(solve), [x]) for x in control_examples.solve_examples()
+    )
+    costs = by_control[-1]
+    assert 0 < costs[1] - costs[2] < 1e-5 * (costs[0] - costs[1])
+    assert by_velocity[-1][-1] == pytest.approx(costs[-1], rel=1e-9)
+
+
+def counted(kernels: Kernels, w: Floats) -> int:
+    failed = run(kernels, 0, 1, 3)
+    failed += repeat(kernels, 1, 2, 1)
+    w[0] += 1.0
+    return failed
+
+
+def squares() -> list[Example]:
+    x, y, z, w = np.arange(4.0)[:, None], np.zeros((4, 1)), np.zeros((1, 3, 1)), np.zeros(1)
+    z[0, 0] = 3.0
+    first, second = Called(np.square, [x], [y]), Called(np.square, [z[:, :2]], [z[:, 1:]], stepped=True)
+    return [Example((Kernels([first, second]), w), (y, z, w))]
+
+
+@pytest.mark.native
+def test_machine_code_calls_python_in_examples():
+    _, y, z, w = program_trial.results(native_program(counted, squares), squares())
+    assert [x.ravel().tolist() for x in (y, z, w)] == [[0, 1, 4, 0], [3, 9, 81], [1]]
+
+
+@pytest.mark.native
+def test_full_verification_runs_programs_as_written_and_compares_what_they_call(monkeypatch):
+    import coadjoint as cj
+    from coadjoint.kernel.verified import VerifiedFunction
+
+    monkeypatch.setenv("COADJOINT_VERIFY", "full")
+    compared = []
+    before = VerifiedFunction._compare
+    monkeypatch.setattr(
+        VerifiedFunction, "_compare", lambda self, *given: (compared.append(self.signature.name), before(self, *given))
+    )
+    robot = cj.Robot.from_screws([[0, 0, 1, 0, 0, 0]], [np.eye(4)], [1.0], [np.eye(3) * 0.3])
+    assert not isinstance(getattr(native_program(everything, some_numbers), "__self__", None), programs._Code)
+    timing = cj.time_optimal(robot, [[0.0], [2.0]], velocity=2.0, effort=1.5)
+    assert timing.duration == pytest.approx(2 / 2.0 + 2.0 * 0.3 / 1.5, abs=1e-9)
+    assert "timing_rows" in compared
 
 
 def unknown(x: Floats) -> float:

@@ -68,11 +68,18 @@ def test_the_second_shell_block_installs_and_runs_the_tests():
     assert {"pytest", "pytest-xdist"} <= names  # what the command itself needs
 
 
+def test_the_third_shell_block_opens_a_robot_in_the_browser():
+    venv, install, run = map(shlex.split, blocks("README.md", "sh")[2].splitlines())
+    assert venv == ["python3", "-m", "venv", ".venv"]
+    assert install == [".venv/bin/pip", "install", "-q", "."]
+    assert run == [".venv/bin/coadjoint", "studio", "panda"]
+
+
 def test_every_other_command_parses():
     """Commands shown without being run: the names of their options exist."""
     from coadjoint.cli import parser
 
-    shown = [line for page in PAGES for block in blocks(page, "sh")[page == "README.md" and 2 :] for line in block.splitlines()]
+    shown = [line for page in PAGES for block in blocks(page, "sh")[page == "README.md" and 3 :] for line in block.splitlines()]
     ours = [shlex.split(line, comments=True)[1:] for line in shown if line.startswith("coadjoint ")]
     assert ours
     for command in ours:
@@ -107,18 +114,19 @@ def test_python_runs_and_draws(page, ran):
 
 
 @pytest.mark.native
-def test_the_tutorial_command_takes_what_the_tutorial_made(ran, monkeypatch, capsys):
-    """The URDF and the table of getting-started, given to the command that it shows."""
+def test_the_tutorial_commands_take_what_the_tutorial_made(ran, monkeypatch, capsys):
+    """The URDF and the table of getting-started, given to the commands that it shows."""
     from coadjoint.cli import main
 
     page = "docs/getting-started.md"
     folder = ran(page)
     monkeypatch.chdir(folder)
-    (shown,) = [x for block in blocks(page, "sh") for x in block.splitlines() if x.startswith("coadjoint")]
-    assert main(shlex.split(shown)[1:]) == 0
+    for shown in [x for block in blocks(page, "sh") for x in block.splitlines() if x.startswith("coadjoint")]:
+        assert main(shlex.split(shown)[1:]) == 0
     assert "shoulder" in capsys.readouterr().out
     assert (folder / "result.csv").read_text().startswith("time,q1,q2,v1,v2,a1,a2,tau1,tau2\n")
     assert "<svg" in (folder / "result.html").read_text()
+    assert (folder / "arm.html").read_text().startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"])

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -22,6 +23,7 @@ from coadjoint.robot.link import Loop
 from coadjoint.show.studio.questions import QUESTIONS
 from coadjoint.show.studio.server import Studio
 from models import body, urdf_files
+from recorded_motions import perturbed, simulated
 
 PANDA = cj.load("panda")
 Q = np.array([0.1, -0.5, 0.2, -2.0, 0.1, 1.6, 0.3])
@@ -160,6 +162,13 @@ def test_other_methods_paths_and_bodies_are_refused(studio):
         {"ask": "hold", "q": [0, 0], "v": [0, 0], "bonds": "many"},
         {"ask": "hold", "q": [0, 0], "v": [0, 0], "bonds": [7]},
         {"ask": "phase", "q": [0, 0], "joint": "x"},
+        {"ask": "plan", "start": [0, 0], "goal": [1, 1], "frame": "tip", "cost": "beauty"},
+        {"ask": "plan", "start": [0, 0], "goal": [1, 1], "frame": "tip", "duration": -1},
+        {"ask": "plan", "start": [0, 0], "goal": [1], "frame": "tip"},
+        {"ask": "identify"},
+        {"ask": "identify", "table": 3},
+        {"ask": "identify", "table": "../../etc/passwd"},
+        {"ask": "identify", "table": "time,q1,q2\n0,0,0\n0.1,0,0\n"},
     ],
 )
 def test_wrong_questions_get_a_sentence(studio, data):
@@ -273,6 +282,59 @@ def test_motions_are_those_of_simulate():
     np.testing.assert_allclose(found["q"], expected(np.array(found["time"]))[0], atol=1e-8)
 
 
+@pytest.mark.native
+@pytest.mark.parametrize("cost", ["effort", pytest.param("time", marks=pytest.mark.slow), "path"])
+def test_planned_motions_are_those_of_the_library(cost):
+    robot = limited_arm()
+    start, goal = np.array([0.0, 0.5]), np.array([1.0, 1.2])
+    found = ask(robot, "plan", start=start.tolist(), goal=goal.tolist(), frame="tip", cost=cost, duration=1.2)
+    q, v, tau, time = (np.array(found[key]) for key in ("q", "v", "tau", "time"))
+    assert found["found"]
+    np.testing.assert_allclose(q[[0, -1]], [start, goal], atol=1e-9)
+    np.testing.assert_allclose(v[[0, -1]], 0.0, atol=1e-8)
+    np.testing.assert_allclose(found["path"], cj.pose(robot, q, "tip")[:, :3, 3])
+    assert np.abs(tau).max() <= 30.0 * (1 + 1e-3)
+    if cost == "path":
+        assert time[-1] == pytest.approx(cj.time_optimal(robot, np.linspace(start, goal, 5)).duration, rel=1e-9)
+        np.testing.assert_allclose((q - start) @ [0.7, -1.0], 0.0, atol=1e-12)  # along (1, 0.7)
+        assert np.abs(tau).max() > 29.9
+    else:
+        assert found["cost"] == pytest.approx(cj.optimal_motion(robot, start, goal, 1.2 if cost == "effort" else None, cost).cost)
+
+
+def limited_arm():
+    arm = cj.load("planar2r").with_gravity((0.0, 0.0, 0.0))
+    for name in arm.joint_names:
+        arm = arm.with_joint(name, effort=30.0, velocity=5.0)
+    return arm
+
+
+@pytest.mark.native
+def test_what_a_log_leaves_before_and_after_a_fit():
+    robot = cj.load("planar2r")
+    log = simulated(perturbed(robot), noise=0.01)
+    text = "time,q1,q2,tau1,tau2\n" + "".join(
+        ",".join(map(repr, map(float, row))) + "\n" for row in np.column_stack([log["time"], log["q"], log["tau"]])
+    )
+    found = ask(robot, "identify", table=text)
+    left = {key: np.array(found["rms"][key]) for key in found["rms"]}
+    assert (left["after"] < 0.05 * left["measured"]).all()
+    assert (left["before"] > 5 * left["after"]).all()
+    between = cj.compare(robot, {key: log[key] for key in ("time", "q", "tau")})
+    np.testing.assert_allclose(left["before"], np.sqrt(np.mean((between.measured - between.computed) ** 2, axis=0)), rtol=0.1)
+    rows = np.array(found["measured"]) - np.array(found["after"])
+    np.testing.assert_allclose(np.sqrt(np.mean(rows**2, axis=0)), left["after"], rtol=0.2)
+    again = cj.load(json_file(found["robot"]))
+    assert again.link_names == robot.link_names
+    assert not np.allclose(again.inertial_parameters, robot.inertial_parameters)
+
+
+def json_file(text):
+    path = Path(tempfile.mkdtemp()) / "fitted.json"
+    path.write_text(text)
+    return path
+
+
 # --- the command
 
 
@@ -339,6 +401,68 @@ def test_the_hand_is_dragged_in_the_page(browser, tmp_path):
         assert {url.partition("?")[0] for url in page.requests} <= {
             f"http://127.0.0.1:{studio.server_port}/{path}" for path in ("", "ask")
         }
+        page.call("Page.close")
+        page.connection.close()
+
+
+@pytest.mark.native
+@pytest.mark.slow
+def test_frames_are_joined_motions_planned_and_logs_fitted_by_hand(browser):
+    with running(cj.load("planar3r")) as studio:
+        page = browser.page()
+        page.size(1280, 760)
+        page.open(studio.url)
+        page.run("coadjoint.state.set({ q: [0.3, 0.8, 0.9] })")
+        page.click("#tab-Bonds")
+        for name in ("tip", "base"):
+            place = (
+                f"coadjoint.mechanism.framePose(coadjoint.state.poses, coadjoint.model.frames.findIndex(x => x.name === '{name}'))"
+            )
+            at = page.run(f"coadjoint.scene.camera.project([0, 1, 2].map(k => {place}[k][3]), coadjoint.scene.canvas)")
+            page.drag(at, at, steps=1)
+        page.wait("coadjoint.bonds.forces.length === 1")
+        q = np.array(page.run("coadjoint.state.q"))
+        found = ask(studio.robot, "hold", q=q.tolist(), v=[0, 0, 0], bonds=page.run("coadjoint.bonds.bonds"))
+        np.testing.assert_allclose(page.run("coadjoint.bonds.forces"), found["forces"], atol=1e-8)
+        page.click("#tab-Plan")
+        page.click("#plan-start")
+        page.run("coadjoint.state.set({ q: [0.9, 0.4, 0.5] })")
+        page.click("#plan-goal")
+        page.click("#plan")
+        page.wait("coadjoint.plan.found", 90)
+        np.testing.assert_allclose(page.run("coadjoint.plan.found.q.at(-1)"), [0.9, 0.4, 0.5], atol=1e-9)
+        assert page.run("coadjoint.player.motion.name") == "motion of least effort"
+        page.click("#tab-Identify")
+        log = simulated(perturbed(studio.robot), noise=0.01)
+        rows = np.column_stack([log["time"], log["q"], log["tau"]]).tolist()
+        text = "time,q1,q2,q3,tau1,tau2,tau3\n" + "".join(",".join(map(repr, row)) + "\n" for row in rows)
+        drop = "new DragEvent('drop', { dataTransfer: Object.assign(new DataTransfer()), bubbles: true })"
+        page.run(
+            f"(() => {{ const e = {drop}; e.dataTransfer.items.add(new File([{json.dumps(text)}], 'log.csv')); dispatchEvent(e); }})()"
+        )
+        page.wait("coadjoint.measured.found", 90)
+        fit = cj.identify(studio.robot, {key: log[key] for key in ("time", "q", "tau")})
+        assert page.run("coadjoint.measured.found.relative") == pytest.approx(fit.relative_error, rel=1e-9)
+        assert page.run("document.querySelectorAll('#sheets tbody tr').length") == 3
+        assert page.errors == []
+        page.call("Page.close")
+        page.connection.close()
+
+
+EVIL = "</script><img src=x onerror=alert(1)>"
+
+
+def test_names_do_nothing_in_the_studio(browser):
+    robot = body(cj.Joint.revolute((0, 1, 0), name=EVIL), 1.0, (0.01, 0.02, 0.025)).with_frame("frame" + EVIL, "body", np.eye(4))
+    with running(robot) as studio:
+        page = browser.page()
+        page.open(studio.url)
+        for sheet in page.run("coadjoint.sheets.map(x => x.name)"):
+            page.run(f"coadjoint.open({sheet!r})")
+            page.settle()
+            assert page.run("document.querySelectorAll('img').length") == 0
+        page.wait("!coadjoint.asking.busy", 90)
+        assert page.errors == []
         page.call("Page.close")
         page.connection.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import re
 import shutil
 import subprocess
@@ -307,6 +308,41 @@ def test_latex_read_back(name, parameters, what):
     for title, formula in lines:
         names[title] = eval(python_of_latex(formula).strip(), {}, names)
     assert_entries(names, e, robot, q, v, 1e-12)
+
+
+@each_case
+def test_document_read_back(name, parameters, what):
+    """Matrices, formulas, sines and cosines of the document together give the numbers."""
+    robot, e, q, v = written(name, parameters, what)
+    text = e.document(digits=17)
+    names = values_of(e, q, v)
+    sines = text.partition(r"\subsection*{Sines and cosines}")[2].partition(r"\subsection*")[0]
+    pairs = [line.split(" = ", 1) for line in re.findall(r"\$([^$]*)\$", sines)]
+    pairs += [line.split(" = ", 1) for line in re.findall(r"^\\formula\{(.*)\}$", text, re.MULTILINE)]
+    for title, formula in pairs:
+        names[python_of_latex(title)] = eval(python_of_latex(formula).strip(), {}, names)
+    for letter, body in re.findall(r"\\\[ (\w)\(q.*? = \\begin\{pmatrix\} (.*) \\end\{pmatrix\} \\\]", text):
+        for i, row in enumerate(body.split(r" \\ ")):
+            for j, cell in enumerate(row.split(" & ")):
+                title = f"{letter}_{i + 1}{j + 1 if e.arrays[letter].ndim == 2 else ''}"
+                names[title] = eval(python_of_latex(cell).strip(), {}, names)
+    assert_entries(names, e, robot, q, v, 1e-12)
+
+
+@pytest.mark.parametrize("name", ["planar2r", pytest.param("panda", marks=pytest.mark.slow)])
+def test_documents_print_without_a_line_that_is_too_long(name, tmp_path):
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex")
+    robot = cj.load(name)
+    data = json.loads(robot.to_json()) | {"name": r"a_b & 100% {\"} \input{/etc/passwd} <<>> -- ^~#$ \u00e9"}
+    (tmp_path / "robot.json").write_text(json.dumps(data))
+    text = cj.equations(cj.load(tmp_path / "robot.json")).document()
+    assert r"\input{" not in text
+    (tmp_path / "robot.tex").write_text(text)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "robot.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in (tmp_path / "robot.log").read_text(errors="replace")
 
 
 @pytest.fixture(scope="module")

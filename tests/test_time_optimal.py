@@ -374,3 +374,148 @@ def test_kinks_of_one_of_several_splines():
     assert np.all(np.isfinite(cj.time_optimal(planar(), [smooth, other, smooth], acceleration=1.0).duration))  # they need not meet
     with pytest.raises(CoadjointError, match=r"kink at s = 0\.5"):
         cj.time_optimal(planar(), [smooth, bent, other], acceleration=1.0)
+
+
+def test_where_two_limits_of_speed_meet():
+    """A corner of the limit of speed inside a cell is found: on these paths limits were exceeded by 1e-7, and the speed jumped by 8 %."""
+    paths = np.random.default_rng(1).uniform(-1, 1, (300, 5, 7))
+    for which, limits in (((145, 231, 183, 236, 123), {"acceleration": A, "effort": np.inf}), ((267, 191, 279, 143), {})):
+        timings = cj.time_optimal(cj.load("panda"), paths[list(which)], **limits)
+        for timing in timings:
+            assert timing.excess() < 1e-9
+            profile = timing._profile
+            ends = profile.x[:, None] + profile.y[:, [0, -1]]
+            np.testing.assert_allclose(ends[1:, 0], ends[:-1, 1], rtol=2e-9, atol=1e-12)
+
+
+def test_power_in_closed_form():
+    """Full force up to v = P / τ, then I v v̇ = P: v² grows evenly with time and v³ with the way."""
+    inertia, tau, power, length = 0.3, 1.5, 2.0, 2.0
+    timing = cj.time_optimal(rotor(), [[0.0], [length]], effort=tau, power=power)
+    v = power / tau
+    t = v * inertia / tau
+    top = np.cbrt((length / 2 - v * t / 2) * 3 * power / inertia + v**3)
+    assert timing.duration == pytest.approx(2 * (t + (top**2 - v**2) * inertia / 2 / power), abs=1e-9)
+    assert [x.quantity for x in timing.switches] == ["effort", "power", "power", "effort"]
+    assert timing.excess() < 1e-9
+
+
+def test_powers_of_an_arm():
+    robot, paths = cj.load("panda"), np.random.default_rng(1).uniform(-1, 1, (8, 5, 7))
+    free = cj.time_optimal(robot, paths)
+    timings = cj.time_optimal(robot, paths, power=60.0)
+    assert not timings.errors
+    assert np.all(timings.duration >= free.duration * (1 - 1e-9))
+    assert "power" in {x.quantity for timing in timings for x in timing.switches}
+    t = np.linspace(0, timings[0].duration, 2000)
+    assert np.abs(timings[0].effort(t) * timings[0](t)[1]).max() < 60.0 * (1 + 1e-7)
+    far = cj.time_optimal(robot, paths, power=1e5)
+    np.testing.assert_allclose(far.duration, free.duration, rtol=1e-8)
+
+
+def test_a_frame_has_limits_of_its_own():
+    """Speed, acceleration and grip at the hand, from differences of its poses."""
+    robot = cj.load("panda")
+    path = np.random.default_rng(2).uniform(-1, 1, (5, 7))
+    speed, most, mass, force = (2.0, 0.8), np.array([15, 15, 15, 5, 5, 5.0]), 1.5, np.array([np.inf] * 3 + [22, 22, 22.0])
+    limits = {"frame_speed": {"tip": speed}, "frame_acceleration": {"tip": most}, "grip": {"tip": (mass, force)}}
+    timing = cj.time_optimal(robot, path, **limits)
+    assert timing.excess() < 1e-8
+    e = 1e-4
+    t = np.linspace(2 * e, timing.duration - 2 * e, 1500)
+    t = t[np.min(np.abs(t[:, None] - [x.t for x in timing.switches]), axis=1) > 2 * e]
+    T0, T, T1 = (np.asarray(cj.pose(robot, timing(t + d)[0], "tip")) for d in (-e, 0.0, e))
+    v = (T1 - T0)[:, :3, 3] / (2 * e)
+    a = np.einsum("nji,nj->ni", T[:, :3, :3], (T1 - 2 * T + T0)[:, :3, 3] / e**2)
+    hold = mass * (a - np.einsum("nji,j->ni", T[:, :3, :3], robot.gravity))
+    spin = np.linalg.norm((T1 - T0)[:, :3, :3] / (2 * e), axis=(1, 2)) / np.sqrt(2)
+    used = np.linalg.norm(v, axis=1) / speed[1], spin / speed[0], np.abs(a) / most[3:], np.abs(hold) / force[3:]
+    assert max(x.max() for x in used) < 1 + 1e-4
+    assert max(x.max() for x in used) > 1 - 1e-3
+    assert {"linear speed", "angular speed"} & {x.quantity for x in timing.switches}
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("frame_speed", 1.0), ("grip", (2.0, [np.inf] * 3 + [30.0] * 3))])
+def test_a_limit_of_a_frame_scales(kind, limit):
+    """Weightless, a grip that is four times as strong and joints so too halve the time; a speed alone is inverse to it."""
+    robot = cj.load("panda").with_gravity((0.0, 0.0, 0.0))
+    path = np.random.default_rng(4).uniform(-1, 1, (4, 7))
+    twice = 2.0 if kind == "frame_speed" else (limit[0], [4 * x for x in limit[1]])
+    slow = cj.time_optimal(robot, path, 1.0, 3.0, np.inf, **{kind: {"tip": limit}})
+    fast = cj.time_optimal(robot, path, 2.0, 12.0, np.inf, **{kind: {"tip": twice}})
+    assert fast.duration == pytest.approx(slow.duration / 2, rel=1e-8)
+
+
+def test_viscous_friction_is_no_reason_to_stop():
+    """Near rest the slope of √x has no bound: paths were refused that can be followed."""
+    robot = cj.load("panda").with_joint("joint2", damping=0.5)
+    timings = cj.time_optimal(robot, np.random.default_rng(1).uniform(-1, 1, (30, 5, 7))[[2, 22]])
+    assert not timings.errors
+    assert max(x.excess() for x in timings) < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"power": -1.0}, "power of joint1 is -1"),
+        ({"effort": np.inf, "power": 10.0}, "nothing limits the acceleration"),
+        ({"frame_speed": {"nose": 1.0}}, "nose"),
+        ({"frame_speed": 1.0}, r"expected \{frame: limits\}"),
+        ({"frame_acceleration": {"tip": [1.0, 2.0]}}, r"shape \(2,\).*angular acceleration x"),
+        ({"grip": {"tip": 20.0}}, r"expected \(inertia, six limits\)"),
+        ({"grip": {"tip": (-1.0, 20.0)}}, "not symmetric, finite and positive"),
+        ({"grip": {"tip": (2.0, [1, 1, 1, 5.0, 5.0, 5.0])}}, r"grip force . of 'tip' needs .* times its limit"),
+    ],
+)
+def test_wrong_limits_of_powers_and_frames_are_named(limits, message):
+    with pytest.raises(CoadjointError, match=message):
+        cj.time_optimal(cj.load("panda"), np.random.default_rng(0).uniform(-1, 1, (3, 7)), **limits)
+
+
+@pytest.mark.parametrize(
+    ("velocity", "acceleration", "duration"),
+    [(10.0, 10.0, 32 ** (1 / 3)), (10.0, 0.5, 2 * ((-0.25 + np.sqrt(0.0625 + 2)) + 0.5)), (0.4, 5.0, 1 / 0.4 + 2 * np.sqrt(0.4))],
+)
+def test_jerk_of_one_joint_in_closed_form(velocity, acceleration, duration):
+    """Phases of constant jerk: the least duration of a metre under a jerk of 1, with or without phases of acceleration and speed."""
+    timing = cj.time_optimal(rotor(), [[0.0], [1.0]], velocity, acceleration, np.inf, jerk=1.0)
+    assert duration <= timing.duration <= duration * (1 + 6e-5)
+    assert timing.excess() < 1e-9
+    assert {x.quantity for x in timing.switches} >= {"jerk"}
+
+
+def test_jerk_of_an_arm():
+    """The jerk is the derivative of the acceleration and within its limit at all times; the motion rests at both ends."""
+    robot = planar()
+    points = np.array([[0.0, 0.5], [0.8, -0.3], [1.0, 0.9]])
+    free = cj.time_optimal(robot, points, velocity=2.0, effort=[3.0, 1.2])
+    timing = cj.time_optimal(robot, points, velocity=2.0, effort=[3.0, 1.2], jerk=20.0)
+    assert timing.duration > free.duration
+    assert timing.excess() < 1e-9
+    t, e = np.linspace(0.01, timing.duration - 0.01, 200), 1e-6
+    change = (timing(t + e)[2] - timing(t - e)[2]) / (2 * e)
+    assert np.median(np.abs(change - timing.jerk(t))) < 1e-6
+    for x in timing(np.array([0.0, timing.duration]))[1:]:
+        np.testing.assert_allclose(x, 0.0, atol=1e-9)
+
+
+def test_jerk_where_curvature_jumps_is_refused():
+    bend = PPoly(np.array([[[0.0, 0.0], [1.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]], [[0.0, 0.0], [0.5, 0.5]]]), [0.0, 0.5, 1.0])
+    with pytest.raises(CoadjointError, match=r"d²q/ds² of joint 'joint1' jumps from 0 to 2 at s = 0.5"):
+        cj.time_optimal(planar(), bend, effort=1.0, jerk=1.0)
+    with pytest.raises(CoadjointError, match=r"jerk of joint1 is -1"):
+        cj.time_optimal(planar(), [[0.0, 0.0], [1.0, 1.0]], effort=1.0, jerk=-1.0)
+
+
+def test_users_functions_with_kinks_and_wrong_derivatives_are_refused():
+    way = np.array([1.0, -0.5])
+    corner = lambda s, k=0: (np.abs(s - 0.4), np.sign(s - 0.4), 0.0 * s)[k][:, None] * way
+    wrong = lambda s, k=0: np.sin(3.0 * s)[:, None] * way
+    second = lambda s, k=0: (s**2, 2 * s, 0.0 * s)[k][:, None] * way
+    for path, message in (
+        (corner, r"kink at s = 0.4: dq/ds of joint 'joint1' jumps from -1 to 1"),
+        (wrong, r"path\(s, 1\) is not the derivative of path\(s\)"),
+        (second, r"path\(s, 2\) is not the derivative of path\(s, 1\)"),
+    ):
+        with pytest.raises(CoadjointError, match=message):
+            cj.time_optimal(planar(), path, effort=1.0)

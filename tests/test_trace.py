@@ -388,11 +388,11 @@ INTERRUPTS = """
 import signal, coadjoint as cj
 robot = cj.load("panda")
 cj.trace(cj.forward_dynamics_derivatives, cj.load("planar2r"))
-for k in range(60):
-    signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0017 * k)
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for k in range(20):
     try:
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0051 * k)
             cj.trace(cj.forward_dynamics_derivatives, robot)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)

@@ -11,6 +11,7 @@ import coadjoint as cj
 from coadjoint.errors import CoadjointError, ReadError
 from coadjoint.interop.mujoco import from_mjmodel
 from coadjoint.lie import se3
+from coadjoint.robot.mjcf_write import to_mjcf
 from coadjoint.robot.urdf import read_urdf
 from coadjoint.robot.urdf_write import to_urdf
 from models import urdf_files
@@ -111,6 +112,85 @@ def test_saved_shapes_come_back(tmp_path, suffix) -> None:
     again = cj.load(tmp_path / f"again.{suffix}")
     assert said(again) == said(robot)
     assert [s.path for s in again.shapes] == [s.path for s in robot.shapes] == [""] * 4 + [str(meshes / "tool.obj")]
+
+
+def extents(robot: cj.Robot, q: np.ndarray, role: str) -> np.ndarray:
+    """(shapes, 2, 3): the boxes about the triangles of every shape in space, in order."""
+    found = []
+    for s in robot.shapes:
+        T = cj.pose(robot, q, s.link)
+        points = np.concatenate([part.vertices for part in s.triangles()]) @ T[:3, :3].T + T[:3, 3]
+        found += [np.stack([points.min(axis=0), points.max(axis=0)])] if s.role == role else []
+    return np.array(sorted(found, key=lambda box: box.round(4).ravel().tolist()))
+
+
+@pytest.mark.parametrize("kept", ["merge", "keep"])
+def test_mjcf_keeps_shapes_and_dynamics(tmp_path, kept) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    meshes = tmp_path / "tools" / "meshes"
+    meshes.mkdir(parents=True)
+    (meshes / "tool.obj").write_text(TETRAHEDRON)
+    (tmp_path / "arm.urdf").write_text(TEXT)
+    robot = cj.load(tmp_path / "arm.urdf", fixed_joints=kept)
+    more = [
+        cj.Shape("arm", "ellipsoid", size=(0.1, 0.2, 0.3), name="<egg & 'co'>"),
+        cj.Shape("arm", "capsule", size=(0.1, 0.0), role="collision"),
+        cj.Shape(
+            "base",
+            "mesh",
+            se3.exp(np.array([0.3, 0, 0.2, 1, 2, 3])),
+            (1, -2, 1),
+            vertices=np.eye(4, 3),
+            faces=[[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
+        ),
+    ]
+    robot = robot.with_shapes([*robot.shapes, *more])
+    cj.save(robot, tmp_path / "arm.xml")
+    again = cj.load(tmp_path / "arm.xml")
+    q = np.array([0.7])
+    for role in ("visual", "collision"):
+        np.testing.assert_allclose(extents(again, q, role), extents(robot, q, role), atol=2e-6)
+    colours = {s.name: s.colour for s in again.shapes}
+    np.testing.assert_allclose(colours["foot"], (0, 0, 1, 0.5))
+    assert "<egg & 'co'>" in colours
+    assert sorted(s.kind for s in again.shapes if s.kind != "sphere") == sorted(
+        s.kind for s in robot.shapes if s.kind != "sphere" and s.size != (0.1, 0.0)
+    )
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "arm.xml"))
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:], data.qacc[:] = 0.7, 0.3, 0.2
+    mujoco.mj_inverse(model, data)
+    assert data.ncon == 0  # the robot has no contacts: its shapes touch nothing
+    np.testing.assert_allclose(data.qfrc_inverse, cj.inverse_dynamics(robot, q, [0.3], [0.2]), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_meshes_that_mujoco_does_not_read_are_written_into_mjcf(tmp_path) -> None:
+    pytest.importorskip("mujoco")
+    pytest.importorskip("trimesh")
+    pytest.importorskip("collada")
+    files = [path for name, path in urdf_files().items() if name.endswith("panda.urdf")]
+    if not files:
+        pytest.skip("no example-robot-data")
+    robot = cj.load(files[0])
+    with pytest.warns(cj.errors.ModelWarning, match="velocity limits"):
+        cj.save(robot, tmp_path / "panda.xml")
+    with pytest.warns(cj.errors.ModelWarning, match="equality"):  # the mimic of the fingers
+        again = cj.load(tmp_path / "panda.xml")
+    for role in ("visual", "collision"):
+        for k, best in ((0, np.min), (1, np.max)):  # simplified to 5,000 triangles each
+            mine, other = (best(extents(x, x.neutral(), role)[:, k], axis=0) for x in (again, robot))
+            np.testing.assert_allclose(mine, other, atol=3e-3)
+
+
+def test_shapes_that_no_body_carries_in_mjcf_are_told() -> None:
+    links = [
+        cj.Link("between", "base", cj.Joint.revolute(name="a", axis=(0, 0, 1))),
+        cj.Link.solid("arm", "between", cj.Joint.revolute(name="b", axis=(0, 1, 0)), mass=1.0, inertia=0.1),
+    ]
+    robot = cj.Robot("r", links, shapes=[cj.Shape("between", "box"), cj.Shape("arm", "mesh", uri="package://gone/x.dae")])
+    with pytest.warns(cj.errors.ModelWarning, match=r"x.dae' of link 'arm' was not found, 1 shape\(s\) of link 'between'"):
+        to_mjcf(robot)
 
 
 def test_a_mesh_of_json_is_found_where_it_is_now(tmp_path) -> None:

@@ -154,3 +154,74 @@ def test_rows_of_a_task_are_numbers(rows):
 def test_a_rotation_is_made_of_vectors(wrong):
     with pytest.raises(CoadjointError, match="u "):
         cj.lie.quaternion.rotation(wrong, np.ones(3), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: R2.random(0, 10**50), "shape is"),
+        (lambda: cj.rollout(R2, ZERO, ZERO, dt=10**400, steps=2), "dt is"),
+        (lambda: cj.rollout(R2, ZERO, ZERO, dt=0.1, steps=2, method=np.zeros((0, 7))), "method is"),
+        (lambda: Joint.revolute(name=np.zeros(3)), "the name of a joint is"),
+        (lambda: cj.where(np.ones(2), range(3), np.zeros(1)), "do not fit together"),
+        (lambda: cj.simulate(R2, ZERO, ZERO, 0.1, control=lambda q, v, t: v), r"control takes \(q, v, t\)"),
+        (
+            lambda: cj.rollout(R2, ZERO, ZERO, dt=0.1, steps=2, control=lambda: 0),
+            r"control takes \(\); expected a function control",
+        ),
+        (lambda: cj.gravity_force(R2, 10**400), "q is"),
+        (lambda: cj.export.js(5), "expected a graph"),
+        (lambda: cj.geometry.distance(5, ZERO, ZERO), "robot is 5"),
+        (lambda: cj.geometry.geodesics_between(R2, ZERO, ZERO, rng="x"), "rng is 'x'"),
+        (lambda: cj.constraints.constraint_rank(5, None, ZERO), "robot is 5"),
+        (lambda: cj.redundancy.optimize_self_motion(R2, ZERO, 5, "tip"), "function is 5"),
+        (lambda: cj.save(R2, "a" * 5000 + ".json"), "too long"),
+        (lambda: cj.compile(cj.mass_matrix, R2, shapes=5), "shapes is 5"),
+        (lambda: cj.jvp(cj.gravity_force, R2, dtype=np.zeros(3)), "dtype is"),
+        (lambda: cj.jacobian(R2, ZERO, "tip", np.zeros(3)), "reference is"),
+        (
+            lambda: cj.excitation(R2, 2.0, velocity=1.0, acceleration=1.0, report=5),
+            r"report is 5; expected a function report\(part\)",
+        ),
+        (lambda: cj.excitation(R2, 2.0, velocity=1.0, acceleration=1.0, drives=np.zeros(2)), "drives is"),
+        (lambda: cj.design.optimize(R2, "masses", cj.total_mass, report="x"), "report is 'x'"),
+        (lambda: cj.lie.inertia.from_body(np.array([object()]), np.zeros(3), np.eye(3)), "mass is"),
+        (lambda: cj.control.limited(cj.control.pd(R2, cj.control.hold(R2, ZERO), kp=1.0, kd=1.0), effort=cj), "effort is"),
+        (lambda: cj.redundancy.task_acceleration(R2, ZERO, ["a", "b"], ZERO, "tip", [3]), "v is"),
+        (lambda: cj.redundancy.self_motion(R2, [0.3, 0.9], "x", [0.1], cj.redundancy.Task("tip", [3], "world")), "velocity is 'x'"),
+        (lambda: cj.redundancy.submersion(R2, "tip", [3], metric="x"), "metric is 'x'"),
+        (lambda: cj.redundancy.submersion(R2, "tip", [3], metric=[[np.inf]]), "metric has entries"),
+        (lambda: cj.forward_dynamics(R2, ZERO, ZERO, ZERO, friction=np.zeros(2)), "friction is .*expected True or False"),
+        (lambda: cj.forward_dynamics(R2, ZERO, ZERO, ZERO, friction="no"), "friction is 'no'"),
+        (lambda: cj.where(np.ones(1) > 0, np.array(["2020-01-01"], "M8[D]"), 1.0), "x and y are of kinds"),
+        (lambda: cj.where(np.ones(1) > 0, 10**400, 1.0), "an integer that is too large"),
+        (lambda: cj.simulate(R2, ZERO, ZERO, 0.05, method="variational", tolerance=10**400), "tolerance is"),
+        (lambda: cj.lqr(A, B, Q, R, discrete=np.zeros(3)), "discrete is .*expected True or False"),
+        (lambda: cj.lqr(A, B, [np.nan, 1.0], R), "Q has entries that are not finite"),
+        (lambda: cj.rollout(R2, ZERO, ZERO, dt=0.1, steps=10**49), "steps is"),
+        (lambda: cj.effective_inertia(R2, ZERO, "tip", [np.inf, 3]), "rows is"),
+        (lambda: cj.simulate(R2, ZERO, np.ones(2), 1e300), "would take about .* steps"),
+        pytest.param(  # 5,000 evaluations tell
+            lambda: cj.geodesic(R2, ZERO, np.ones(2), 1e300), "until t = 1e.300 takes too many steps", marks=pytest.mark.native
+        ),
+    ],
+)
+def test_what_the_fuzzer_found(call, words):
+    with pytest.raises(CoadjointError, match=words):
+        call()
+
+
+def test_accelerations_of_what_is_no_number_are_none():
+    """Also for one state alone, and where it is a wrench that is no number."""
+    constraint, q = cj.Constraint.point(R2, "tip", axes="x"), np.ma.masked_array([1.0, 2.0], [True, False])
+    assert np.isnan(cj.constrained_dynamics(R2, constraint, q, ZERO, ZERO)[0]).all()
+    wrenches = np.zeros((2, R2.n_links, 6))
+    wrenches[1] = np.nan
+    a, _ = cj.constrained_dynamics(R2, constraint, [0.3, 0.4], ZERO, ZERO, wrenches=wrenches)
+    assert np.isfinite(a[0]).all()
+    assert np.isnan(a[1]).all()
+
+
+def test_velocities_of_any_buffer_are_numbers():
+    found = cj.redundancy.task_acceleration(R2, ZERO, memoryview(bytes([1, 2])), ZERO, "tip", [3])
+    assert found == pytest.approx(cj.redundancy.task_acceleration(R2, ZERO, [1.0, 2.0], ZERO, "tip", [3]))

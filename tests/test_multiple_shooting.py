@@ -1,0 +1,137 @@
+"""Multiple shooting: exact derivatives, and the same motions as other transcriptions."""
+
+import numpy as np
+import pytest
+
+import coadjoint as cj
+from coadjoint.errors import CoadjointError
+from coadjoint.optimal.multiple_shooting import Shots
+from coadjoint.optimal.rows import Coordinates, MotorPower, Torques
+from coadjoint.optimal.stages import Effort, Energy, Power, action
+from laws import rate
+
+ARM = cj.load("planar2r").with_parameters("damping", [0.4, 0.3])
+NAMES = ("joint1", "joint2")
+
+
+def shots(free_time):
+    rng = np.random.default_rng(0)
+    costs = [(0.7, Effort()), (0.3, Energy(np.array([0.5, 2.0]))), (1.5, action(ARM)), (0.2, Power(2))]
+    limits = [
+        Coordinates(0, np.array([-9.0, -np.inf]), np.array([9.0, 8.0]), NAMES),
+        Coordinates(2, np.full(2, -500.0), np.full(2, 500.0), NAMES),
+        Torques(np.array([300.0, 500.0]), NAMES),
+        MotorPower(np.array([900.0, 800.0]), NAMES),
+    ]
+    begin, rows = rng.normal(size=(2, 3, 3, 2)), rng.normal(size=(2, 3, 3, 2))
+    drawn = [np.zeros((2, 3, 2)) for _ in limits]
+    T = np.array([1.3, 0.9])
+    return Shots(ARM, 2, costs, 0.4, limits, begin, T, free_time, rows, np.zeros((2, 2)), drawn, steps=2), rng
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("free_time", [True, False])
+def test_gradient_and_hessian_of_the_lagrangian_are_exact(free_time):
+    both, rng = shots(free_time)
+    which, x = np.arange(2), both.first
+    dx, here = rng.normal(size=x.shape), both.at(x, np.arange(2))
+    z, sigma, y = (rng.uniform(size=like.shape) for like in (here.c, here.c, here.e))
+    dots = lambda a, b: (a * b).sum(1)
+    np.testing.assert_allclose(dots(here.gradient, dx), rate(lambda h: both.at(x + h * dx, which).f, 1e-4), rtol=1e-6)
+    for found, values in ((here.push(dx), "c"), ((here.equality_jacobian @ dx[..., None])[..., 0], "e")):
+        expected = rate(lambda h, values=values: getattr(both.at(x + h * dx, which), values), 1e-4)
+        np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(dots(here.pull(z), dx), dots(z, here.push(dx)), rtol=1e-9)
+
+    def lagrangian(h):
+        at = both.at(x + h * dx, which)
+        return at.gradient - at.pull(z) - (y[:, None] @ at.equality_jacobian)[:, 0]
+
+    expected = rate(lagrangian, 1e-4) + here.pull(sigma * here.push(dx))
+    H = here.hessian(z, y, sigma)
+    np.testing.assert_allclose((H @ dx[..., None])[..., 0], expected, atol=1e-5 * np.abs(expected).max())
+    convex = here.hessian(0.0 * z, 0.0 * y, 0.0 * z, convex=True)
+    assert np.linalg.eigvalsh(convex).min() > -1e-9 * np.abs(convex).max()
+
+
+@pytest.mark.native
+def test_a_constant_mass_matrix_gives_the_cubic():
+    """Its joint force is linear in time, which shooting has exactly."""
+    robot = cj.Robot("slide", [cj.Link.solid("m", "base", cj.Joint.prismatic([1, 0, 0]), mass=2.0)], gravity=(0, 0, 0))
+    motion = cj.optimal_motion(robot, [0.1], [1.4], 1.7, transcription="shooting", spans=4, tolerance=1e-11)
+    assert motion.converged, motion.message
+    s = motion.time[:, None] / 1.7
+    np.testing.assert_allclose(motion.q, 0.1 + 1.3 * (3 * s**2 - 2 * s**3), atol=1e-10)
+    np.testing.assert_allclose(motion.cost, (2.0 * 1.3) ** 2 * 12 / 1.7**3, rtol=1e-10)
+
+
+@pytest.mark.native
+def test_shooting_tends_to_the_optimum_of_the_others_and_its_forces_make_its_motion():
+    arm, ends = ARM.with_gravity((0, -2.0, 0)), ([0.3, 0.5], [0.9, 0.1], 1.0)
+    exact = cj.optimal_motion(arm, *ends, spans=32)
+    found = [cj.optimal_motion(arm, *ends, transcription="shooting", spans=n) for n in (6, 20)]
+    for motion in found:
+        assert motion.converged, motion.message
+        assert motion.error < 1e-8
+    errors = np.array([motion.cost for motion in found]) - exact.cost
+    assert (errors > 0).all()  # forces that are linear in every span cannot do better than all forces
+    assert errors[1] < errors[0] / 10
+    motion = found[1]
+    force = lambda robot, q, v, t: np.array([np.interp(t, motion.time, x) for x in motion.tau.T])
+    again = cj.simulate(arm, motion.q[0], motion.v[0], [0.0, motion.duration], control=force, friction=True)
+    np.testing.assert_allclose(again.q[-1], ends[1], atol=1e-4)
+
+
+@pytest.mark.native
+@pytest.mark.slow
+def test_limits_and_free_durations_and_obstacles():
+    motion = cj.optimal_motion(
+        ARM.with_gravity((0, 0, 0)), [-0.5, 0.2], [0.3, 0.4], cost="time", effort=[20.0, 8.0], transcription="shooting", spans=12
+    )
+    assert motion.converged, motion.message
+    assert (np.abs(motion.tau) <= np.array([20.0, 8.0]) * (1 + 1e-9)).all()
+    splines = cj.optimal_motion(ARM.with_gravity((0, 0, 0)), [-0.5, 0.2], [0.3, 0.4], cost="time", effort=[20.0, 8.0], spans=12)
+    np.testing.assert_allclose(motion.duration, splines.duration, rtol=0.02)
+    chain = cj.load("planar3r").with_gravity((0, 0, 0))
+    ends, ball = ([-0.9, 0.3, 0.3], [0.9, 0.3, 0.3], 1.0), cj.Sphere((2.2, 0.3, 0.0), 0.3)
+    past = cj.optimal_motion(chain, *ends, cost="acceleration", obstacles=ball, transcription="shooting", spans=16)
+    assert past.converged, past.message
+    assert past.clearance >= 0
+
+
+@pytest.mark.native
+def test_what_shooting_cannot_do_is_named():
+    for options, words in [
+        ({"cost": "jerk"}, "jerk is not there in shooting"),
+        ({"frame": "tip", "goal": [1.2, 1.1, 0.0]}, "a task as goal is not there in shooting"),
+        ({"via": {0.3: [0.2, 0.3]}}, "via has the time 0.3, which is at no node; shooting has 16 spans"),
+        ({"transcription": "guesses"}, "guesses"),
+    ]:
+        with pytest.raises(CoadjointError, match=words):
+            cj.optimal_motion(ARM, [0.3, 0.4], **{"goal": [0.5, 0.5], "duration": 1.0, "transcription": "shooting", **options})
+    still = ARM.with_gravity((0, 0, 0))
+    motion = cj.optimal_motion(still, [0.3, 0.4], [0.5, 0.5], 1.0, transcription="shooting", spans=6)
+    with pytest.raises(CoadjointError, match="splines"):
+        motion.sensitivity("masses")
+
+
+@pytest.mark.native
+def test_joint_forces_to_begin_with_lead_from_node_to_node_as_nearly_as_they_can(monkeypatch):
+    """A light last link follows what forces that are linear in time leave out; shots that do not meet are named."""
+    chain = cj.load("planar3r").with_gravity((0, -9.81, 0))
+    masses = chain.parameters("masses")
+    light = chain.with_parameters("masses", masses * np.r_[np.ones(len(masses) - 1), 1e-3])
+    seen = []
+    real = Shots.at
+
+    def at(self, x, which):
+        here = real(self, x, which)
+        seen.append((np.abs(here.e).max(), len(self.rows)))
+        return here
+
+    monkeypatch.setattr(Shots, "at", at)
+    motion = cj.optimal_motion(light, [-1.2, 0.3, 0.3], [0.4, 0.9, -0.3], 2.0, transcription="shooting", spans=6, iterations=1)
+    fitted = [gap for gap, rows in seen if not rows]
+    assert min(fitted) < 0.3 * fitted[0]
+    assert not motion.converged
+    assert "linear in spans of 0.33 s were not found to lead from node to node" in motion.message
