@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, floats, numbers, positive, takes, whole
-from ..arrays import Array, concat, namespace, to_numpy
+from ..arrays import Array, namespace, to_numpy
 from ..dynamics import forward_dynamics, mass_matrix
 from ..dynamics.steps import rk4_step
 from ..errors import CoadjointError
@@ -98,7 +98,7 @@ def closed_loop(
     desired = [] if is_traced(controller.reference) else desired_during(controller.reference, time[:-1])
     cores = tuple(x.shape[1:] for x in desired)
     loop = _Loop(controller, sampling, noise is not None, _limits(limits, robot), friction, int(substeps), cores)
-    inner = np.append(sampling.initial(initial), 0.0)
+    inner = sampling.initial(initial)
     arrays = [np.empty((*batch, steps + 1, n)) for n in (robot.nq, robot.nv, inner.shape[-1])]
     for array, first in zip(arrays, (q, v, inner), strict=True):
         array[..., 0, :] = first
@@ -169,7 +169,7 @@ def _limits(limits: Any, robot: Robot) -> np.ndarray | None:
 
 
 class _Loop:
-    """One sample of a closed loop. Its inner state: that of the sampled controller, and a zero."""
+    """One sample of a closed loop. Its inner state: that of the controller, and what `Sampling` remembers."""
 
     def __init__(
         self,
@@ -207,8 +207,8 @@ class _Loop:
                 tau = xp.minimum(xp.maximum(tau, -self.limits), 0.0 * tau + self.limits)
             return tau, state
 
-        tau, following = self.sampling.sample(ask, q, v, inner[..., :-1], noise)
+        tau, following = self.sampling.sample(ask, q, v, inner, noise)
         rate: Callable[..., Array] = lambda q, v, t: forward_dynamics(robot, q, v, tau, friction=self.friction)
         for _ in range(self.substeps):
             q, v = rk4_step(robot, q, v, t, rate, self.sampling.period / self.substeps)
-        return q, v, concat([following, inner[..., -1:]]) if following.shape[-1] else inner, tau
+        return q, v, following, tau

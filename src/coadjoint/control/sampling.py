@@ -48,19 +48,19 @@ class Sampling:
 
     def initial(self, state: np.ndarray) -> np.ndarray:
         """The state before the first sample: that of the controller (k,), no force on its way, no reading."""
-        return np.concatenate([state, np.zeros(self.nv * self.delay), np.zeros(self.nv + 1 if self.resolution else 0)])
+        return np.concatenate([state, np.zeros(self.nv * self.delay), np.zeros(self.nv if self.resolution else 0), [0.0]])
 
     def sample(self, ask: Ask, q: Array, v: Array, inner: Array, noise: Array | None = None) -> tuple[Array, Array]:
         """The forces (..., nv) that act after a sample of q, v, and the state after it; noise (..., nv) is added to measured velocities."""
         n = self.nv
-        k = inner.shape[-1] - n * self.delay - (n + 1 if self.resolution else 0)
-        readings = []
+        k = inner.shape[-1] - n * self.delay - (n if self.resolution else 0) - 1
+        begun, readings = inner[..., -1:], []
         if self.resolution:
-            last, begun = inner[..., -n - 1 : -1], inner[..., -1:]  # at the first sample the encoders stand still
+            last = inner[..., -n - 1 : -1]  # at the first sample the encoders stand still
             q = namespace(q).floor(q / self.resolution + 0.5) * self.resolution
             v = begun * (q - last) / self.period
-            readings = [q, 0.0 * begun + 1.0]
+            readings = [q]
         asked, following = ask(q, v if noise is None else v + noise, inner[..., :k])
         tau = inner[..., k : k + n] if self.delay else asked
-        parts = [x for x in (following, *([asked] if self.delay else []), *readings) if x.shape[-1]]
-        return tau, concat(parts) if parts else inner
+        parts = [following, *([asked] if self.delay else []), *readings, 0.0 * begun + 1.0]
+        return tau, concat([x for x in parts if x.shape[-1]])
