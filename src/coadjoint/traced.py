@@ -59,6 +59,11 @@ def check_pickles(fn: Any, what: str, remedy: str = "") -> None:
 
 def evaluated(graph: Any, *arrays: Array) -> Array:
     """The first output of a graph for arrays of any kind with batch axes in front."""
+    return all_evaluated(graph, *arrays)[0]
+
+
+def all_evaluated(graph: Any, *arrays: Array) -> tuple[Array, ...]:
+    """All outputs of the same."""
     import numpy as np
 
     from .kernel.ops import OPS
@@ -66,7 +71,7 @@ def evaluated(graph: Any, *arrays: Array) -> Array:
 
     xp = namespace(*arrays)
     if xp is np or xp.__name__.endswith("symbols"):
-        return evaluate(graph, *arrays)[0]
+        return evaluate(graph, *arrays)
     columns = []
     for x in arrays:
         parts = np.empty(x.shape[-1], dtype=object)
@@ -74,9 +79,12 @@ def evaluated(graph: Any, *arrays: Array) -> Array:
             parts[k] = x[..., k]
         columns.append(parts)
     operations = {name: _lifted(getattr(xp, op.array), arrays[0]) for name, op in OPS.items()}
-    (found,) = evaluate(graph, *columns, operations=operations)
-    flat = stack([x + 0.0 * arrays[0][..., 0] for x in found.ravel().tolist()])
-    return flat.reshape((*flat.shape[:-1], *found.shape))
+
+    def joined(found: Array) -> Array:
+        flat = stack([x + 0.0 * arrays[0][..., 0] for x in found.ravel().tolist()])
+        return flat.reshape((*flat.shape[:-1], *found.shape))
+
+    return tuple(joined(found) for found in evaluate(graph, *columns, operations=operations))
 
 
 def _lifted(operation: Callable[..., Array], reference: Array) -> Callable[..., Array]:

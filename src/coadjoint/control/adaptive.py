@@ -34,7 +34,7 @@ from .pose_references import as_pose_reference
 from .references import as_reference
 from .sampled import SampledController
 from .tracking_error import bracket
-from .workspace import as_posture
+from .workspace import TWIST, as_posture
 
 Gains = Mapping[str, Any]
 METRICS = ("natural", "euclidean", "base")
@@ -88,8 +88,8 @@ def adaptive(
                 )
     base = base_parameters(robot) if metric == "base" else None
     gains = {
-        "rate": gain(rate, "rate", robot.nv if frame is None else 6),
-        "damping": gain(damping, "damping", robot.nv),
+        "rate": gain(rate, "rate", *((robot.nv, False, robot.v_names) if frame is None else (6, False, TWIST))),
+        "damping": gain(damping, "damping", robot.nv, of=robot.v_names),
         "adaptation": float(adaptation),
         "natural": metric == "natural",
         "links": chosen,

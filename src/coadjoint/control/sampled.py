@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import positive
+from ..arguments import positive, times
 from ..arrays import Array, namespace
 from ..errors import CoadjointError
 from ..kernel.graph import Graph
@@ -48,8 +48,7 @@ class SampledController:
             return self._law(self.gains, self.period, self.robot, q, v, state, *desired_at(self.reference, t, q))
         if self._native is None:
             self._native = compiled(self.robot, self._of_state, self.reference, self._shapes, self.name)
-        t = np.asarray(t, dtype=float)
-        tau, following = self._native(q, v, np.array([t]) if not t.ndim else t[..., None], state)
+        tau, following = self._native(q, v, times(t)[..., None], state)
         return tau, following
 
     def start(self, state: Any = None) -> Running:
