@@ -12,10 +12,9 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from controllers import THREE, small
-
 import coadjoint as cj
 from coadjoint import control, costs, identification
+from controllers import THREE, small
 
 pytestmark = pytest.mark.native
 
@@ -158,8 +157,8 @@ def test_functions_that_cannot_be_pickled_are_named():
     """By plain pickle: a path, a cost. The motion of such a cost can, and says then what it has lost."""
     text = """
 import pickle, numpy as np, coadjoint as cj
-arm, names = cj.load("planar2r"), []
-path = cj.time_optimal(arm, lambda s, k=0: np.outer(s if k == 0 else s * 0 + (k == 1), [1, 1]), velocity=1.0, acceleration=1.0, effort=np.inf)
+arm, limits = cj.load("planar2r"), {"velocity": 1.0, "acceleration": 1.0, "effort": np.inf}
+path = cj.time_optimal(arm, lambda s, k=0: np.outer(s if k == 0 else s * 0 + (k == 1), [1, 1]), **limits)
 for thing in (path, cj.costs.function(lambda robot, q, v, u: (u * u).sum(-1))):
     try:
         pickle.dumps(thing)

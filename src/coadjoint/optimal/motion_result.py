@@ -105,8 +105,8 @@ class OptimalMotion(Trajectory):
     def _solved(self) -> Conditions:
         if self.conditions is None:
             raise CoadjointError(
-                "this motion has no conditions with it: it was not made by `optimal_motion`, or came through pickle with a cost or constraint "
-                "that cannot; write that as a named function of a module."
+                "this motion has no conditions with it: it was not made by `optimal_motion`, or came through pickle with a cost or a "
+                "constraint that cannot; write that as a named function of a module."
             )
         return self.conditions
 
