@@ -18,10 +18,11 @@ import numpy as np
 from ..robot.robot import Robot
 from .clearance import Clearances
 from .drives import OpenChain
+from .quintics import Places, Quintics
 from .rows import Rows
 from .shot_stages import Stage
 from .sides import Sides
-from .splines import ORDERS, Spline
+from .splines import ORDERS
 from .stages import DYNAMIC, Cost, Curvature, Forces
 from .transcription import TINY
 
@@ -78,14 +79,9 @@ class Shots:
         return Sides(self.limits)
 
     @cached_property
-    def spline(self) -> Spline:
-        """Polynomials of degree 5 with the positions, velocities and accelerations at the nodes."""
-        return Spline(self.spans, degree=5, nodes=3, smooth=2)
-
-    @cached_property
-    def _through(self) -> np.ndarray:
-        """(size, nodes 3): control points from positions and their derivatives at the nodes."""
-        return np.linalg.inv(self.spline.at(self.nodes)[:, :DYNAMIC].reshape(-1, self.spline.size))
+    def spline(self) -> Quintics:
+        """Polynomials of degree 5 with the positions, velocities and accelerations after every step of the integrator."""
+        return Quintics(self.spans * self.steps)
 
     def split(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What is at the nodes (b, nodes, 3, n), and durations (b,)."""
@@ -110,17 +106,17 @@ class Shots:
             return np.where(T > 0, here.f, np.inf), here.c, here.e
 
     def control(self, here: Flight) -> np.ndarray:
-        """Control points (b, size, n) of the spline through the nodes."""
-        T = here.T[:, None, None, None]
-        values = here.node_stage[:, :, :DYNAMIC] * T ** np.arange(DYNAMIC)[:, None]
-        return np.asarray(self._through @ values.reshape(len(T), -1, self.robot.nv))
+        """Control points (b, 3 (steps + 1), n) of the motion as it was integrated."""
+        b, n = len(here.T), self.robot.nv
+        steps = np.stack([stage.forces.stage[:, :DYNAMIC] for stage in here.stages[:: len(RULE)]], axis=1)
+        whole = np.concatenate([steps.reshape(b, -1, DYNAMIC, n), here.node_stage[:, -1:, :DYNAMIC]], axis=1)
+        return np.asarray((whole * here.T[:, None, None, None] ** np.arange(DYNAMIC)[:, None]).reshape(b, -1, n))
 
-    def forces_at(self, here: Flight, basis: np.ndarray) -> Forces:
-        """What is at places with this basis (S, orders, size), (b S): the spline, and joint forces that are linear between the nodes."""
-        stage = self.spline.stage(basis, self.control(here), here.T)
-        s = basis[:, 0] @ self.spline.greville
-        k = np.minimum((s * self.spans).astype(int), self.spans - 1)
-        part, u = (s * self.spans - k)[:, None], here.nodes[:, :, 2]
+    def forces_at(self, here: Flight, places: Places) -> Forces:
+        """What is at these places, (b S): the motion as it was integrated, and joint forces that are linear between the nodes."""
+        stage = self.spline.stage(places, self.control(here), here.T)
+        k = np.minimum((places.s * self.spans).astype(int), self.spans - 1)
+        part, u = (places.s * self.spans - k)[:, None], here.nodes[:, :, 2]
         tau = (1 - part) * u[:, k] + part * u[:, k + 1]
         return Forces(self.drives, stage.reshape(-1, ORDERS, self.robot.nv), tau.reshape(-1, self.robot.nv))
 
