@@ -83,6 +83,9 @@ class MomentumObserver:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_native": None}
 
+    def __repr__(self) -> str:
+        return f"<momentum observer of {self.robot.name!r}, every {self.period:g} s>"
+
 
 @takes(robot=a_robot, period=positive)
 def momentum_observer(robot: Robot, *, gain_rate: Any, period: float = 1e-3) -> MomentumObserver:
