@@ -300,7 +300,7 @@ def test_doubtful_logs_are_noted(arm):
         off = fit.torque(log["q"], log["v"], log["a"]) - cj.inverse_dynamics(arm, log["q"], log["v"], log["a"])
         assert np.sqrt(np.mean(off**2)) < 0.01 * np.abs(log["tau"]).max()
     with pytest.warns(LogWarning, match="equations for .* unknowns: too few"):
-        cj.identify(arm, {k: x[:32] for k, x in log.items()})
+        cj.identify(arm, {"time": 0.05 * log["time"][:64], "q": log["q"][:64], "tau": log["tau"][:64]})
 
 
 @pytest.mark.parametrize(

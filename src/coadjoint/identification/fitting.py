@@ -147,13 +147,19 @@ def identify(
     elif stream is not None:
         own = refined(posterior, eq, data, fit, "weighted", given, None, lambda f: _robot(s, f), stream.blocks)[1]
     found = _result(robot, rows, eq, fitter, choice, fit, table, notes, start, own)
-    doubtful += poor(found.relative_error)
-    for text in doubtful:
-        warnings.warn(text, LogWarning, stacklevel=4)
-    found = replace(found, prior_kind=kind, method=method, notes=(*found.notes, *doubtful))
+    if method not in SIMULATED:  # those do not fit forces
+        doubtful += poor(found.relative_error)
+    found = replace(found, prior_kind=kind, method=method, notes=_warned(found.notes, doubtful))
     if stream is not None:
         return stream.told(found)
     return found if method not in SIMULATED else by_simulation(found, log, method, simulation)
+
+
+def _warned(notes: tuple[str, ...], doubtful: list[str]) -> tuple[str, ...]:
+    """The notes and what is doubtful, which is warned of."""
+    for text in doubtful:
+        warnings.warn(text, LogWarning, stacklevel=5)
+    return (*notes, *doubtful)
 
 
 def _reverse(rows: Rows, start: np.ndarray, folds: np.ndarray) -> None:

@@ -213,6 +213,13 @@ def _saturated(robot: Robot, log: Log, notes: list[str]) -> np.ndarray:
                 f"{robot.v_names[k]}: the measured force is {tau[0, k] + 0.0:g} in every row, as of no sensor; its equation is left out"
             )
             continue
+        if _is_noise(tau[:, k]) and abs(tau[:, k].mean()) > 10.0 * tau[:, k].std():
+            found[:, k] = True
+            notes.append(
+                f"{robot.v_names[k]}: the measured force is saturated: {tau[:, k].mean():.4g} in every row but for noise; "
+                "its equation is left out"
+            )
+            continue
         for end in (tau[:, k].max(), tau[:, k].min()):
             at = np.abs(tau[:, k] - end) <= 1e-9 * abs(end)
             run = at[2:] & at[1:-1] & at[:-2]
