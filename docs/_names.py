@@ -21,6 +21,8 @@ MODULES = (
     "control",
     "costs",
     "design",
+    "design.objectives",
+    "design.studies",
     "errors",
     "export",
     "geometry",
@@ -89,10 +91,10 @@ def parts() -> dict[str, list[str]]:
     for part in MODULES:
         module = resolved(part)
         for name in getattr(module, "__all__", None) or own(module):
-            if part == "interop" and inspect.ismodule(inspect.getattr_static(module, name, cj)):
+            if part == "interop" and name != "convert_states":
                 continue  # the modules for other packages, which may not be installed
             thing = getattr(module, name)
-            if id(thing) not in seen:
+            if id(thing) not in seen and not inspect.ismodule(thing):
                 found.setdefault(part, []).append(f"{part}.{name}")
     return {part: sorted(names, key=str.lower) for part, names in sorted(found.items())}
 
