@@ -39,6 +39,45 @@ def test_of_users_functions_and_options():
     assert "x float32" in str(e)
 
 
+def test_of_compiled_functions_and_controllers():
+    robot = cj.load("planar2r")
+    own = cj.explain(cj.mass_matrix, robot)
+    for dtype in (np.float64, np.float32):
+        e = cj.explain(cj.compile(cj.mass_matrix, robot, dtype=dtype))
+        assert e.counts() == own.counts()
+        assert f"x {np.dtype(dtype).name}" in str(e)
+    assert cj.explain(cj.jvp(cj.mass_matrix, robot, "q")).graph.input_names == ("q", "dq")
+    turn = lambda t: (np.array([1.0, 0.5]) * np.sin(t), np.array([1.0, 0.5]) * np.cos(t), np.array([-1.0, -0.5]) * np.sin(t))
+    law = cj.control.computed_torque(robot, turn, kp=1.0, kd=1.0)
+    e = cj.explain(law)
+    assert e.graph.input_names == ("q", "v", "t")
+    q, v = np.array([0.3, -0.2]), np.array([0.1, 0.4])
+    np.testing.assert_allclose(evaluate(e.graph, q, v, np.zeros(1))[0], law.force(q, v, 0.0), rtol=1e-12)
+
+
+def test_without_native_code(monkeypatch):
+    monkeypatch.setenv("COADJOINT_NATIVE", "0")
+    robot = cj.load("planar2r")
+    assert cj.explain(cj.compile(cj.mass_matrix, robot)).counts() == cj.explain(cj.mass_matrix, robot).counts()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (lambda robot: (cj.compile(cj.mass_matrix, robot), robot), "explain it alone"),
+        (lambda robot: (cj.mass_matrix,), "needs a robot"),
+        (lambda robot: (cj.time_optimal, robot), "time_optimal cannot be explained: .* explain the functions of the state"),
+        (lambda robot: (cj.optimal_control, robot), "optimal_control cannot be explained"),
+        (lambda robot: (lambda robot, x: x, robot), "^the shape of argument 'x'"),
+        (lambda robot: (cj.control.pd, 3), "robot is 3; expected a Robot"),
+    ],
+    ids=["compiled", "robot", "time_optimal", "optimal_control", "shape", "number"],
+)
+def test_what_cannot_be_explained_is_said(arguments, message):
+    with pytest.raises(cj.CoadjointError, match=message):
+        cj.explain(*arguments(cj.load("planar2r")))
+
+
 def test_dump(monkeypatch, tmp_path):
     monkeypatch.setenv("COADJOINT_DUMP", str(tmp_path / "dump"))
     compile_graph(cj.trace(cj.mass_matrix, cj.load("planar2r")), "float64")

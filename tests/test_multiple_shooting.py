@@ -6,6 +6,7 @@ import pytest
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
 from coadjoint.optimal.multiple_shooting import Shots
+from coadjoint.optimal.quintics import Quintics
 from coadjoint.optimal.rows import Coordinates, MotorPower, Torques
 from coadjoint.optimal.stages import Effort, Energy, Power, action
 from laws import rate
@@ -135,3 +136,42 @@ def test_joint_forces_to_begin_with_lead_from_node_to_node_as_nearly_as_they_can
     assert min(fitted) < 0.3 * fitted[0]
     assert not motion.converged
     assert "linear in spans of 0.33 s were not found to lead from node to node" in motion.message
+
+
+@pytest.mark.native
+def test_limits_hold_along_the_motion_that_joint_forces_make():
+    """Between the nodes too, where a light link is elsewhere than a polynomial through the nodes: flown again in shorter steps."""
+    arm = cj.load("planar2r")
+    velocity, effort = np.array([1.6, 1.3]), np.array([27.0, 9.0])
+    motion = cj.optimal_motion(
+        arm, [-1.3, 0.2], [-0.4, -0.5], 1.0, velocity=velocity, effort=effort, transcription="shooting", spans=6
+    )
+    assert motion.converged, motion.message
+    nodes, n = np.linspace(0.0, 1.0, 7), 40
+    tau = motion.conditions.here().nodes[0, :, 2]
+    (q, v), h = motion(nodes[:-1]), 1.0 / (6 * n)  # all spans at once
+    slope = lambda q, v, part: (v, cj.forward_dynamics(arm, q, v, (1 - part) * tau[:-1] + part * tau[1:]))
+    for k in range(n):
+        s1 = slope(q, v, k / n)
+        s2 = slope(q + h / 2 * s1[0], v + h / 2 * s1[1], (k + 0.5) / n)
+        s3 = slope(q + h / 2 * s2[0], v + h / 2 * s2[1], (k + 0.5) / n)
+        s4 = slope(q + h * s3[0], v + h * s3[1], (k + 1) / n)
+        q, v = (x + h / 6 * (a + 2 * b + 2 * c + d) for x, a, b, c, d in zip((q, v), s1, s2, s3, s4, strict=True))
+        at = motion(nodes[:-1] + (k + 1) * h)
+        np.testing.assert_allclose(at[0], q, atol=1e-6)
+        np.testing.assert_allclose(at[1], v, atol=1e-5)
+        assert (np.abs(v) <= velocity * (1 + 2e-6)).all()
+    assert (np.abs(tau) <= effort * (1 + 1e-6)).all()
+
+
+def test_quintics_are_their_polynomial_and_stay_within_their_bounds():
+    rng, P = np.random.default_rng(0), np.polynomial.polynomial
+    p, knots, s = rng.normal(size=(6, 2)), np.linspace(0, 1, 6), np.linspace(0, 1, 37)
+    exact = lambda at, d: P.polyval(at, P.polyder(p, d) if d else p).T
+    c = np.stack([exact(knots, d) for d in range(3)], axis=1).reshape(-1, 2)
+    for d, found in enumerate(Quintics(5).curve(c, 2.0, s)):
+        np.testing.assert_allclose(found, exact(s, d) / 2.0**d, atol=1e-11)
+    for d in range(3):
+        bound = Quintics(5).largest(c, d)[np.minimum((s * 5).astype(int), 4)]
+        assert (np.abs(exact(s, d)) <= bound + 1e-12).all()
+        assert (bound.max(0) < 1.5 * np.abs(exact(s, d)).max(0)).all()

@@ -105,9 +105,11 @@ def function_of(graph: Graph, dtype: Any, written: Callable[..., Any], recipe: R
     from .kernel.runtime import native
 
     try:
-        return native.build(graph, dtype, recipe=recipe).call  # nothing in Python stands before the kernel
+        made = native.build(graph, dtype, recipe=recipe)
     except native.NativeError:
         return WrittenFunction(graph, np.dtype(dtype), written, recipe)
+    made.graph = graph
+    return made.call  # nothing in Python stands before the kernel
 
 
 def _shapes(
@@ -148,7 +150,7 @@ class WrittenFunction:
         self.__doc__ = f"{graph.name} as written, without native code ({dtype}): {self.signature.shapes()}."
         places = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in graph.input_names]
         self.__signature__ = inspect.Signature([*places, *(p.replace(annotation=inspect.Parameter.empty) for p in KEYWORDS)])
-        self.written, self.recipe = written, recipe
+        self.graph, self.written, self.recipe = graph, written, recipe
 
     def __call__(self, *arrays: Any, out: Any = None, threads: Any = None, **named: Any) -> Any:
         s, dtype = self.signature, np.dtype(self.signature.dtype)

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from .compiling import trace
+from .errors import CoadjointError
 from .kernel.dump import graph_text, plan_text
 from .kernel.graph import Graph
 from .kernel.pipeline import Compilation, compile_graph
+from .kernel.runtime.function import CompiledFunction
 from .robot.robot import Robot
+from .words import short
 
 ARITHMETIC = ("mul", "add", "sub", "neg", "div")
 
@@ -118,7 +121,7 @@ class Explanation:
 
 def explain(
     fn: Callable[..., Any],
-    robot: Robot,
+    robot: Robot | None = None,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     parameters: Sequence[str] = (),
@@ -127,9 +130,32 @@ def explain(
 ) -> Explanation:
     """An `Explanation` of how fn is compiled for a robot, stage by stage; the arguments are those of `compile`.
 
-    Print it for a summary: operations before and after simplification, the plan, sizes, the processor.
+    A function that `compile`, `jvp` or `vjp` returned, and a controller, know their robot and are given alone: explain(controller).
+    Print the result for a summary: operations before and after simplification, the plan, sizes, the processor.
     """
-    graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
+    owner = getattr(fn, "__self__", fn)
+    graph = getattr(owner, "graph", None)
+    if graph is not None or isinstance(owner, CompiledFunction):
+        if robot is not None or shapes or parameters or options:
+            raise CoadjointError(f"{short(fn)} is made for its robot already; explain it alone, explain(fn).")
+        if graph is None:
+            raise CoadjointError(f"{short(fn)} keeps no graph; explain the function and the robot that it was made of.")
+        signature = getattr(owner, "signature", None)
+        graph = graph() if callable(graph) else graph
+        return Explanation(compile_graph(graph, np.dtype(dtype).name if signature is None else signature.dtype))
+    if robot is None:
+        raise CoadjointError(
+            f"explain({short(fn)}) needs a robot, explain(fn, robot); only controllers and the results of `compile` are explained alone."
+        )
     kernel = getattr(fn, "kernel", None)
+    try:
+        graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
+    except CoadjointError as error:
+        if kernel is not None or not str(getattr(fn, "__module__", "")).startswith(f"{__package__}."):
+            raise
+        raise CoadjointError(
+            f"{getattr(fn, '__name__', fn)} cannot be explained: {error} A function that iterates, as simulate and time_optimal do, has no "
+            "graph of its own; explain the functions of the state that it evaluates, such as coadjoint.forward_dynamics."
+        ) from error
     in_use = "" if kernel is None else kernel.in_use(robot) or "no kernel yet"
     return Explanation(compile_graph(graph, np.dtype(dtype).name), in_use)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .arrays import Array, namespace, stack
+from .errors import CoadjointError
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,27 @@ def traced(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: 
     return Traced(of_graph(graph), graph)
 
 
+def check_pickles(fn: Any, what: str, remedy: str = "") -> None:
+    """An error that names what a user's function belongs to if it cannot be pickled, and cloudpickle, which can, is not in use."""
+    import pickle
+    import sys
+
+    try:
+        pickle.dumps(fn)
+    except Exception as error:
+        if not any(name.endswith("cloudpickle") for name in list(sys.modules)):
+            raise CoadjointError(
+                f"{what} cannot be pickled, because its function cannot: {error}. Write it as a named function of a module{remedy}."
+            ) from error
+
+
 def evaluated(graph: Any, *arrays: Array) -> Array:
     """The first output of a graph for arrays of any kind with batch axes in front."""
+    return all_evaluated(graph, *arrays)[0]
+
+
+def all_evaluated(graph: Any, *arrays: Array) -> tuple[Array, ...]:
+    """All outputs of the same."""
     import numpy as np
 
     from .kernel.ops import OPS
@@ -51,7 +71,7 @@ def evaluated(graph: Any, *arrays: Array) -> Array:
 
     xp = namespace(*arrays)
     if xp is np or xp.__name__.endswith("symbols"):
-        return evaluate(graph, *arrays)[0]
+        return evaluate(graph, *arrays)
     columns = []
     for x in arrays:
         parts = np.empty(x.shape[-1], dtype=object)
@@ -59,9 +79,12 @@ def evaluated(graph: Any, *arrays: Array) -> Array:
             parts[k] = x[..., k]
         columns.append(parts)
     operations = {name: _lifted(getattr(xp, op.array), arrays[0]) for name, op in OPS.items()}
-    (found,) = evaluate(graph, *columns, operations=operations)
-    flat = stack([x + 0.0 * arrays[0][..., 0] for x in found.ravel().tolist()])
-    return flat.reshape((*flat.shape[:-1], *found.shape))
+
+    def joined(found: Array) -> Array:
+        flat = stack([x + 0.0 * arrays[0][..., 0] for x in found.ravel().tolist()])
+        return flat.reshape((*flat.shape[:-1], *found.shape))
+
+    return tuple(joined(found) for found in evaluate(graph, *columns, operations=operations))
 
 
 def _lifted(operation: Callable[..., Array], reference: Array) -> Callable[..., Array]:

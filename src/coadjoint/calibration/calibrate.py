@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arguments import a_name, a_robot, numbers, one_of, sequence, takes
 from ..arrays import Array
+from ..blas import on_one_thread
 from ..errors import CoadjointError, LogWarning, ShapeError
 from ..robot.robot import Robot
 from ..words import short
@@ -31,6 +32,7 @@ GAIN = 0.002
 
 
 @takes(robot=a_robot, q=numbers, frame=a_name, loss=one_of("robust", "squares"), mounted=one_of("hand", "fixed"))
+@on_one_thread
 def calibrate(
     robot: Robot,
     q: Any,

@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name, a_number, a_robot, one_of, positive, takes
+from ..arguments import a_name, a_number, a_robot, floats, one_of, positive, takes
 from ..arrays import Array, concat, like, mv, namespace, transpose
 from ..dynamics import mass_matrix, regressor, spring_force
-from ..errors import CoadjointError
+from ..errors import CoadjointError, ShapeError
 from ..identification.base_parameters import base_parameters
 from ..lie import inertia
 from ..robot.robot import Robot
+from ..words import short
 from .controller import gain, times
 from .frame_sliding import frame_sliding
 from .joint_space import sliding
@@ -34,7 +35,7 @@ from .pose_references import as_pose_reference
 from .references import as_reference
 from .sampled import SampledController
 from .tracking_error import bracket
-from .workspace import as_posture
+from .workspace import TWIST, as_posture
 
 Gains = Mapping[str, Any]
 METRICS = ("natural", "euclidean", "base")
@@ -88,8 +89,8 @@ def adaptive(
                 )
     base = base_parameters(robot) if metric == "base" else None
     gains = {
-        "rate": gain(rate, "rate", robot.nv if frame is None else 6),
-        "damping": gain(damping, "damping", robot.nv),
+        "rate": gain(rate, "rate", *((robot.nv, False, robot.v_names) if frame is None else (6, False, TWIST))),
+        "damping": gain(damping, "damping", robot.nv, of=robot.v_names),
         "adaptation": float(adaptation),
         "natural": metric == "natural",
         "links": chosen,
@@ -119,12 +120,19 @@ def estimates(controller: SampledController, state: Array) -> Robot:
 
     Base parameters leave many inertias possible: those nearest to the controller's own are given.
     """
-    robot, chosen, base = controller.robot, controller.gains["links"], controller.gains["base"]
+    gains = getattr(controller, "gains", {})
+    gains = getattr(gains.get("of"), "gains", gains)  # of one that is `sampled`
+    if "adaptation" not in gains:
+        raise CoadjointError(f"controller is {short(controller)}; expected one from control.adaptive(…).")
+    robot, chosen, base, state = controller.robot, gains["links"], gains["base"], floats(state, "state")
+    least = 10 * len(chosen) if base is None else base.rank
+    if state.ndim != 1 or len(state) < least:
+        raise ShapeError(f"state has shape {state.shape}; expected one state ({controller.initial.size},), as `loop.state[-1]`.")
     parameters = robot.inertial_parameters.reshape(-1, 10).copy()
     if base is not None:
-        change = np.asarray(state, dtype=float)[: base.rank] - base.values(robot)
+        change = state[: base.rank] - base.values(robot)
         return robot.with_inertial_parameters(robot.inertial_parameters + np.linalg.pinv(base.matrix) @ change)
-    parameters[chosen] = np.asarray(state, dtype=float)[: 10 * len(chosen)].reshape(-1, 10)
+    parameters[chosen] = state[: 10 * len(chosen)].reshape(-1, 10)
     return robot.with_inertial_parameters(parameters.reshape(-1))
 
 

@@ -6,11 +6,13 @@ on arrays of JAX and PyTorch, it runs as it is written. So a controller can stan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..arguments import floats
+from ..arguments import times as finite_times
 from ..arrays import Array, like, mv, namespace
 from ..errors import CoadjointError, ShapeError
 from ..kernel.graph import Graph
@@ -42,7 +44,7 @@ class Controller:
 
     def force(self, q: Array, v: Array, t: Any) -> Array:
         """The joint forces τ (..., nv) at the state q (..., nq), v (..., nv) and the time t, a number or (...,)."""
-        if type(t) is float and type(q) is type(v) is np.ndarray and "force" in self._native:
+        if type(t) is float and type(q) is type(v) is np.ndarray and "force" in self._native and t - t == 0.0:
             # one state of a loop: as little as can be
             return self._native["force"](q, v, np.array([t]))
         if namespace(q, v) is np and not hasattr(t, "__coadjoint_symbol__"):
@@ -83,8 +85,7 @@ class Controller:
         if name not in self._native:
             made = compiled if self._is_native else _as_written
             self._native[name] = made(self.robot, self._of(law), self.reference, self._shapes, f"{self.name}_{name}")
-        t = np.asarray(t, dtype=float)
-        return self._native[name](q, v, np.array([t]) if not t.ndim else t[..., None])
+        return self._native[name](q, v, finite_times(t)[..., None])
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_native": {}}
@@ -102,16 +103,19 @@ def _as_written(robot: Robot, law: Law, reference: Law, shapes: Mapping[str, tup
     return run
 
 
-def gain(x: Any, name: str, n: int, zero: bool = False) -> np.ndarray:
-    """A gain as a matrix (n, n): a number, a diagonal (n,), or a symmetric positive definite matrix; semidefinite if `zero`."""
+def gain(x: Any, name: str, n: int, zero: bool = False, of: Sequence[str] = ()) -> np.ndarray:
+    """A gain as a matrix (n, n): a number, a diagonal (n,), or a symmetric positive definite matrix; semidefinite if `zero`.
+
+    of: the names of the n joints or rows, for errors.
+    """
     try:
-        array = np.asarray(x, dtype=float)
-    except (TypeError, ValueError, OverflowError):
+        array = floats(x, name)
+    except CoadjointError:
         raise CoadjointError(f"{name} is {short(x)}; expected a number, {n} numbers or a matrix ({n}, {n}).") from None
     if array.shape not in ((), (n,), (n, n)):
         raise ShapeError(f"{name} has shape {array.shape}; expected a number, ({n},) or ({n}, {n}).")
     if array.ndim < 2:
-        values, whole = np.broadcast_to(array, (n,)), np.diag(np.broadcast_to(array, (n,)))
+        values, whole = np.broadcast_to(array, (n,)), np.diagflat(np.broadcast_to(array, (n,)))
     else:
         if not np.allclose(array, array.T, rtol=1e-10, atol=0.0):
             raise CoadjointError(f"{name} is not symmetric; a gain must be a symmetric positive definite matrix.")
@@ -119,7 +123,9 @@ def gain(x: Any, name: str, n: int, zero: bool = False) -> np.ndarray:
     if not np.isfinite(values).all() or (values < 0).any() or (not zero and (values == 0).any()):
         worst = int(np.argmin(np.where(np.isfinite(values), values, -np.inf)))
         what = f"{name} has the eigenvalue" if array.ndim == 2 else f"{name}[{worst}] is" if array.ndim else f"{name} is"
-        raise CoadjointError(f"{what} {values[worst]:g}; gains must be {'zero or ' if zero else ''}positive and finite.")
+        whose = f" This one is for {of[worst]}." if of and array.ndim == 1 else ""
+        raise CoadjointError(f"{what} {values[worst]:g}; gains must be {'zero or ' if zero else ''}positive and finite.{whose}")
+    whole.setflags(write=False)
     return whole
 
 

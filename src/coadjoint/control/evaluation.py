@@ -16,7 +16,6 @@ from ..arrays import Array, like
 from ..errors import TraceError
 from ..families import built
 from ..kernel.graph import Graph
-from ..kernel.trace.symbols import Symbols
 from ..robot.robot import Robot
 
 Law = Callable[..., Any]
@@ -34,21 +33,12 @@ def desired_at(reference: Law, t: Any, beside: Array | None = None) -> tuple[Arr
     if not hasattr(t, "__coadjoint_symbol__"):
         return tuple(like(x, beside) if beside is not None and type(x) is np.ndarray else x for x in reference(t))
     try:
-        return tuple(_flat(x) for x in reference(t))
+        return tuple(reference(t))
     except Exception as problem:  # whatever a user's function does with a symbol: with a number it may be right
         raise UntracedReference(
             f"the reference cannot be traced ({problem}). It is evaluated outside of the compiled step by `simulate`, `closed_loop`, "
             "`force` and `step`; for `rollout`, write it with array operations, as `coadjoint.where` for a choice."
         ) from None
-
-
-def _flat(x: Any) -> Array:
-    """An array of symbols also where a user wrote np.array([np.sin(t), …]), whose elements are arrays (,) of one symbol."""
-    if type(x) is not np.ndarray or x.dtype != object:
-        return x
-    found = np.empty(x.shape, dtype=object)
-    found.ravel()[:] = [e.item() if isinstance(e, np.ndarray) else e for e in x.ravel()]
-    return found.view(Symbols)
 
 
 def desired_during(reference: Law, times: np.ndarray) -> list[np.ndarray]:

@@ -37,7 +37,8 @@ def hybrid(robot: Robot, constraint: Constraint, reference: Any, *, force: Any, 
     """
     constraint = checked(constraint, robot)
     desired = MotionAndForce(as_reference(robot, reference), as_force(force, "force", constraint.size(robot), "multipliers"))
-    gains = {"constraint": constraint, "kp": gain(kp, "kp", robot.nv), "kd": gain(kd, "kd", robot.nv)}
+    gains = {"constraint": constraint, "kp": gain(kp, "kp", robot.nv, of=robot.v_names)}
+    gains |= {"kd": gain(kd, "kd", robot.nv, of=robot.v_names)}
     return Controller(robot, "hybrid", _hybrid, desired, gains)
 
 

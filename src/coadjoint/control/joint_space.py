@@ -64,12 +64,12 @@ def passivity_based(robot: Robot, reference: Any, *, rate: Any, damping: Any) ->
     rate: Λ [1/s], at which errors decay once s is zero; damping: K [N m s]. Both are numbers, diagonals (nv,) or matrices (nv, nv),
     positive definite. reference(t) -> q, v, a. With C the Christoffel matrix, ½ sᵀMs falls by sᵀK s.
     """
-    gains = {"rate": gain(rate, "rate", robot.nv), "damping": gain(damping, "damping", robot.nv)}
+    gains = {name: gain(x, name, robot.nv, of=robot.v_names) for name, x in (("rate", rate), ("damping", damping))}
     return Controller(robot, "passivity_based", _passivity_based, as_reference(robot, reference), gains, _energy_of_sliding)
 
 
 def _pd_gains(robot: Robot, kp: Any, kd: Any) -> dict[str, Any]:
-    return {"kp": gain(kp, "kp", robot.nv), "kd": gain(kd, "kd", robot.nv)}
+    return {name: gain(x, name, robot.nv, of=robot.v_names) for name, x in (("kp", kp), ("kd", kd))}
 
 
 def _spring(gains: Gains, robot: Robot, error: TrackingError) -> Array:

@@ -93,7 +93,8 @@ def limited(
         "kinetic": metric == "kinetic",
         "keep": keep,
     }
-    reference = controller.reference if position is False else beyond_limits(controller.reference)
+    own = [name for name, x in (("position", position), ("velocity", velocity)) if x is not False]
+    reference = beyond_limits(controller.reference, *own)
     return Controller(robot, f"limited_{controller.name}", _limited, reference, gains, native=robot.nv <= LARGEST)
 
 
@@ -135,8 +136,7 @@ def _positions(given: Any, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         return lower, upper
     try:
         low, high = (
-            np.broadcast_to(np.asarray(x, dtype=float), (robot.nq,))
-            for x in ((robot.lower, robot.upper) if given is None else given)
+            np.broadcast_to(floats(x, "position"), (robot.nq,)) for x in ((robot.lower, robot.upper) if given is None else given)
         )
     except (TypeError, ValueError):
         raise CoadjointError(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, finite, positive, takes
+from ..arguments import a_robot, finite, floats, positive, takes
 from ..arrays import Array, concat, dot, mv
 from ..errors import CoadjointError
 from ..motion.linearize import is_stabilizable, linearize
@@ -129,7 +129,7 @@ def lqr_tracking(
     if not isinstance(motion, Trajectory) or motion.tau is None:
         raise CoadjointError(f"motion is {short(motion)}; expected a Trajectory with tau, as from `simulate` or `optimal_motion`.")
     n = robot.nv
-    q, v, tau = (finite(np.asarray(x, dtype=float), name) for x, name in ((motion.q, "q"), (motion.v, "v"), (motion.tau, "tau")))
+    q, v, tau = (finite(floats(x, name), name) for x, name in ((motion.q, "q"), (motion.v, "v"), (motion.tau, "tau")))
     if q.shape[-1] != robot.nq or q.ndim != 2 or len(q) < 2:
         raise CoadjointError(f"the motion has q of shape {q.shape}; expected (N, {robot.nq}) with at least two times.")
     steps = np.diff(np.asarray(motion.time, dtype=float))

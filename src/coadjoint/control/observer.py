@@ -83,8 +83,11 @@ class MomentumObserver:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_native": None}
 
+    def __repr__(self) -> str:
+        return f"<momentum observer of {self.robot.name!r}, every {self.period:g} s>"
+
 
 @takes(robot=a_robot, period=positive)
 def momentum_observer(robot: Robot, *, gain_rate: Any, period: float = 1e-3) -> MomentumObserver:
     """An observer of external joint forces, with the rate K [1/s] of its filter: a number, a diagonal (nv,) or a matrix (nv, nv)."""
-    return MomentumObserver(robot, gain(gain_rate, "gain_rate", robot.nv), float(period))
+    return MomentumObserver(robot, gain(gain_rate, "gain_rate", robot.nv, of=robot.v_names), float(period))

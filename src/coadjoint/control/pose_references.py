@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import positive, takes
+from ..arguments import floats, positive, takes
 from ..arrays import Array, like
 from ..errors import CoadjointError, ShapeError
 from ..lie import se3
 from ..robot.link import as_pose
 from ..words import short
-from .references import check_depends, each, least_jerk
+from .of_time import OfTime, plain
+from .references import each, least_jerk
 
 PoseReference = Callable[[Any], tuple[Array, ...]]
 """reference(t): the pose X (4, 4), its body twist V (6,) and dV/dt (6,)."""
@@ -22,14 +23,14 @@ PoseReference = Callable[[Any], tuple[Array, ...]]
 
 def as_pose_reference(given: Any) -> PoseReference:
     """A function reference(t) -> X, V, A of what a user gives: such a function, or a pose to hold."""
-    if isinstance(given, _HoldPose | _ScrewMotion | _CheckedPose):
+    if isinstance(given, _HoldPose | _ScrewMotion | OfTime):
         return given
-    return _CheckedPose(given) if callable(given) else _HoldPose(as_pose(given, "reference"))
+    return OfTime(_Shaped(given)) if callable(given) else _HoldPose(as_pose(floats(given, "reference"), "reference"))
 
 
 @dataclass(frozen=True)
-class _CheckedPose:
-    """A user's reference whose results are checked at every call."""
+class _Shaped:
+    """A user's function, whose results must be a pose, its twist and the derivative of that."""
 
     given: Callable[[Any], Any]
 
@@ -39,11 +40,11 @@ class _CheckedPose:
             raise CoadjointError(
                 f"reference(t) gave {short(found)}; expected three arrays: the pose X (4, 4), its body twist V (6,) and dV/dt (6,)."
             )
-        arrays = tuple(x if hasattr(x, "shape") else np.asarray(x) for x in found)
-        for name, x, core in zip(("X", "V", "dV/dt"), arrays, ((4, 4), (6,), (6,)), strict=True):
+        names = ("X", "V", "dV/dt")
+        arrays = tuple(plain(x, f"reference(t) gave {name} that") for name, x in zip(names, found, strict=True))
+        for name, x, core in zip(names, arrays, ((4, 4), (6,), (6,)), strict=True):
             if tuple(x.shape[-len(core) :]) != core:
                 raise ShapeError(f"reference(t) gave {name} of shape {tuple(x.shape)}; expected {core}.")
-        check_depends(self.given, t, arrays)
         return arrays
 
 

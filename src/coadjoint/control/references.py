@@ -5,22 +5,26 @@ A reference that is written with array operations can be traced: it then runs in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, finite, numbers, positive, takes
-from ..arrays import Array, like, namespace, to_numpy
-from ..errors import CoadjointError, ShapeError, TraceError
+from ..arguments import a_robot, finite, floats, numbers, positive, takes
+from ..arrays import Array, concat, like, namespace
+from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from ..traced import traced
 from ..words import short
 from .evaluation import UntracedReference, desired_at
+from .of_time import OfTime, plain
 
 Reference = Callable[[Any], tuple[Array, ...]]
 """reference(t): the configuration (nq,), velocity (nv,) and acceleration (nv,) at the time t."""
+
+LIMITS = frozenset({"position", "velocity"})
+"""The limits of joints that a reference must keep."""
 
 
 def as_reference(robot: Robot, given: Any) -> Reference:
@@ -28,8 +32,8 @@ def as_reference(robot: Robot, given: Any) -> Reference:
     if callable(given):
         return _Checked(robot, given)
     try:
-        q = np.asarray(to_numpy(given, "reference"), dtype=float)
-    except (TypeError, ValueError):
+        q = floats(given, "reference")
+    except CoadjointError:
         q = np.zeros((0, 0))
     if q.ndim != 1:
         raise CoadjointError(
@@ -39,75 +43,96 @@ def as_reference(robot: Robot, given: Any) -> Reference:
 
 
 class _Checked:
-    """A user's reference whose results are checked at every call."""
+    """A user's reference, its results checked."""
 
-    def __init__(self, robot: Robot, given: Callable[[Any], Any], within: bool = True) -> None:
-        self.robot, self.given, self.within = robot, given, within and _has_limits(robot)
+    def __init__(self, robot: Robot, given: Callable[[Any], Any], kept: frozenset[str] = LIMITS) -> None:
+        self.robot = robot
+        self.kept = kept & _limits_of(robot)
+        """Which limits it must keep."""
+        own = isinstance(given, OfTime | _Hold | _PointToPoint | _Sinusoid)
+        self.given = given if own else OfTime(_Shaped(robot, given))
+
+    def __call__(self, t: Any) -> tuple[Array, ...]:
+        arrays = self.given(t)
+        if self.kept and type(t) is float:
+            _check_within(self.robot, self.kept, np.asarray(arrays[0]), np.asarray(arrays[1]), np.asarray(t))
+        return tuple(arrays)
+
+
+@dataclass(frozen=True)
+class _Shaped:
+    """A user's function, whose results must be q, v and a of a robot."""
+
+    robot: Robot
+    given: Callable[[Any], Any]
 
     def __call__(self, t: Any) -> tuple[Array, ...]:
         found = self.given(t)
         if not isinstance(found, tuple | list) or len(found) != 3:
             raise CoadjointError(f"reference(t) gave {short(found)}; expected three arrays: q, v and a.")
         sizes = (self.robot.nq, self.robot.nv, self.robot.nv)
-        arrays = [x if hasattr(x, "shape") else np.asarray(x) for x in found]
+        arrays = tuple(plain(x, f"reference(t) gave {name} that") for name, x in zip("qva", found, strict=True))
         for name, x, n in zip("qva", arrays, sizes, strict=True):
             if not x.shape or x.shape[-1] != n:
                 raise ShapeError(
                     f"reference(t) gave {name} of shape {tuple(x.shape)}; expected ({n},) for robot {self.robot.name!r}."
                 )
-        check_depends(self.given, t, arrays)
-        if self.within and type(t) is float and arrays[0].dtype != object:
-            _check_within(self.robot, arrays[0], np.asarray(t))
-        return tuple(arrays)
+        return arrays
 
 
 def check_limits(reference: Any, times: Any) -> None:
-    """An error for a reference that leaves the limits of the robot's joints at some of the times (N,), before anything runs.
+    """An error for a reference that leaves the limits of the joints (position, velocity) at some of the times (N,), before anything runs.
 
     One that cannot be traced is checked whenever it is evaluated.
     """
     reference = getattr(reference, "motion", reference)
     if isinstance(reference, _Hold):
         reference = _Checked(reference.robot, reference)
-    if not isinstance(reference, _Checked) or not reference.within:
+    if not isinstance(reference, _Checked) or not reference.kept:
         return
     robot = reference.robot
     try:
-        q = traced(lambda t: desired_at(reference, t[..., 0])[0], {"t": (1,)}, "reference")(np.asarray(times, dtype=float)[:, None])
+        state = traced(lambda t: concat(desired_at(reference, t[..., 0])[:2]), {"t": (1,)}, "reference")
     except UntracedReference:
         return
-    _check_within(robot, q, times)
+    found = state(np.asarray(times, dtype=float)[:, None])
+    _check_within(robot, reference.kept, found[..., : robot.nq], found[..., robot.nq :], times)
 
 
-def beyond_limits(reference: Any) -> Any:
-    """The same reference, which may leave the limits of the robot's joints."""
+def beyond_limits(reference: Any, *limits: str) -> Any:
+    """The same reference, which may leave these limits of the robot's joints: "position", "velocity"."""
     if isinstance(reference, _Checked | _Hold):
-        return _Checked(reference.robot, getattr(reference, "given", reference), within=False)
-    return replace(reference, motion=beyond_limits(reference.motion)) if hasattr(reference, "motion") else reference
+        kept = getattr(reference, "kept", LIMITS) - set(limits)
+        return _Checked(reference.robot, getattr(reference, "given", reference), kept)
+    return replace(reference, motion=beyond_limits(reference.motion, *limits)) if hasattr(reference, "motion") else reference
 
 
-def _has_limits(robot: Robot) -> bool:
-    return bool(np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any())
+def _limits_of(robot: Robot) -> frozenset[str]:
+    """The limits that the robot has."""
+    places = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
+    return frozenset({"position"} if places else ()) | ({"velocity"} if np.isfinite(robot.velocity_limit).any() else set())
 
 
-def _check_within(robot: Robot, q: np.ndarray, times: np.ndarray) -> None:
-    """An error for the first q (..., nq) at times (...) beyond a limit."""
-    low, high = (x + s * (1e-9 + 1e-9 * np.abs(x)) for x, s in ((robot.lower, -1.0), (robot.upper, 1.0)))
-    out = (q < low) | (q > high)
-    if out.any():
+def _check_within(robot: Robot, kept: frozenset[str], q: np.ndarray, v: np.ndarray, times: Any) -> None:
+    """An error for the first q (..., nq), v (..., nv) at times (...) beyond a limit that is to be kept."""
+    ends = {"position": (q, robot.lower, robot.upper), "velocity": (v, -robot.velocity_limit, robot.velocity_limit)}
+    for name in sorted(kept):
+        x, lower, upper = ends[name]
+        low, high = (y + s * (1e-9 + 1e-9 * np.abs(y)) for y, s in ((lower, -1.0), (upper, 1.0)))
+        out = (x < low) | (x > high)
+        if not out.any():
+            continue
         at = tuple(np.argwhere(out)[0])
-        k = at[-1]
+        k, when = at[-1], np.broadcast_to(times, x.shape[:-1])[at[:-1]]
+        if name == "position":
+            raise CoadjointError(
+                f"the reference has {x[at]:.6g} for {robot.q_names[k]} at t = {when:g} s, whose limits are {lower[k]:g} and {upper[k]:g}; "
+                "choose a reference within them, or keep them by `control.limited`."
+            )
         raise CoadjointError(
-            f"the reference has {q[at]:.6g} for {robot.q_names[k]} at t = {np.asarray(times)[at[:-1]]:g} s, whose limits are "
-            f"{robot.lower[k]:g} and {robot.upper[k]:g}; choose a reference within them, or keep them by `control.limited`."
+            f"the reference moves {robot.v_names[k]} with the velocity {x[at]:.6g} at t = {when:g} s, whose limit is {upper[k]:g}; choose "
+            "a slower reference, or keep the limit by `control.limited`."
         )
-
-
-def check_depends(given: Any, t: Any, found: Sequence[Any]) -> None:
-    """An error for a user's function that gives the same whatever the symbol t is: it may read a stream, or what changes later."""
-    own = isinstance(given, _Hold | _PointToPoint | _Sinusoid)
-    if hasattr(t, "__coadjoint_symbol__") and not own and not any(x.dtype == object for x in found):
-        raise TraceError("it does not depend on t; give what is constant itself")
 
 
 @dataclass(frozen=True)

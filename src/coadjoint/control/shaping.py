@@ -43,7 +43,7 @@ def controlled_symmetry(robot: Robot, gravity: Array, *, damping: Any = 0.0) -> 
     given = np.asarray(gravity, dtype=float)
     if given.shape != (3,) or not np.isfinite(given).all():
         raise CoadjointError(f"gravity is {gravity!r}; expected three finite numbers, the acceleration of free fall.")
-    gains = {"shaped": robot.with_gravity(given), "damping": gain(damping, "damping", robot.nv, zero=True)}
+    gains = {"shaped": robot.with_gravity(given), "damping": gain(damping, "damping", robot.nv, True, robot.v_names)}
     return Controller(robot, "controlled_symmetry", _symmetry, hold(robot, robot.neutral()), gains, _shaped_energy)
 
 

@@ -34,6 +34,8 @@ from .pose_references import PoseReference, as_pose_reference
 
 Gains = Mapping[str, Any]
 ERRORS = ("log", "double-geodesic")
+TWIST = ("ω about x", "ω about y", "ω about z", "v along x", "v along y", "v along z")
+"""The rows of a body twist."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,8 @@ class FrameTask:
     def __post_init__(self) -> None:
         a_name(self.frame, "frame")
         one_of(*ERRORS)(self.error, "error")
-        object.__setattr__(self, "kp", gain(self.kp, "kp", 6))
-        object.__setattr__(self, "kd", gain(self.kd, "kd", 6))
+        object.__setattr__(self, "kp", gain(self.kp, "kp", 6, of=TWIST))
+        object.__setattr__(self, "kd", gain(self.kd, "kd", 6, of=TWIST))
         object.__setattr__(self, "rows", Task(self.frame, tuple(self.rows)).rows)
         object.__setattr__(self, "reference", as_pose_reference(self.reference))
 
@@ -178,9 +180,9 @@ def impedance(
     gains = {
         "frame": frame,
         "error": error,
-        "stiffness": gain(stiffness, "stiffness", 6),
-        "damping": gain(damping, "damping", 6),
-        "inertia": None if inertia is None else gain(inertia, "inertia", 6),
+        "stiffness": gain(stiffness, "stiffness", 6, of=TWIST),
+        "damping": gain(damping, "damping", 6, of=TWIST),
+        "inertia": None if inertia is None else gain(inertia, "inertia", 6, of=TWIST),
     } | _posture(robot, posture, posture_kp, posture_kd)
     energy = _energy_of_impedance if inertia is None and has_energy(error, gains["stiffness"]) else None
     desired = as_pose_reference(reference)
@@ -220,8 +222,8 @@ def as_posture(robot: Robot, posture: Any) -> np.ndarray | None:
 def _posture(robot: Robot, posture: Any, kp: float, kd: float) -> dict[str, Any]:
     return {
         "posture": as_posture(robot, posture),
-        "posture_kp": gain(kp, "posture_kp", robot.nv, zero=True),
-        "posture_kd": gain(kd, "posture_kd", robot.nv, zero=True),
+        "posture_kp": gain(kp, "posture_kp", robot.nv, True, robot.v_names),
+        "posture_kd": gain(kd, "posture_kd", robot.nv, True, robot.v_names),
     }
 
 

@@ -18,6 +18,7 @@ from scipy.optimize import lsq_linear
 
 from ..arguments import a_robot, names, takes
 from ..arrays import Array
+from ..blas import on_one_thread
 from ..dynamics import forward_dynamics
 from ..errors import CoadjointError, ShapeError
 from ..motion.logs import Log, read_log
@@ -109,6 +110,7 @@ class ElasticJoints:
 
 
 @takes(robot=a_robot, friction=names)
+@on_one_thread
 def elastic_joints(
     robot: Robot,
     log: Any,

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..arguments import a_flag, a_function_of, a_number, one_of, positive, takes, whole
 from ..arrays import Array, concat, namespace
+from ..blas import on_one_thread
 from ..compiling import compile
 from ..differentiating import vjp
 from ..dynamics import drive_regressor, regressor
@@ -166,6 +167,7 @@ def base_regressor(robot: Robot, base: BaseParameters) -> Callable[..., Array]:
     clearance=a_number,
     report=a_function_of("part"),
 )
+@on_one_thread
 def excitation(
     robot: Robot,
     duration: float = 20.0,

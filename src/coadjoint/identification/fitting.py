@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, one_of, takes
+from ..blas import on_one_thread
 from ..errors import CoadjointError
 from ..motion.chunks import LogChunks
 from ..motion.logs import Log, read_log
@@ -53,6 +54,7 @@ FREE = 0.1
 
 
 @takes(robot=a_robot)
+@on_one_thread
 def identify(
     robot: Robot,
     log: Any,

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, one_of, positive, sequence, takes, whole
+from ..blas import on_one_thread
 from ..errors import CoadjointError, ShapeError
 from ..lie import inertia
 from ..memo import recent
@@ -83,6 +84,7 @@ class OutputError:
 
 
 @takes(robot=a_robot, method=one_of("direct", "inverse"), horizon=positive, substeps=whole)
+@on_one_thread
 def output_error(
     robot: Robot,
     log: Any,

@@ -26,7 +26,7 @@ class VerifiedFunction(CompiledFunction):
         self, kernel: Kernel, graph: Graph, otherwise: Callable[..., Any] | None = None, recipe: Recipe | None = None
     ) -> None:
         super().__init__(kernel, otherwise, recipe)
-        self.graph = graph
+        self.source = graph
 
     @property
     def call(self) -> Callable[..., Any]:
@@ -49,10 +49,10 @@ class VerifiedFunction(CompiledFunction):
         return result
 
     def _compare(self, inputs: list[np.ndarray], results: list[np.ndarray]) -> None:
-        trial = attempt(self.graph.traced or self.graph, inputs, self.signature.dtype)
+        trial = attempt(self.source.traced or self.source, inputs, self.signature.dtype)
         what = trial.described(results)
         if what:
-            warn(self.graph, self.signature.dtype, what)
+            warn(self.source, self.signature.dtype, what)
             for x, y in zip(results, trial.expected, strict=True):
                 x[...] = y
 

@@ -22,6 +22,7 @@ import numpy as np
 from ..robot.robot import Robot
 from .clearance import Clearances
 from .multiple_shooting import Shots
+from .quintics import Quintics
 from .splines import Spline
 from .transcription import Transcription
 
@@ -64,7 +65,7 @@ def proof_of(problem: Transcription | Shots, control: np.ndarray, T: float) -> P
     return None
 
 
-def proved(rows: Clearances, spline: Spline, control: np.ndarray, T: float) -> Proof:
+def proved(rows: Clearances, spline: Spline | Quintics, control: np.ndarray, T: float) -> Proof:
     """Whether pairs keep their distance along the motion of control points (size, n) in T seconds."""
     bound = _accelerations(rows, spline, control, T)
     per = 4 * spline.per_span
@@ -89,7 +90,13 @@ def proved(rows: Clearances, spline: Spline, control: np.ndarray, T: float) -> P
 
 
 def _bounds(
-    rows: Clearances, spline: Spline, control: np.ndarray, T: float, middle: np.ndarray, half: np.ndarray, bound: np.ndarray
+    rows: Clearances,
+    spline: Spline | Quintics,
+    control: np.ndarray,
+    T: float,
+    middle: np.ndarray,
+    half: np.ndarray,
+    bound: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The distances (N, P) at the middles of intervals (N,) of so many seconds' half, and lower bounds of them in the whole."""
     q, v, *_ = spline.curve(control, T, middle)
@@ -106,7 +113,7 @@ def _bounds(
     return gaps.value, places[0] + places[1] - bodies.thickness
 
 
-def _accelerations(rows: Clearances, spline: Spline, control: np.ndarray, T: float) -> np.ndarray:
+def _accelerations(rows: Clearances, spline: Spline | Quintics, control: np.ndarray, T: float) -> np.ndarray:
     """Bounds (spans, C) of the accelerations of the ends of capsules in every span."""
     robot, bodies = rows.robot, rows.bodies
     leader, ratio, offset = _coordinates(robot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ from .certificate import Proof, proof_of
 from .clearance import Clearances
 from .multiple_shooting import Flight, Shots
 from .newton import least_curvature
+from .quintics import Quintics
 from .sensitivity import Sensitivity, sensitivity
 from .splines import ORDERS, Spline
 from .transcription import Here, Transcription
@@ -102,8 +104,18 @@ class OptimalMotion(Trajectory):
 
     def _solved(self) -> Conditions:
         if self.conditions is None:
-            raise CoadjointError("this motion has no conditions with it; it was not made by `optimal_motion`.")
+            raise CoadjointError(
+                "this motion has no conditions with it: it was not made by `optimal_motion`, or came through pickle with a cost or a "
+                "constraint that cannot; write that as a named function of a module."
+            )
         return self.conditions
+
+    def __getstate__(self) -> dict[str, Any]:
+        try:
+            pickle.dumps(self.conditions)
+        except Exception:  # a user's function that cannot be pickled: the motion itself can
+            return self.__dict__ | {"conditions": None}
+        return self.__dict__
 
     def __str__(self) -> str:
         verdict = "optimal" if self.converged else "NOT optimal"
@@ -172,7 +184,7 @@ class OptimalMotions(Sequence[OptimalMotion]):
 class Between:
     """The motion as a function of time."""
 
-    spline: Spline
+    spline: Spline | Quintics
     control: np.ndarray
     duration: float
 
@@ -204,8 +216,8 @@ def motions_of(problem: Transcription | Shots, which: np.ndarray, found: interio
         if proof is not None and not proof.holds:
             doubts.append(_near(proof, problem))
         if isinstance(here, Flight) and not found.converged[k] and np.abs(here.e[k]).max() > EXCEEDED:
-            doubts = [_too_long(problem, float(T[k]), float(np.abs(here.e[k]).max()))]
-        if missed[k] > INEXACT:
+            doubts = [_too_long(len(here.nodes[k]) - 1, float(T[k]), float(np.abs(here.e[k]).max()))]
+        if missed[k] > EXCEEDED:
             doubts.append(f"the steps are so long that states are off by {missed[k]:.1e} at the next node; take more spans")
         if gap[k] > EXCEEDED:
             doubts.append(f"the constraints are open by {gap[k]:.1e} on the way; take more spans")
@@ -247,10 +259,10 @@ def _near(proof: Proof, problem: Transcription | Shots) -> str:
     return f"{where}; perhaps there is no way around, or another guess or more spans find it"
 
 
-def _too_long(problem: Transcription | Shots, T: float, missed: float) -> str:
+def _too_long(spans: int, T: float, missed: float) -> str:
     """What is said of shots that do not meet."""
     return (
-        f"joint forces that are linear in spans of {T / problem.spline.spans:.2g} s were not found to lead from node to node: states are "
+        f"joint forces that are linear in spans of {T / spans:.2g} s were not found to lead from node to node: states are "
         f'off by {missed:.1e} there; take more spans (a light link leaves its way in a tenth of a second), or transcription="collocation"'
     )
 

@@ -18,11 +18,13 @@ import numpy as np
 from ..robot.robot import Robot
 from .clearance import Clearances
 from .drives import OpenChain
+from .quintics import Places, Quintics
 from .rows import Rows
 from .shot_stages import Stage
-from .splines import ORDERS, Spline
+from .sides import Sides
+from .splines import ORDERS
 from .stages import DYNAMIC, Cost, Curvature, Forces
-from .transcription import TINY, Sides, sides_of
+from .transcription import TINY
 
 STEPS = 8
 """Steps of the integrator between two nodes."""
@@ -73,18 +75,13 @@ class Shots:
         return int(self.begin[0].size) + self.free_time
 
     @cached_property
-    def sides(self) -> list[Sides]:
-        return sides_of(self.limits)
+    def sides(self) -> Sides:
+        return Sides(self.limits)
 
     @cached_property
-    def spline(self) -> Spline:
-        """Polynomials of degree 5 with the positions, velocities and accelerations at the nodes."""
-        return Spline(self.spans, degree=5, nodes=3, smooth=2)
-
-    @cached_property
-    def _through(self) -> np.ndarray:
-        """(size, nodes 3): control points from positions and their derivatives at the nodes."""
-        return np.linalg.inv(self.spline.at(self.nodes)[:, :DYNAMIC].reshape(-1, self.spline.size))
+    def spline(self) -> Quintics:
+        """Polynomials of degree 5 with the positions, velocities and accelerations after every step of the integrator."""
+        return Quintics(self.spans * self.steps)
 
     def split(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What is at the nodes (b, nodes, 3, n), and durations (b,)."""
@@ -109,17 +106,17 @@ class Shots:
             return np.where(T > 0, here.f, np.inf), here.c, here.e
 
     def control(self, here: Flight) -> np.ndarray:
-        """Control points (b, size, n) of the spline through the nodes."""
-        T = here.T[:, None, None, None]
-        values = here.node_stage[:, :, :DYNAMIC] * T ** np.arange(DYNAMIC)[:, None]
-        return np.asarray(self._through @ values.reshape(len(T), -1, self.robot.nv))
+        """Control points (b, 3 (steps + 1), n) of the motion as it was integrated."""
+        b, n = len(here.T), self.robot.nv
+        steps = np.stack([stage.forces.stage[:, :DYNAMIC] for stage in here.stages[:: len(RULE)]], axis=1)
+        whole = np.concatenate([steps.reshape(b, -1, DYNAMIC, n), here.node_stage[:, -1:, :DYNAMIC]], axis=1)
+        return np.asarray((whole * here.T[:, None, None, None] ** np.arange(DYNAMIC)[:, None]).reshape(b, -1, n))
 
-    def forces_at(self, here: Flight, basis: np.ndarray) -> Forces:
-        """What is at places with this basis (S, orders, size), (b S): the spline, and joint forces that are linear between the nodes."""
-        stage = self.spline.stage(basis, self.control(here), here.T)
-        s = basis[:, 0] @ self.spline.greville
-        k = np.minimum((s * self.spans).astype(int), self.spans - 1)
-        part, u = (s * self.spans - k)[:, None], here.nodes[:, :, 2]
+    def forces_at(self, here: Flight, places: Places) -> Forces:
+        """What is at these places, (b S): the motion as it was integrated, and joint forces that are linear between the nodes."""
+        stage = self.spline.stage(places, self.control(here), here.T)
+        k = np.minimum((places.s * self.spans).astype(int), self.spans - 1)
+        part, u = (places.s * self.spans - k)[:, None], here.nodes[:, :, 2]
         tau = (1 - part) * u[:, k] + part * u[:, k + 1]
         return Forces(self.drives, stage.reshape(-1, ORDERS, self.robot.nv), tau.reshape(-1, self.robot.nv))
 
@@ -198,13 +195,8 @@ class Flight:
 
     @cached_property
     def c(self) -> np.ndarray:
-        b, K = self.nodes.shape[:2]
-        parts = [np.zeros((b, K, 0))]
-        for rows, drawn, (below, above) in zip(self.problem.limits, self.problem.drawn, self.problem.sides, strict=True):
-            value, inside = rows.value(self.at_nodes.forces).reshape(b, K, -1), drawn[self.which]
-            parts.append(value[..., below] - (rows.lower[below] + inside[..., below]))
-            parts.append((rows.upper[above] - inside[..., above]) - value[..., above])
-        return np.concatenate(parts, axis=-1).reshape(b, -1)
+        drawn = [x[self.which] for x in self.problem.drawn]
+        return self.problem.sides.value(self.at_nodes.forces, drawn, self.nodes.shape[1])
 
     @cached_property
     def e(self) -> np.ndarray:
@@ -283,16 +275,7 @@ class Flight:
 
     def by_row(self, z: np.ndarray, sign: float) -> list[np.ndarray]:
         """z (b, inequalities) of lower limits plus `sign` times those of upper limits, (b nodes, m) of every kind."""
-        b, K = self.nodes.shape[:2]
-        z, found, at = z.reshape(b * K, -1), [], 0
-        for rows, sides in zip(self.problem.limits, self.problem.sides, strict=True):
-            whole = np.zeros((b * K, len(rows.names)))
-            for entries, factor in zip(sides, (1.0, sign), strict=True):
-                count = entries.stop if isinstance(entries, slice) else len(entries)
-                whole[:, entries] += factor * z[:, at : at + count]
-                at += count
-            found.append(whole)
-        return found
+        return self.problem.sides.by_row(z, self.nodes.shape[1], sign)
 
     def _limit_covector(self, z: np.ndarray) -> np.ndarray:
         found = np.zeros_like(self.at_nodes.forces.stage)
@@ -311,11 +294,7 @@ class Flight:
         dy = dx[:, : K * 3 * n].reshape(b * K, 3, n)
         moved = np.zeros((b * K, ORDERS, n))
         moved[:, :2], moved[:, 2] = dy[:, :2], (self.at_nodes.A @ dy.reshape(b * K, -1, 1))[..., 0]
-        parts = [np.zeros((b * K, 0))]
-        for rows, (below, above) in zip(self.problem.limits, self.problem.sides, strict=True):
-            change = rows.push(self.at_nodes.forces, moved)
-            parts += [change[:, below], -change[:, above]]
-        return np.concatenate(parts, axis=1).reshape(b, -1)
+        return self.problem.sides.push(self.at_nodes.forces, moved).reshape(b, -1)
 
     def longest(self, dx: np.ndarray) -> np.ndarray:
         b, K, _, n = self.nodes.shape

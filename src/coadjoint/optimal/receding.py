@@ -59,6 +59,19 @@ class RecedingHorizon:
         """Seconds that each call of `step` took, by the wall clock."""
         self._started = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_room": {name: x.copy() for name, x in self._room.memory.views.items()}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._room = Workspace(self.problem, max(self.iterations, SOLVED), exact=False)
+        self._room.begin(0, Path(*(state["_room"][name][None] for name in ("Q", "V", "U"))), 0.0, exact=False)
+        for name, x in state["_room"].items():
+            self._room.memory[name][:] = x
+
+    def __repr__(self) -> str:
+        return f"<receding horizon of {self.problem.horizon} steps of {self.problem.robot.name!r}>"
+
     @property
     def worst_time(self) -> float:
         """The longest call of `step` so far, in seconds."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ..errors import CoadjointError
-from .between_nodes import drawn_of
+from .between_nodes import EXCEEDED, drawn_of
 from .drives import Drives, OpenChain
 from .motion_result import OptimalMotion
 from .multiple_shooting import Flight, Shots
@@ -18,6 +18,8 @@ from .transcription import Transcription
 
 FITTED = 8
 """How often joint forces are fitted to the motion to begin with."""
+FINER = 3
+"""How often steps of the integrator are halved, at most, where states are off by more than limits may be exceeded."""
 HINT = 'take transcription="splines" or "collocation"'
 
 
@@ -119,3 +121,19 @@ def between_ends(
         for order in (1, 2):
             ask(np.zeros_like(start), (0, order, 1.0), (last, order, -1.0))
     return replace(shots, rows=np.array(rows), right=np.array(right).T)
+
+
+def flown(shots: Shots, solved: Callable[[Shots], list[OptimalMotion]]) -> list[OptimalMotion]:
+    """The motions of these problems, in steps so short that twice as many lead to the same states."""
+    motions = solved(shots)
+    for _ in range(FINER):
+        found = [one.conditions for one in motions if one.conditions is not None]
+        at = [shots.at(one.x, np.array([k])) for k, one in enumerate(found)]
+        off = np.array([float(shots.missed(here)[0]) for here in at])
+        going = np.array([here.e.size == 0 or np.abs(here.e).max() < EXCEEDED for here in at])
+        if not (going & (off > EXCEEDED)).any() or any(one.message.startswith("interrupted") for one in motions):
+            break
+        begin, T = np.concatenate([here.nodes for here in at]), np.concatenate([here.T for here in at])
+        shots = replace(shots, begin=begin, durations=T, steps=2 * shots.steps)
+        motions = solved(shots)
+    return motions

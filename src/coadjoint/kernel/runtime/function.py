@@ -14,6 +14,7 @@ import numpy as np
 from ...arguments import Shape, check_inputs, check_outs, check_threads, real_array
 from ...arrays import any_lazy
 from ...scale.deferred import call_compiled_lazily
+from ..graph import Graph
 from . import builtin, pool
 from .arguments import as_rows, rows
 from .threads import cores, most_threads, share, split
@@ -130,6 +131,8 @@ class CompiledFunction:
     kind = "a kernel of its own"
     spent = False
     """It was made for its robot alone: there is none that would pay more."""
+    graph: Graph | None = None
+    """What it was made of, where that is kept for `explain`: for users' own functions."""
 
     def __init__(self, kernel: Kernel, otherwise: Callable[..., Any] | None = None, recipe: Recipe | None = None) -> None:
         self.kernel = kernel
