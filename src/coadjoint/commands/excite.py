@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 
 from ..errors import CoadjointError
-from ..files import check_output
 from ..identification.excitation import Excitation, excitation
-from ..motion.tables import check_format
 from ..show.terminal import Progress, number, table
-from .robots import add_robot, read_robot, tell
+from .robots import add_robot, check_files, read_robot, tell
 
 HELP = "design a motion that shows the robot's parameters best, for identification"
 
@@ -41,15 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    source = args.robot if Path(args.robot).is_file() else None
-    if args.out:
-        check_format(args.out)
-        check_output(args.out, source, *args.log)
-    if args.plot:
-        from ..show.plots import check_figure
-
-        check_figure(args.plot)
-        check_output(args.plot, source, args.out, *args.log)
+    check_files(args, *args.log)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
     with Progress("designing") as report:

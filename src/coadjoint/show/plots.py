@@ -203,6 +203,17 @@ def overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: Sequence[str],
         axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2, labelspacing=0.3)
 
 
+def overlay_forces(axes: Axes, x: np.ndarray, robot: Robot, tau: np.ndarray) -> None:
+    """Joint forces over x, as parts of their limits where all joints have one."""
+    limits = robot.effort_limit
+    if not np.isfinite(limits).all():
+        overlay(axes, x, tau, robot.v_names, "joint force  [N m, N]")
+        return
+    overlay(axes, x, tau / limits, robot.v_names, "joint force  [part of its limit]")
+    for sign in (1, -1):
+        axes.axhline(sign, color="C3", linestyle=(0, (5, 3)), linewidth=1.0)
+
+
 def thin(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Fewer points that draw the same line: the smallest and the largest value of every interval, in their order."""
     if len(x) <= POINTS:
