@@ -14,7 +14,7 @@ from ..arguments import a_robot, one_of, takes
 from ..blas import on_one_thread
 from ..errors import CoadjointError, LogWarning
 from ..motion.chunks import LogChunks
-from ..motion.logs import Log, read_log
+from ..motion.logs import Log, check_reading, read_log
 from ..robot.robot import Robot
 from ..robot.spring import refuse_springs
 from .bounds import bound_rows
@@ -93,6 +93,7 @@ def identify(
     joints are then identified too (`fit.gains`), since the forces of the payload are known.
     """
     refuse_springs(robot, "identification")
+    check_reading(identify, reading)
     kind, given = checked_prior(prior, weight)
     one_of("auto", *METHODS, *SIMULATED)(method, "method")
     one_of("auto", "fixed", "tilted")(gravity, "gravity")
@@ -101,11 +102,7 @@ def identify(
     check_cutoff(cutoff)
     stream = None
     if isinstance(log, LogChunks):
-        if payloads is not None:
-            raise CoadjointError("payloads are of logs that are in memory; a log in parts has none.")
-        one_of("auto", *METHODS[:-1])(method, "method of a log in parts")
-        if shift:
-            raise CoadjointError("delay is of logs that are in memory; for a log in parts shift its forces beforehand.")
+        _check_parts(payloads, reading, method, shift)
         stream = Spool(robot, log, cutoff, _factors(robot, gains))
         data = stream.sample
     else:
@@ -153,6 +150,17 @@ def identify(
     if stream is not None:
         return stream.told(found)
     return found if method not in SIMULATED else by_simulation(found, log, method, simulation)
+
+
+def _check_parts(payloads: Any, reading: Mapping[str, Any], method: str, shift: float | None) -> None:
+    """An error if there is an argument that a log in parts cannot have."""
+    if payloads is not None:
+        raise CoadjointError("payloads are of logs that are in memory; a log in parts has none.")
+    one_of("auto", *METHODS[:-1])(method, "method of a log in parts")
+    if reading:
+        raise CoadjointError(f"{next(iter(reading))} is of a log that is not read yet; give it to LogChunks.")
+    if shift:
+        raise CoadjointError("delay is of logs that are in memory; for a log in parts shift its forces beforehand.")
 
 
 def _warned(notes: tuple[str, ...], doubtful: list[str]) -> tuple[str, ...]:

@@ -5,14 +5,14 @@ what was done.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..arguments import a_dictionary, a_name, a_robot, one_of, positive, takes
+from ..arguments import a_dictionary, a_name, a_robot, keywords, one_of, positive, refuse_keywords, takes
 from ..errors import CoadjointError, LogWarning, ReadError
 from ..robot.robot import Robot
 from ..words import cut, short
@@ -130,10 +130,16 @@ def read_log(
     with missing="drop" left out; times that do not grow are an error, or with times="sort" put in order. `rate` gives times to a table
     without them. Velocities and accelerations are those of the table, or None: never differences of positions.
     """
-    if isinstance(source, Log):
-        return source
     one_of("error", "drop")(missing, "missing")
     one_of("error", "sort")(times, "times")
+    if isinstance(source, Log):
+        options = {"columns": columns, "units": units, "rate": rate, "topic": topic, "times": times != "error"}
+        for name, x in options.items():
+            if x:
+                raise CoadjointError(
+                    f"{name} is of a log that is not read yet; this one is: give {name} to the read_log that made it."
+                )
+        return source
     read = read_table(source, robot, columns, units=units, missing=missing, topic=topic, report=report)
     if "q" not in read.arrays:
         raise ReadError(
@@ -309,6 +315,11 @@ def _finite(reader: Columns, table: Table, wanted: Mapping[str, list[int]], miss
     value = "the cell is empty" if reader.empty(row, column) else f"{table.arrays[what][row, k]:g} is not a finite number"
     remedy = "no row is whole." if missing == "drop" else "missing='drop' leaves such rows out."
     raise ReadError(f"{reader.path}: {reader.place(row, column)}: {value}{more}; {remedy}")
+
+
+def check_reading(fn: Callable[..., Any], reading: Mapping[str, Any]) -> None:
+    """An error if a keyword that a function passes on is none of `read_log`'s."""
+    refuse_keywords(fn.__name__, reading, (keywords(fn) | keywords(read_log)) - {"source"})
 
 
 def _doubts(
