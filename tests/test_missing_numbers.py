@@ -1,4 +1,4 @@
-"""Masked entries are no numbers: planning, control and identification refuse them, or give NaN. And odd arguments that were found by fuzzing."""
+"""Masked entries are no numbers: planning, control and identification refuse them, or give NaN; and odd arguments found by fuzzing."""
 
 from __future__ import annotations
 
