@@ -191,7 +191,7 @@ def to_numpy(x: Any, name: str) -> Any:
 def unmasked(x: Any) -> Any:
     """x, its masked entries NaN: what is not there is no number."""
     if isinstance(x, np.ma.MaskedArray):
-        return x.astype(float).filled(np.nan) if np.ma.getmaskarray(x).any() and x.dtype.kind in "fiub" else x.data
+        return np.ma.filled(x.astype(float), np.nan) if np.ma.getmaskarray(x).any() and x.dtype.kind in "fiub" else x.data
     return x
 
 
