@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 from ..arguments import a_robot, one_of, takes
 from ..arrays import unmasked
 from ..blas import on_one_thread
-from ..errors import CoadjointError
+from ..errors import CoadjointError, LogWarning
 from ..motion.chunks import LogChunks
 from ..motion.logs import Log, read_log
 from ..robot.robot import Robot
@@ -21,7 +22,7 @@ from .bounds import bound_rows
 from .choosing import ENOUGH, Judge, choose_terms
 from .consistency import consistent
 from .delays import ROUNDS, advanced, checked_delay, is_clear, late, told
-from .doubts import doubts, poor
+from .doubts import doubts, few, poor, still
 from .equations import GAIN, Equations, Rows, Structure, equations, level, structure
 from .estimators import METHODS, refined
 from .friction import LOADED, TERMS, Friction
@@ -88,6 +89,7 @@ def identify(
     `cutoff`: Hz of the zero-phase low-pass, None for no filter. `delay`: seconds by which forces are recorded later than positions; "auto":
     what the fit shows, if it is clear and the terms of friction are "auto" too.
     `gains` (nv,): factors of the log's tau, which are then currents; a log without tau may have them as i1 … or current_0 ….
+    What looks wrong in the log (columns in another order or of another sign, other units, too few rows) is a LogWarning and in `notes`.
     `payloads`: what the robot carried in each log, None or arguments of `Robot.with_payload` (frame, mass, com, inertia): the gains of all
     joints are then identified too (`fit.gains`), since the forces of the payload are known.
     """
@@ -131,7 +133,8 @@ def identify(
             choice, fit, fitter, eq, rows, table = model(data)
         notes += [told(seconds)] if seconds else []
     s = eq.structure
-    notes = [*data.notes, *notes, *doubts(robot, data)]
+    notes = [*data.notes, *notes, *still(robot, data)]
+    doubtful = [*doubts(robot, data), *few(data, s.rank + len(choice.unknowns))]
     posterior = Posterior(fitter, choice, kind, *within)
     if stream is not None:
         eq = stream.equations(s, fit.x[: s.rank], FOLDS)
@@ -145,10 +148,19 @@ def identify(
     elif stream is not None:
         own = refined(posterior, eq, data, fit, "weighted", given, None, lambda f: _robot(s, f), stream.blocks)[1]
     found = _result(robot, rows, eq, fitter, choice, fit, table, notes, start, own)
-    found = replace(found, prior_kind=kind, method=method, notes=(*found.notes, *poor(found.relative_error)))
+    if method not in SIMULATED:  # those do not fit forces
+        doubtful += poor(found.relative_error)
+    found = replace(found, prior_kind=kind, method=method, notes=_warned(found.notes, doubtful))
     if stream is not None:
         return stream.told(found)
     return found if method not in SIMULATED else by_simulation(found, log, method, simulation)
+
+
+def _warned(notes: tuple[str, ...], doubtful: list[str]) -> tuple[str, ...]:
+    """The notes and what is doubtful, which is warned of."""
+    for text in doubtful:
+        warnings.warn(text, LogWarning, stacklevel=5)
+    return (*notes, *doubtful)
 
 
 def _reverse(rows: Rows, start: np.ndarray, folds: np.ndarray) -> None:

@@ -23,6 +23,7 @@ from .log_checks import (
     degree_suspicion,
     gap_notes,
     gaps,
+    jump_suspicion,
     order_suspicion,
     slope_suspicions,
     sorted_rows,
@@ -329,9 +330,10 @@ def _doubts(
     found = []
     if "time" not in known and (text := time_suspicion(time)):
         found.append(text)
-    order = order_suspicion(robot, arrays["q"])
-    if order:
-        found.append(order)
+    jump = jump_suspicion(robot, names, time, arrays["q"])
+    order = "" if jump else order_suspicion(robot, arrays["q"])
+    if jump or order:
+        found.append(jump or order)
     elif "q" not in known and (text := degree_suspicion(robot, arrays["q"])):
         found.append(text)
     if not found and "v" in arrays:
