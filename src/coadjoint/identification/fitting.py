@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, one_of, takes
+from ..arrays import unmasked
 from ..blas import on_one_thread
 from ..errors import CoadjointError, LogWarning
 from ..motion.chunks import LogChunks
@@ -189,7 +190,7 @@ def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
     """(nv,), checked."""
     if gains is None:
         return None
-    factor = np.asarray(gains, dtype=float)
+    factor = np.asarray(unmasked(gains), dtype=float)
     if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(factor):
         raise CoadjointError(f"gains is {gains!r}; expected {robot.nv} numbers, the force of each joint for a current of one.")
     return factor

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_dictionary, a_name, a_robot, keywords, one_of, positive, refuse_keywords, takes
+from ..arrays import unmasked
 from ..errors import CoadjointError, LogWarning, ReadError
 from ..robot.robot import Robot
 from ..words import cut, short
@@ -50,6 +51,11 @@ class Log:
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Other columns by name; those with numbers together: i1 … i6 are `i` (N, 6)."""
     source: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("time", "q", "v", "a", "tau"):
+            if isinstance(x := getattr(self, name), np.ma.MaskedArray):
+                object.__setattr__(self, name, unmasked(x))
 
     def __len__(self) -> int:
         return len(self.time)
@@ -240,7 +246,7 @@ def open_source(source: Any, names: list[str] | None = None, topic: str | None =
 
     if isinstance(source, Mapping):
         try:
-            arrays = {str(key): np.asarray(x) for key, x in source.items()}
+            arrays = {str(key): np.asarray(unmasked(x)) for key, x in source.items()}
         except ValueError as error:
             raise CoadjointError(f"the log is a mapping with an item that is no array: {cut(str(error))}") from None
         return Arrays("the log", arrays)
