@@ -137,6 +137,7 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 _MODULES = (
     "arguments",
     "arrays",
+    "blas",
     "calibration",
     "checking",
     "compiling",
@@ -169,7 +170,7 @@ _MODULES = (
 )
 """Modules and folders that are always attributes of the package, whatever was imported before."""
 
-_INTERNAL = {"arguments", "compiling", "differentiating", "explaining", "families", "files", "memo", "traced", "words"}
+_INTERNAL = {"arguments", "blas", "compiling", "differentiating", "explaining", "families", "files", "memo", "traced", "words"}
 """Modules that `dir` leaves out: their public names are names of the package."""
 
 

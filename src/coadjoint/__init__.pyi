@@ -7,6 +7,7 @@ import numpy as np
 from .arrays import ArrayLike, Numbers
 from . import arguments as arguments
 from . import arrays as arrays
+from . import blas as blas
 from . import calibration as calibration
 from . import checking as checking
 from . import compiling as compiling

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .arrays import Array, namespace, stack
+from .errors import CoadjointError
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,20 @@ def traced(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: 
 
     graph = trace(fn, shapes, name)
     return Traced(of_graph(graph), graph)
+
+
+def check_pickles(fn: Any, what: str, remedy: str = "") -> None:
+    """An error that names what a user's function belongs to if it cannot be pickled, and cloudpickle, which can, is not in use."""
+    import pickle
+    import sys
+
+    try:
+        pickle.dumps(fn)
+    except Exception as error:
+        if not any(name.endswith("cloudpickle") for name in list(sys.modules)):
+            raise CoadjointError(
+                f"{what} cannot be pickled, because its function cannot: {error}. Write it as a named function of a module{remedy}."
+            ) from error
 
 
 def evaluated(graph: Any, *arrays: Array) -> Array:

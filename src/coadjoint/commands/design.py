@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,12 @@ from ..arguments import a_moving_robot
 from ..design import Design, objectives, optimize
 from ..design.studies import STUDIES
 from ..errors import CoadjointError
-from ..files import check_output
 from ..motion.example_motion import smooth_motion
 from ..robot.robot import Robot
 from ..robot.save import check_format, save
 from ..show.design import draw_design
-from ..show.plots import check_figure
 from ..show.terminal import Progress
-from .robots import add_robot, read_robot, tell
+from .robots import add_robot, check_files, read_robot, tell
 
 HELP = "choose masses, lengths or inertias of a robot so that effort, curvature or base reactions are least"
 OBJECTIVES: dict[str, Callable[..., Any]] = {
@@ -56,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
         raise CoadjointError(
             f"{args.robot!r} is a built-in study with numbers of its own; leave out --parameters, --bounds and --objective."
         )
-    _check_files(args)
+    check_files(args, check=check_format)
     if args.robot in STUDIES:
         design = STUDIES[args.robot]()
     else:
@@ -75,16 +72,6 @@ def run(args: argparse.Namespace) -> None:
             )
     print(design)
     _write(args, design)
-
-
-def _check_files(args: argparse.Namespace) -> None:
-    source = args.robot if Path(args.robot).is_file() else None
-    if args.out:
-        check_format(args.out)
-        check_output(args.out, source)
-    if args.plot:
-        check_figure(args.plot)
-        check_output(args.plot, source, args.out)
 
 
 def _states(robot: Robot, objective: str) -> dict[str, Any]:

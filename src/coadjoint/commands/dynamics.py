@@ -5,27 +5,25 @@ from __future__ import annotations
 import argparse
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from ..arguments import a_moving_robot
 from ..dynamics import forward_dynamics, inverse_dynamics
 from ..errors import CoadjointError, LogWarning, ReadError, SingularMassMatrixError
-from ..files import check_output
 from ..motion.compare import compare
 from ..motion.example_motion import smooth_motion
 from ..motion.log_checks import degree_suspicion
 from ..motion.logs import read_log, read_table
 from ..motion.states import States, differentiate, force_units
-from ..motion.tables import MissingColumnsError, as_states, check_format, check_input, write_states
+from ..motion.tables import MissingColumnsError, as_states, check_input, write_states
 from ..robot.plausibility import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
 from ..words import cut, printable
 from . import _stream as stream
 from .logs import add_log_options, log_options
-from .robots import add_robot, name_of, read_robot, tell
+from .robots import add_robot, check_files, name_of, read_robot, tell
 
 HELP = "compute joint forces, or accelerations, for a table of states"
 
@@ -107,15 +105,7 @@ def _check_files(args: argparse.Namespace) -> None:
     """Check the names of all files before any work."""
     if args.states:
         check_input(args.states)
-    inputs = (args.states, args.robot if Path(args.robot).is_file() else None)
-    if args.out:
-        check_format(args.out)
-        check_output(args.out, *inputs)
-    if args.plot:
-        from ..show.plots import check_figure
-
-        check_figure(args.plot)
-        check_output(args.plot, *inputs, args.out)
+    check_files(args, args.states)
 
 
 def _states(args: argparse.Namespace, robot: Robot) -> tuple[States, list[str]]:

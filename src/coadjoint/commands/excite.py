@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 
 from ..errors import CoadjointError
-from ..files import check_output
 from ..identification.excitation import Excitation, excitation
-from ..motion.tables import check_format
 from ..show.terminal import Progress, number, table
-from .robots import add_robot, read_robot, tell
+from .robots import add_robot, check_files, one_number, read_robot, tell
 
 HELP = "design a motion that shows the robot's parameters best, for identification"
 
@@ -26,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", choices=("fourier", "bspline"), default="fourier", help="of curve (default: fourier)")
     criterion = "information (least confidence ellipsoid) or condition (least condition number)"
     parser.add_argument("--criterion", choices=("information", "condition"), default="information", help=criterion)
-    parser.add_argument("--start", type=float, nargs="+", metavar="X", help="the configuration to begin and rest at")
+    parser.add_argument("--start", type=one_number, nargs="+", metavar="X", help="the configuration to begin and rest at")
     parser.add_argument("--velocity", type=float, metavar="X", help="limit of all velocities, in the place of the robot's")
     parser.add_argument("--acceleration", type=float, metavar="X", help="limit of all accelerations")
     parser.add_argument("--floor", type=float, metavar="Z", help="height that all --sphere keep above")
@@ -41,15 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    source = args.robot if Path(args.robot).is_file() else None
-    if args.out:
-        check_format(args.out)
-        check_output(args.out, source, *args.log)
-    if args.plot:
-        from ..show.plots import check_figure
-
-        check_figure(args.plot)
-        check_output(args.plot, source, args.out, *args.log)
+    check_files(args, *args.log)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
     with Progress("designing") as report:

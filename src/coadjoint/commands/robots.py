@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..errors import ModelWarning
@@ -25,6 +25,15 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fixed-joints", choices=("merge", "keep"), default="merge", help=joints)
 
 
+def one_number(text: str) -> float:
+    """The number of an argument that takes several, separated by spaces."""
+    try:
+        return float(text)
+    except ValueError:
+        told = "separate numbers by spaces" if "," in text else "expected a number"
+        raise argparse.ArgumentTypeError(f"{printable(text)!r}: {told}") from None
+
+
 def name_of(robot: Robot) -> str:
     """The robot's name, safe to print."""
     return printable(robot.name)
@@ -43,19 +52,22 @@ def tell(texts: Iterable[str]) -> None:
         warnings.warn(text, ModelWarning, stacklevel=2)
 
 
-def check_files(args: argparse.Namespace) -> None:
-    """Check the names of the table `--out`, the figure `--plot` and the film `--animate` before any work: none may replace another."""
-    source = args.robot if Path(args.robot).is_file() else None
+def check_files(args: argparse.Namespace, *inputs: str | None, check: Callable[[str], object] = check_format) -> None:
+    """Check the names of the file `--out`, the figure `--plot` and the film `--animate` before any work: none may replace another.
+
+    Nor may one replace the robot's file or another input. `check` refuses what `--out` cannot be, by default all but tables.
+    """
+    taken = [args.robot if Path(args.robot).is_file() else None, *inputs]
     if args.out:
-        check_format(args.out)
-        check_output(args.out, source)
+        check(args.out)
+        check_output(args.out, *taken)
     if args.plot:
         from ..show.plots import check_figure
 
         check_figure(args.plot)
-        check_output(args.plot, source, args.out)
+        check_output(args.plot, *taken, args.out)
     if getattr(args, "animate", None):
         from ..show.animation import check_animation
 
         check_animation(args.animate)
-        check_output(args.animate, source, args.out, args.plot)
+        check_output(args.animate, *taken, args.out, args.plot)

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import CoadjointError
-from ..files import check_output
 from ..motion.states import States
-from ..motion.tables import check_format, read_states, write_states
+from ..motion.tables import read_states, write_states
 from ..optimal import Timing, time_optimal
 from ..robot.robot import Robot
 from ..show.terminal import Progress, table
-from .robots import add_robot, read_robot, tell
+from .robots import add_robot, check_files, one_number, read_robot, tell
 
 HELP = "find the fastest motion along a path within limits of velocity, acceleration, effort, power, jerk and at frames"
 LIMITS = ("velocity", "acceleration", "effort", "power", "jerk")
@@ -27,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, unit in (("velocity", "rad/s"), ("acceleration", "rad/s²"), ("effort", "N m"), ("power", "W"), ("jerk", "rad/s³")):
         what = f"limits of {name} [{unit}], one or one for each joint; inf: none"
         own = " (default: the robot's)" if name in ("velocity", "effort") else " (default: none)"
-        parser.add_argument(f"--{name}", type=float, nargs="+", metavar="X", help=what + own)
+        parser.add_argument(f"--{name}", type=one_number, nargs="+", metavar="X", help=what + own)
     parser.add_argument(
         "--frame-speed",
         nargs=3,
@@ -62,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    _check_files(args)
+    check_files(args, args.path if Path(args.path).is_file() else None)
     if args.samples < 2:
         raise CoadjointError(f"--samples is {args.samples}; expected 2 or more.")
     robot = read_robot(args.robot, args.base, args.fixed_joints)
@@ -123,15 +122,3 @@ def _limit(robot: Robot, name: str, given: list[float] | None) -> np.ndarray | N
             f"--{name} has {len(given)} numbers; expected one, or {robot.nv}, one for each of {', '.join(robot.v_names)}."
         )
     return np.broadcast_to(np.array(given), (robot.nv,)).copy()
-
-
-def _check_files(args: argparse.Namespace) -> None:
-    sources = [x for x in (args.robot, args.path) if Path(x).is_file()]
-    if args.out:
-        check_format(args.out)
-        check_output(args.out, *sources)
-    if args.plot:
-        from ..show.plots import check_figure
-
-        check_figure(args.plot)
-        check_output(args.plot, *sources, args.out)

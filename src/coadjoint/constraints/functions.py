@@ -16,7 +16,7 @@ from ..arrays import Array, mv
 from ..errors import CoadjointError, ShapeError
 from ..memo import recent
 from ..robot.robot import Robot
-from ..traced import Traced, evaluated, traced
+from ..traced import Traced, check_pickles, evaluated, traced
 from .parts import Part
 
 
@@ -86,17 +86,8 @@ class Written(Part):
         return self.frozen(robot).identity(robot)
 
     def __reduce__(self) -> Any:
-        import pickle
-        import sys
-
-        try:
-            pickle.dumps(self.fn)
-        except Exception as error:
-            if not any(name.endswith("cloudpickle") for name in list(sys.modules)):  # which can
-                raise CoadjointError(
-                    f"the constraint {self.name!r} cannot be pickled, because its function cannot: {error}. Write it as a named function "
-                    "of a module, or pickle `constraint.frozen(robot)`, which has what the function computes now."
-                ) from error
+        frozen = ", or pickle `constraint.frozen(robot)`, which has what the function computes now"
+        check_pickles(self.fn, f"the constraint {self.name!r}", frozen)
         return Written, (self.fn, self.is_jacobian)
 
 

@@ -10,7 +10,7 @@ from .linear import h_infinity, lqr_tracking
 from .observer import MomentumObserver, momentum_observer
 from .pose_references import screw_motion
 from .references import hold, point_to_point, sinusoid
-from .sampled import Running, SampledController
+from .sampled import Running, SampledController, sampled
 from .shaping import controlled_lagrangian, controlled_metric, controlled_symmetry, partial_linearization
 from .underactuated import balance, swing_up
 from .verify import Verification, verify
@@ -44,6 +44,7 @@ __all__ = [
     "pd",
     "pd_plus",
     "point_to_point",
+    "sampled",
     "screw_motion",
     "se3_tracking",
     "sinusoid",

@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name, a_number, a_robot, one_of, positive, takes
+from ..arguments import a_name, a_number, a_robot, floats, names, one_of, positive, takes
 from ..arrays import Array, concat, like, mv, namespace, transpose
 from ..dynamics import mass_matrix, regressor, spring_force
-from ..errors import CoadjointError
+from ..errors import CoadjointError, ShapeError
 from ..identification.base_parameters import base_parameters
 from ..lie import inertia
 from ..robot.robot import Robot
+from ..words import short
 from .controller import gain, times
 from .frame_sliding import frame_sliding
 from .joint_space import sliding
@@ -40,7 +41,7 @@ Gains = Mapping[str, Any]
 METRICS = ("natural", "euclidean", "base")
 
 
-@takes(robot=a_robot, metric=one_of(*METRICS), adaptation=positive)
+@takes(robot=a_robot, metric=one_of(*METRICS), adaptation=positive, links=names)
 def adaptive(
     robot: Robot,
     reference: Any,
@@ -119,12 +120,19 @@ def estimates(controller: SampledController, state: Array) -> Robot:
 
     Base parameters leave many inertias possible: those nearest to the controller's own are given.
     """
-    robot, chosen, base = controller.robot, controller.gains["links"], controller.gains["base"]
+    gains = getattr(controller, "gains", {})
+    gains = getattr(gains.get("of"), "gains", gains)  # of one that is `sampled`
+    if "adaptation" not in gains:
+        raise CoadjointError(f"controller is {short(controller)}; expected one from control.adaptive(…).")
+    robot, chosen, base, state = controller.robot, gains["links"], gains["base"], floats(state, "state")
+    least = 10 * len(chosen) if base is None else base.rank
+    if state.ndim != 1 or len(state) < least:
+        raise ShapeError(f"state has shape {state.shape}; expected one state ({controller.initial.size},), as `loop.state[-1]`.")
     parameters = robot.inertial_parameters.reshape(-1, 10).copy()
     if base is not None:
-        change = np.asarray(state, dtype=float)[: base.rank] - base.values(robot)
+        change = state[: base.rank] - base.values(robot)
         return robot.with_inertial_parameters(robot.inertial_parameters + np.linalg.pinv(base.matrix) @ change)
-    parameters[chosen] = np.asarray(state, dtype=float)[: 10 * len(chosen)].reshape(-1, 10)
+    parameters[chosen] = state[: 10 * len(chosen)].reshape(-1, 10)
     return robot.with_inertial_parameters(parameters.reshape(-1))
 
 

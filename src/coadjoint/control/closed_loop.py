@@ -12,19 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_number, a_robot, floats, numbers, positive, takes, whole
-from ..arrays import Array, concat, namespace, to_numpy
+from ..arguments import a_flag, a_robot, floats, numbers, positive, takes, whole
+from ..arrays import Array, namespace, to_numpy
 from ..dynamics import forward_dynamics, mass_matrix
 from ..dynamics.steps import rk4_step
 from ..errors import CoadjointError
 from ..families import Family
+from ..motion.control import check_controller
 from ..motion.equations_of_motion import SimulationError
 from ..motion.rollout import roll_states
 from ..robot.robot import Robot
 from .controller import Controller
 from .evaluation import desired_at, desired_during, is_traced
-from .references import check_limits
-from .sampled import SampledController
+from .sampled import SampledController, asked
+from .sampling import Sampling
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class ClosedLoop:
     """(..., steps + 1, k): the controller's state; k is 0 for controllers without one."""
 
 
-@takes(robot=a_robot, q=numbers, v=numbers, duration=positive, period=positive)
+@takes(robot=a_robot, q=numbers, v=numbers, duration=positive, period=positive, friction=a_flag)
 def closed_loop(
     robot: Robot,
     controller: Controller | SampledController,
@@ -72,20 +73,13 @@ def closed_loop(
     """
     if not isinstance(controller, Controller | SampledController):
         raise CoadjointError(f"controller is {type(controller).__name__}; expected one of `coadjoint.control`.")
-    if whole(delay, "delay") not in (0, 1):
-        raise CoadjointError(f"delay is {delay}; expected 0 or 1 samples.")
-    if resolution and robot.nq != robot.nv:
-        raise CoadjointError(
-            f"robot {robot.name!r} has joints with quaternions; encoders of a resolution measure joints with one coordinate."
-        )
-    if not (a_number(resolution, "resolution") >= 0):
-        raise CoadjointError(f"resolution is {resolution:g}; expected a step that is positive, or zero for exact readings.")
     if whole(substeps, "substeps") < 1:
         raise CoadjointError(f"substeps is {substeps}; expected at least 1.")
     own = getattr(controller, "period", None)
     if own is not None and period not in (None, own):
         raise CoadjointError(f"period is {period:g}; the controller was made for {own:g} s. Leave period out.")
     h = float(own or period or 1e-3)
+    sampling = Sampling.of(robot, h, delay, resolution)
     steps = max(1, round(duration / h))
     family = Family(robot, parameters)
     q, v = (
@@ -100,11 +94,11 @@ def closed_loop(
     batch = family.batch(**shapes)
     initial = getattr(controller, "initial", np.zeros(0))
     time = h * np.arange(steps + 1)
-    check_limits(controller.reference, time)
+    check_controller(robot, controller, time)
     desired = [] if is_traced(controller.reference) else desired_during(controller.reference, time[:-1])
     cores = tuple(x.shape[1:] for x in desired)
-    loop = _Loop(controller, h, delay, float(resolution), noise is not None, _limits(limits, robot), friction, int(substeps), cores)
-    inner = loop.start(robot, np.broadcast_to(q, (*batch, robot.nq)), initial)
+    loop = _Loop(controller, sampling, noise is not None, _limits(limits, robot), friction, int(substeps), cores)
+    inner = sampling.initial(initial)
     arrays = [np.empty((*batch, steps + 1, n)) for n in (robot.nq, robot.nv, inner.shape[-1])]
     for array, first in zip(arrays, (q, v, inner), strict=True):
         array[..., 0, :] = first
@@ -175,81 +169,46 @@ def _limits(limits: Any, robot: Robot) -> np.ndarray | None:
 
 
 class _Loop:
-    """One sample of a closed loop. Its inner state: the controller's, the forces on their way, the encoders' last readings, and a zero."""
+    """One sample of a closed loop. Its inner state: that of the controller, and what `Sampling` remembers."""
 
     def __init__(
         self,
         controller: Controller | SampledController,
-        h: float,
-        delay: int,
-        resolution: float,
+        sampling: Sampling,
         noisy: bool,
         limits: np.ndarray | None,
         friction: bool,
         substeps: int,
         cores: tuple[tuple[int, ...], ...],
     ) -> None:
-        self.controller, self.h, self.delay, self.resolution, self.noisy = controller, h, delay, resolution, noisy
+        self.controller, self.sampling, self.noisy = controller, sampling, noisy
         self.limits, self.friction, self.substeps = limits, friction, substeps
         self.cores = cores
         """The shapes of what a reference gives that is evaluated beforehand."""
-        self.states = getattr(controller, "initial", np.zeros(0)).size
 
     @property
     def key(self) -> Any:
+        """What determines the step. The controller stands in it itself, which never changes, and lives as long as the key."""
         cut = None if self.limits is None else tuple(self.limits)
-        return (
-            "closed loop",
-            self.controller,
-            self.h,
-            self.delay,
-            self.resolution,
-            self.noisy,
-            cut,
-            self.friction,
-            self.substeps,
-            self.cores,
-        )
-
-    def start(self, robot: Robot, q: np.ndarray, initial: np.ndarray) -> np.ndarray:
-        """The inner state (..., k) at the start: no force on its way, encoders that stand still."""
-        batch = q.shape[:-1]
-        parts = [np.broadcast_to(initial, (*batch, initial.size)), np.zeros((*batch, robot.nv if self.delay else 0))]
-        parts += [self._read(q) if self.resolution else q[..., :0], np.zeros((*batch, 1))]
-        return np.concatenate(parts, axis=-1)
-
-    def _read(self, q: Array) -> Array:
-        return namespace(q).floor(q / self.resolution + 0.5) * self.resolution
+        return ("closed loop", self.controller, self.sampling, self.noisy, cut, self.friction, self.substeps, self.cores)
 
     def step(
         self, robot: Robot, numbers: tuple[Array, ...], q: Array, v: Array, inner: Array, t: Array, *further: Array
     ) -> tuple[Array, ...]:
         """q', v', the inner state and the forces after one period."""
-        k, n = self.states, robot.nv
-        measured_q, measured_v, readings = q, v, []
-        if self.resolution:
-            measured_q = self._read(q)
-            last = inner[..., k + n * self.delay : k + n * self.delay + n]
-            measured_v = (measured_q - last) / self.h
-            readings = [measured_q]
-        if self.noisy:
-            measured_v, further = measured_v + further[0], further[1:]
-        desired = [x.reshape((*x.shape[:-1], *core)) for x, core in zip(further, self.cores, strict=True)]
-        asked, following = self._ask(measured_q, measured_v, t[..., 0], inner[..., :k], desired)
-        if self.limits is not None:
-            xp = namespace(asked)
-            asked = xp.minimum(xp.maximum(asked, -self.limits), 0.0 * asked + self.limits)
-        tau = inner[..., k : k + n] if self.delay else asked
+        noise = further[0] if self.noisy else None
+        given = further[1:] if self.noisy else further
+        desired = [x.reshape((*x.shape[:-1], *core)) for x, core in zip(given, self.cores, strict=True)]
+
+        def ask(q: Array, v: Array, state: Array) -> tuple[Array, Array]:
+            tau, state = asked(self.controller, q, v, state, *(desired or desired_at(self.controller.reference, t[..., 0])))
+            if self.limits is not None:
+                xp = namespace(tau)
+                tau = xp.minimum(xp.maximum(tau, -self.limits), 0.0 * tau + self.limits)
+            return tau, state
+
+        tau, following = self.sampling.sample(ask, q, v, inner, noise)
         rate: Callable[..., Array] = lambda q, v, t: forward_dynamics(robot, q, v, tau, friction=self.friction)
         for _ in range(self.substeps):
-            q, v = rk4_step(robot, q, v, t, rate, self.h / self.substeps)
-        parts = [*following, *([asked] if self.delay else []), *readings, inner[..., -1:]]
-        return q, v, concat(parts), tau
-
-    def _ask(self, q: Array, v: Array, t: Array, state: Array, desired: list[Array]) -> tuple[Array, list[Array]]:
-        one = self.controller
-        desired = desired or list(desired_at(one.reference, t))
-        if isinstance(one, SampledController):
-            tau, state = one._law(one.gains, one.period, one.robot, q, v, state, *desired)
-            return tau, [state]
-        return one._law(one.gains, one.robot, q, v, *desired), []
+            q, v = rk4_step(robot, q, v, t, rate, self.sampling.period / self.substeps)
+        return q, v, following, tau

@@ -1,8 +1,8 @@
 """Controllers with a state of their own: adaptive ones, and observers that stand beside a controller.
 
 Such a controller runs at a fixed period, as on a real-time computer: a step takes a sample of the robot's state and the controller's
-state, and gives the forces and the next state. The step is a pure function, compiled as one kernel; `start` gives an object
-that remembers the state for `simulate(…, control=running, period=controller.period)`.
+state, and gives the forces and the next state. The step is a pure function, compiled as one kernel. `simulate` and `rollout` take the
+controller as it is and begin with its `initial` state; `start` gives an object that also remembers the states, for `simulate`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import positive, times
+from ..arguments import check_core, floats, positive, times
 from ..arrays import Array, namespace
 from ..errors import CoadjointError
 from ..kernel.graph import Graph
 from ..robot.robot import Robot
+from ..words import short
+from .controller import Controller
 from .evaluation import compiled, desired_at, graph_of
+from .force_references import MotionAndForce, as_force
 from .references import check_limits
+from .sampling import Sampling
 
 Step = Callable[..., tuple[Array, Array]]
 """step(gains, period, robot, q, v, state, *desired): forces (..., nv) and the next state (..., k), written with array operations."""
@@ -53,7 +57,9 @@ class SampledController:
 
     def start(self, state: Any = None) -> Running:
         """This controller at work, from a state (k,), its `initial` one by default."""
-        return Running(self, self.initial if state is None else np.asarray(state, dtype=float))
+        state = self.initial if state is None else floats(state, "state")
+        check_core("state", state, self.initial.shape, f" for {self!r}")
+        return Running(self, state)
 
     def check_reference(self, times: Any) -> None:
         """An error if the reference leaves the limits of the robot's joints at some of the times (N,)."""
@@ -78,6 +84,51 @@ class SampledController:
 
     def __repr__(self) -> str:
         return f"<{self.name} of {self.robot.name!r}, every {self.period:g} s>"
+
+
+def asked(one: Controller | SampledController, q: Array, v: Array, state: Array, *desired: Array) -> tuple[Array, Array]:
+    """The forces (..., nv) of a controller for what is desired, and its next state (..., k); without a state, the one that is given."""
+    if isinstance(one, SampledController):
+        return one._law(one.gains, one.period, one.robot, q, v, state, *desired)
+    return one._law(one.gains, one.robot, q, v, *desired), state
+
+
+def sampled(
+    controller: Controller | SampledController,
+    period: float | None = None,
+    *,
+    delay: int = 0,
+    resolution: float = 0.0,
+    noise: Any = None,
+) -> SampledController:
+    """A controller as a real-time computer runs it: sampled every `period` seconds, its forces held between, from measured states.
+
+    period: that of a `SampledController`, else 1 ms. delay: 0, or 1 for forces that act one sample late; none act before. resolution: the
+    step of encoders [rad or m]; velocities are then differences of their readings. noise: (nv,) that is added to the measured velocities, a
+    function of time under the rules of references. It runs in `simulate`, `rollout` and `closed_loop` and can be exported.
+    """
+    if not isinstance(controller, Controller | SampledController):
+        raise CoadjointError(f"controller is {short(controller)}; expected one of `coadjoint.control`, as computed_torque(…).")
+    robot, own = controller.robot, getattr(controller, "period", None)
+    h = positive(period, "period") if period is not None else own or 1e-3
+    if own not in (None, h):
+        raise CoadjointError(f"period is {h:g}; the controller was made for {own:g} s. Leave period out.")
+    sampling = Sampling.of(robot, float(h), delay, resolution)
+    reference = controller.reference
+    if noise is not None:
+        reference = MotionAndForce(reference, as_force(noise, "noise", robot.nv, "velocities"))
+    gains = {"of": controller, "sampling": sampling, "noisy": noise is not None}
+    initial = sampling.initial(getattr(controller, "initial", np.zeros(0)))
+    return SampledController(robot, f"sampled_{controller.name}", _sampled, reference, gains, h, initial)
+
+
+def _sampled(
+    gains: Mapping[str, Any], period: float, robot: Robot, q: Array, v: Array, state: Array, *desired: Array
+) -> tuple[Array, Array]:
+    noise, known = (desired[-1], desired[:-1]) if gains["noisy"] else (None, desired)
+    ask = lambda q, v, own: asked(gains["of"], q, v, own, *known)
+    tau, following = gains["sampling"].sample(ask, q, v, state, noise)
+    return tau, following
 
 
 class Running:

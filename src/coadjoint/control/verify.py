@@ -12,6 +12,7 @@ from ..motion.trajectory import Trajectory
 from ..words import short
 from .closed_loop import ClosedLoop
 from .controller import Controller
+from .sampled import SampledController
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ def verify(controller: Controller, motion: Trajectory | ClosedLoop | Any) -> Ver
 
     motion: what `simulate` or `closed_loop` gives, with time (N,), q (..., N, nq) and v (..., N, nv).
     """
+    if isinstance(controller, SampledController):
+        raise CoadjointError(
+            f"controller is {controller!r}, which is sampled: no function is known that falls from sample to sample, and that of an "
+            "adaptive controller has the inertias that nobody knows. Verify the law without samples, along a motion of `simulate`."
+        )
     if not isinstance(controller, Controller):
         raise CoadjointError(f"controller is {type(controller).__name__}; expected a Controller, as from control.computed_torque.")
     if not all(hasattr(motion, x) for x in ("time", "q", "v")):

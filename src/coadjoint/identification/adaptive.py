@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, positive, takes
-from ..arrays import Array, concat, like, mv, namespace, solve_spd, stack, transpose
+from ..arguments import a_flag, a_name, a_robot, finite, floats, names, positive, takes
+from ..arrays import Array, concat, like, mv, namespace, solve_spd, stack, transpose, unmasked
 from ..dynamics import drive_regressor, inverse_dynamics, regressor
 from ..errors import CoadjointError, ShapeError
 from ..families import built
@@ -71,7 +71,7 @@ class Estimator:
     def run(self, q: Any, v: Any, a: Any, tau: Any, state: Any = None) -> np.ndarray:
         """The states (N + 1, k) from the first on, through samples q, v, a, tau (N, …), in one native loop."""
         robot = self.robot
-        given = [np.asarray(x, dtype=float) for x in (q, v, a, tau)]
+        given = [np.asarray(unmasked(x), dtype=float) for x in (q, v, a, tau)]
         count = len(given[0]) if given[0].ndim else 0
         for name, x, size in zip(("q", "v", "a", "tau"), given, (robot.nq, robot.nv, robot.nv, robot.nv), strict=True):
             if x.shape != (count, size):
@@ -79,7 +79,7 @@ class Estimator:
             if not np.isfinite(x).all():
                 raise CoadjointError(f"{name} has numbers that are not finite; leave out these samples.")
         states = np.empty((1, count + 1, len(self.initial)))
-        states[0, 0] = self.initial if state is None else state
+        states[0, 0] = self.initial if state is None else finite(floats(state, "state"), "state")
         if count:
             roll_states(self.native, [states], [x[None] for x in given], 1)
         result: np.ndarray = states[0]
@@ -99,7 +99,7 @@ def covariance(estimator: Estimator, state: Any) -> np.ndarray:
     return P + np.triu(P, 1).T
 
 
-@takes(robot=a_robot, forgetting=positive, prior=positive)
+@takes(robot=a_robot, payload=a_name, drives=a_flag, forgetting=positive, prior=positive)
 def recursive_least_squares(
     robot: Robot,
     *,
@@ -120,46 +120,63 @@ def recursive_least_squares(
         )
     refuse_springs(robot, "this estimator")
     weight = sizes(robot, "noise", noise, np.ones(robot.nv), True) ** 2
-    columns: Callable[..., Array]
     if payload is None:
         base = base_parameters(robot, drives=drives)
-        names = tuple(base.names[k] for k in base.pivots)
-        theta, chosen = base.values(robot), list(base.pivots)
-
-        def columns(robot: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Array | None]:
-            Y = regressor(robot, q, v, a)
-            return (concat([Y, drive_regressor(robot, v, a)]) if drives else Y)[..., chosen], None
+        names, theta = tuple(base.names[k] for k in base.pivots), base.values(robot)
+        law = _LeastSquares(len(theta), forgetting, weight, chosen=tuple(base.pivots), drives=drives)
     else:
         link, pose = robot.frame(payload)
         if link < 0:
             raise CoadjointError(f"payload {payload!r} stands on the base, which bears any load; name a frame that moves.")
         names, theta = robot.parameter_names(f"payload:{payload}"), np.zeros(10)
         carried = np.asarray(inertia.transform(pose, np.eye(10))).T
-
-        def columns(robot: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Array | None]:
-            own = regressor(robot, q, v, a)[..., 10 * link : 10 * link + 10]
-            return own @ like(carried, q), inverse_dynamics(robot, q, v, a)
-
+        law = _LeastSquares(len(theta), forgetting, weight, link=link, carried=carried)
     p = len(theta)
-    upper = np.triu_indices(p)
-    place = np.zeros((p, p), dtype=int)
-    place[upper] = place.T[upper] = np.arange(len(upper[0]))
+    initial = np.concatenate([theta, (prior**2 * np.eye(p))[np.triu_indices(p)]])
+    key = ("recursive least squares", payload, drives, forgetting, tuple(weight))
+    return Estimator(robot, names, initial, law.step, law.read, key)
 
-    def step(robot: Robot, state: Array, q: Array, v: Array, a: Array, tau: Array) -> Array:
-        X, known = columns(robot, q, v, a)
+
+@dataclass(frozen=True, eq=False)
+class _LeastSquares:
+    """The law of `recursive_least_squares`, for p parameters: those of the base, or of a payload on a link."""
+
+    p: int
+    forgetting: float
+    weight: np.ndarray
+    chosen: tuple[int, ...] = ()
+    """Columns of the regressor that are base parameters."""
+    drives: bool = False
+    link: int = -1
+    carried: np.ndarray | None = None
+    """(10, 10): from a payload's parameters to those of the link that bears it."""
+
+    def columns(self, robot: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Array | None]:
+        """X (nv, p), and the forces that do not depend on the parameters."""
+        Y = regressor(robot, q, v, a)
+        if self.carried is not None:
+            own = Y[..., 10 * self.link : 10 * self.link + 10]
+            return own @ like(self.carried, q), inverse_dynamics(robot, q, v, a)
+        return (concat([Y, drive_regressor(robot, v, a)]) if self.drives else Y)[..., list(self.chosen)], None
+
+    def step(self, robot: Robot, state: Array, q: Array, v: Array, a: Array, tau: Array) -> Array:
+        p, forgetting = self.p, self.forgetting
+        upper = np.triu_indices(p)
+        place = np.zeros((p, p), dtype=int)
+        place[upper] = place.T[upper] = np.arange(len(upper[0]))
+        X, known = self.columns(robot, q, v, a)
         estimate, P = state[..., :p], state[..., p:][..., place]
         e = tau - mv(X, estimate) - (0.0 if known is None else known)
         G = X @ P
-        K = solve_spd(G @ transpose(X) + like(np.diag(forgetting * weight), q), G)
+        K = solve_spd(G @ transpose(X) + like(np.diag(forgetting * self.weight), q), G)
         moved = [(P[..., i, j] - (G[..., :, i] * K[..., :, j]).sum(-1)) / forgetting for i, j in zip(*upper, strict=True)]
         return concat([estimate + mv(transpose(K), e), stack(moved)])
 
-    initial = np.concatenate([theta, (prior**2 * np.eye(p))[upper]])
-    key = ("recursive least squares", payload, drives, forgetting, tuple(weight))
-    return Estimator(robot, names, initial, step, lambda state: np.asarray(state)[..., :p], key)
+    def read(self, state: np.ndarray) -> np.ndarray:
+        return np.asarray(state)[..., : self.p]
 
 
-@takes(robot=a_robot, gain=positive)
+@takes(robot=a_robot, gain=positive, links=names, drives=a_flag)
 def natural_gradient(
     robot: Robot, *, gain: float, links: Sequence[str] | None = None, drives: bool = False, noise: Any = None
 ) -> Estimator:
@@ -186,9 +203,31 @@ def natural_gradient(
             f"{name} is {coefficients.min():g}; the natural gradient starts from positive numbers: give it a small one."
         )
     weight = sizes(robot, "noise", noise, np.ones(robot.nv), True) ** -2.0
-    n = 16 * len(chosen)
+    names = tuple(
+        f"{robot.link_names[k]}.{x}" for k in chosen for x in ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+    )
+    names += robot.parameter_names("drives") if drives else ()
+    key = ("natural gradient", tuple(chosen), drives, gain, tuple(weight))
+    law = _Natural(tuple(chosen), drives, gain, weight)
+    return Estimator(robot, names, np.concatenate([factors.reshape(-1), coefficients]), law.step, law.read, key)
 
-    def step(robot: Robot, state: Array, q: Array, v: Array, a: Array, tau: Array) -> Array:
+
+@dataclass(frozen=True, eq=False)
+class _Natural:
+    """The law of `natural_gradient`, for the links `chosen`."""
+
+    chosen: tuple[int, ...]
+    drives: bool
+    gain: float
+    weight: np.ndarray
+
+    @property
+    def n(self) -> int:
+        """Numbers of the factors."""
+        return 16 * len(self.chosen)
+
+    def step(self, robot: Robot, state: Array, q: Array, v: Array, a: Array, tau: Array) -> Array:
+        chosen = self.chosen
         Y = regressor(robot, q, v, a)
         F = [state[..., 16 * k : 16 * k + 16].reshape((*state.shape[:-1], 4, 4)) for k in range(len(chosen))]
         Sigma = [f @ transpose(f) for f in F]
@@ -197,9 +236,9 @@ def natural_gradient(
         for i in range(robot.n_links):
             phi = inertia.from_pseudo(Sigma[chosen.index(i)]) if i in chosen else known[..., 10 * i : 10 * i + 10]
             e = e - mv(Y[..., 10 * i : 10 * i + 10], phi)
-        loss, D = state[..., n:], drive_regressor(robot, v, a) if drives else None
+        loss, D = state[..., self.n :], drive_regressor(robot, v, a) if self.drives else None
         e = e if D is None else e - mv(D, loss)
-        pulled = gain * e * like(weight, q)
+        pulled = self.gain * e * like(self.weight, q)
         moved = []
         for i, f, S in zip(chosen, F, Sigma, strict=True):
             g = mv(transpose(Y[..., 10 * i : 10 * i + 10]), pulled)
@@ -211,17 +250,10 @@ def natural_gradient(
             moved.append(loss * (1.0 + 0.5 * x + 0.125 * x * x) ** 2)
         return concat(moved)
 
-    def read(state: np.ndarray) -> np.ndarray:
-        F = np.asarray(state)[..., :n].reshape(*np.shape(state)[:-1], len(chosen), 4, 4)
+    def read(self, state: np.ndarray) -> np.ndarray:
+        F = np.asarray(state)[..., : self.n].reshape(*np.shape(state)[:-1], len(self.chosen), 4, 4)
         found = np.asarray(inertia.from_pseudo(F @ np.swapaxes(F, -1, -2)))
-        return np.concatenate([found.reshape(*np.shape(state)[:-1], -1), np.asarray(state)[..., n:]], axis=-1)
-
-    names = tuple(
-        f"{robot.link_names[k]}.{x}" for k in chosen for x in ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
-    )
-    names += robot.parameter_names("drives") if drives else ()
-    key = ("natural gradient", tuple(chosen), drives, gain, tuple(weight))
-    return Estimator(robot, names, np.concatenate([factors.reshape(-1), coefficients]), step, read, key)
+        return np.concatenate([found.reshape(*np.shape(state)[:-1], -1), np.asarray(state)[..., self.n :]], axis=-1)
 
 
 def _transport(X: Array) -> Array:

@@ -32,8 +32,21 @@ def as_function(control: Any) -> Control:
     )
 
 
-def check_reference(control: Any, times: Any) -> None:
-    """Let a controller refuse times (N,) at which its reference is beyond the robot's limits, before any work is done."""
+def is_sampled(control: Any) -> bool:
+    """Whether a control has a state of its own, moved on by step(q, v, t, state) every `period` seconds from its `initial` one."""
+    return all(hasattr(control, name) for name in ("step", "start", "initial", "period"))
+
+
+def check_controller(robot: Robot, control: Any, times: Any) -> None:
+    """An error for a controller of a robot with other coordinates; and let it refuse times (N,) at which its reference is beyond the
+    robot's limits, before any work is done.
+    """
+    own = getattr(control, "robot", getattr(getattr(control, "controller", None), "robot", None))
+    if isinstance(own, Robot) and (own.nq, own.nv) != (robot.nq, robot.nv):
+        raise CoadjointError(
+            f"the controller was made for robot {own.name!r} with {own.nq} coordinates; robot {robot.name!r} has "
+            f"{robot.nq}. Make one for this robot."
+        )
     check = getattr(control, "check_reference", None)
     if callable(check):
         check(times)
@@ -53,3 +66,10 @@ def traced_control(family: Family, control: Control) -> Traced:
 
     shapes = {"q": (robot.nq,), "v": (robot.nv,), "t": (1,)} | ({"numbers": (family.size,)} if family else {})
     return traced(run, shapes, "control")
+
+
+def traced_step(family: Family, control: Any) -> Traced:
+    """The forces (nv,) and the next state (k,) of a control that `is_sampled`, of q, v, t (1,) and its state (k,)."""
+    robot = family.robot
+    shapes = {"q": (robot.nq,), "v": (robot.nv,), "t": (1,), "state": np.shape(control.initial)}
+    return traced(lambda q, v, t, state: control.step(q, v, t[..., 0], state), shapes, "control")

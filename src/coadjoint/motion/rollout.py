@@ -28,11 +28,12 @@ from ..families import Family, number_axes
 from ..kernel.runtime.function import run_steps
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
-from ..traced import Traced
+from ..traced import Traced, all_evaluated
 from ..words import short
 from . import variational
 from .constraint_projection import constrained_acceleration, constraint_at, project_state
-from .control import Control, as_function, check_reference, traced_control
+from .control import as_function, check_controller, is_sampled, traced_control, traced_step
+from .equations_of_motion import SimulationError
 from .friction import has_dry_friction
 from .frictional_steps import Frictional
 
@@ -66,7 +67,8 @@ def rollout(
     tau (..., steps, nv): joint forces, constant during each step; or `control`, a function control(robot, q, v, t) or an object with
     force(q, v, t), as for `simulate`, with `steps`; or neither, for no force. A control is written with array operations. It is traced
     at every call of `rollout`, with the values that the variables it reads have then, and runs inside the compiled steps: "euler" asks
-    it at the beginning of a step, "rk4" at its four stages and their times, "variational" in the middle. (`policy` is an older name.)
+    it at the beginning of a step, "rk4" at its four stages and their times, "variational" in the middle. A controller with a state, as
+    from `control.adaptive` or `control.sampled`, is asked at the beginning of each step, and dt is its period. (`policy` is an older name.)
 
     parameters {name: (..., numbers)}: numbers of the robot that differ from state to state, named as for `coadjoint.compile`, such as
     {"masses": (1000, n)}; their batch axes broadcast with those of the states, and a control gets the robot that has them. Under
@@ -89,15 +91,17 @@ def rollout(
         steps = tau.shape[-2]
     if not isinstance(steps, int | np.integer) or not 0 <= steps < MOST_STEPS:
         raise CoadjointError(f"steps is {short(steps)}; expected how many steps to take, 0 or more.")
-    check_reference(control, dt * np.arange(steps + 1))
+    check_controller(robot, control, dt * np.arange(steps + 1))
     family = Family(robot, parameters)
     batch = family.batch(q=q.shape[:-1], v=v.shape[:-1], **({} if tau is None else {"tau": tau.shape[:-2]}))
     qs, vs = np.empty((*batch, steps + 1, robot.nq)), np.empty((*batch, steps + 1, robot.nv))
     _begin(qs, q)
     _begin(vs, v)
     run = _Run(family, qs, vs, float(dt), method, friction, constraints, threads)
+    if is_sampled(control):
+        _check_sampled(control, float(dt), method)
     if steps and qs.size:
-        run.take_steps(tau, None if control is None else as_function(control))
+        run.take_steps(tau, control if control is None or is_sampled(control) else as_function(control))
     return qs, vs
 
 
@@ -141,11 +145,16 @@ class _Run:
         """q (N, nq) and v (N, nv) after k steps."""
         return [x[..., k, :].reshape(-1, x.shape[-1]) for x in (self.qs, self.vs)]
 
-    def take_steps(self, tau: Array | None, control: Control | None) -> None:
+    def take_steps(self, tau: Array | None, control: Any) -> None:
         """All steps, under the forces tau (..., steps, nv) or a control."""
         family, constraint = self.family, self.constraint
-        force = None if control is None else traced_control(family, control)
-        if self.method == "variational":
+        force = None if control is None or is_sampled(control) else traced_control(family, control)
+        if is_sampled(control):
+            states = np.empty((*self.qs.shape[:-1], np.size(control.initial)))
+            _begin(states, np.asarray(control.initial))
+            take = _sampled_step(family, self.dt, traced_step(family, control), self.method, self.friction, constraint)
+            roll_states(take, [self.qs, self.vs, states], [self._third(None), *self._constant()], self.threads)
+        elif self.method == "variational":
             self._variational(tau, force)
         else:
             take = _step(family, self.dt, force, self.method, self.friction, constraint, tau is not None)
@@ -193,28 +202,72 @@ def _step(
     family: Family, dt: float, control: Traced | None, method: str, friction: bool, constraint: Constraint | None, with_tau: bool
 ) -> Callable[..., Any]:
     """The compiled step of these arguments: (q, v, tau or t, *numbers) -> (q', v')."""
-    one = euler_step if method == "euler" else rk4_step
 
     def step(robot: Robot, numbers: tuple[Array, ...], q: Array, v: Array, third: Array) -> tuple[Array, Array]:
         def force(q: Array, v: Array, t: Array) -> Array:
             return third if with_tau else 0.0 * v if control is None else control(q, v, t, *numbers)
 
-        if friction and has_dry_friction(robot):
-            dry = Frictional(robot, constraint, force, dt)
-            return dry.euler(q, v, third) if method == "euler" else dry.rk4(q, v, third, rk4_step)
-
-        def acceleration(q: Array, v: Array, t: Array) -> Array:
-            if constraint is None:
-                return forward_dynamics(robot, q, v, force(q, v, t), friction=friction)
-            return constrained_acceleration(robot, constraint, q, v, force(q, v, t), friction)
-
-        q, v = one(robot, q, v, third, acceleration, dt)
-        return (q, v) if constraint is None else project_state(robot, constraint, q, v)
+        return moved(robot, q, v, third, force, dt, method, friction, constraint)
 
     robot = family.robot
     key = ("step", dt, control, method, friction, constraint, is_hard(robot, constraint), with_tau)
     name, size = ("tau", robot.nv) if with_tau else ("t", 1)
     return family.compiled(key, step, "step", q=(robot.nq,), v=(robot.nv,), **{name: (size,)})
+
+
+def _sampled_step(
+    family: Family, dt: float, control: Traced, method: str, friction: bool, constraint: Constraint | None
+) -> Callable[..., Any]:
+    """The compiled step (q, v, state, t, *numbers) -> (q', v', state') under a control with a state, whose forces are held."""
+    robot = family.robot
+
+    def step(robot: Robot, numbers: tuple[Array, ...], q: Array, v: Array, state: Array, t: Array) -> tuple[Array, ...]:
+        tau, following = all_evaluated(control.graph, q, v, t, state)
+        return (*moved(robot, q, v, t, lambda q, v, t: tau, dt, method, friction, constraint), following)
+
+    key = ("sampled step", dt, control, method, friction, constraint, is_hard(robot, constraint))
+    size = control.graph.input_shapes[-1]
+    return family.compiled(key, step, "sampled_step", q=(robot.nq,), v=(robot.nv,), state=size, t=(1,))
+
+
+def _check_sampled(control: Any, dt: float, method: str) -> None:
+    """Raise an error for steps of another length than the samples of a control, or that ask it between samples."""
+    if abs(dt - control.period) > 1e-9 * control.period:
+        raise CoadjointError(
+            f"dt is {dt:g}; the controller was made for samples every {control.period:g} s. Give dt={control.period:g}; for shorter "
+            "steps between samples, use `control.closed_loop(…, substeps=…)`."
+        )
+    if method == "variational":
+        raise CoadjointError(
+            "method is 'variational', whose forces act in the middle of a step; a controller with a state is sampled "
+            "at its beginning. Choose 'euler' or 'rk4'."
+        )
+
+
+def moved(
+    robot: Robot,
+    q: Array,
+    v: Array,
+    t: Array,
+    force: Callable[[Array, Array, Array], Array],
+    dt: float,
+    method: str,
+    friction: bool,
+    constraint: Constraint | None,
+) -> tuple[Array, Array]:
+    """q', v' after one step "euler" or "rk4" under force(q, v, t), on the constraint."""
+    one = euler_step if method == "euler" else rk4_step
+    if friction and has_dry_friction(robot):
+        dry = Frictional(robot, constraint, force, dt)
+        return dry.euler(q, v, t) if method == "euler" else dry.rk4(q, v, t, rk4_step)
+
+    def acceleration(q: Array, v: Array, t: Array) -> Array:
+        if constraint is None:
+            return forward_dynamics(robot, q, v, force(q, v, t), friction=friction)
+        return constrained_acceleration(robot, constraint, q, v, force(q, v, t), friction)
+
+    q, v = one(robot, q, v, t, acceleration, dt)
+    return (q, v) if constraint is None else project_state(robot, constraint, q, v)
 
 
 def variational_step(
@@ -260,7 +313,12 @@ def check_converged(left: np.ndarray, dt: float, first: int = 0) -> None:
     bad = ~(left < CONVERGED)
     if np.any(bad):
         k = int(np.argmax(bad.reshape(-1, bad.shape[-1]).any(0)))
-        raise CoadjointError(
+        if np.isnan(left[..., k]).any():
+            raise SimulationError(
+                f"the motion is not finite after step {first + k} of {dt:g} s: the control gives no finite forces there, or the state is "
+                "singular."
+            )
+        raise SimulationError(
             f"the variational step of {dt:g} s did not converge at step {first + k} (relative change {left[..., k].max():.2g}): the motion "
             f"is too fast for it, or the state is singular. Take shorter steps, such as {dt / 4:g} s."
         )

@@ -16,7 +16,7 @@ from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .adaptive import Flow
 from .constraint_projection import check_start, constraint_at, project_state
-from .control import Control, as_function, check_reference
+from .control import Control, as_function, check_controller, is_sampled
 from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
 from .rollout import check_rows, is_hard
@@ -73,9 +73,10 @@ def simulate(
 
     control: joint forces (nv,), or a function control(robot, q, v, t) or an object with force(q, v, t) that gives them, as for `rollout`.
     With a `period`, in seconds, it is evaluated at samples only, and what it gives is held between them, from `delay` seconds after the
-    sample on. constraints hold throughout, at rounding. events: `Event`s, and `Contact`s with their impacts, located in time; bounces
-    without end are recognised and end at rest. friction: viscous and dry friction of the joints, whose sticking and slipping are located
-    likewise. stops: the restitution, 0 to 1, of stops at the joints' position limits.
+    sample on; a controller with a state, as from `control.adaptive` or `control.sampled`, has a period of its own. constraints hold
+    throughout, at rounding. events: `Event`s, and `Contact`s with their impacts, located in time; bounces without end are recognised and
+    end at rest. friction: viscous and dry friction of the joints, whose sticking and slipping are located likewise. stops: the
+    restitution, 0 to 1, of stops at the joints' position limits.
 
     method "adaptive" (order 8) keeps the local error below `tolerance` and knows the state at every time between. Where the motion is
     stiff it goes on with the method of "implicit" (order 9), which can also be asked for. "variational" (order 2) and "symplectic" (its
@@ -89,8 +90,11 @@ def simulate(
         raise CoadjointError(f"method is {method!r}; choose from {', '.join(METHODS)}.")
     for name, x in (("tolerance", tolerance), ("step", step)):
         positive(x, name)
-    check_reference(control, times)
-    given, control = control, _checked_control(robot, control)
+    check_controller(robot, control, times)
+    given: Any = control
+    if is_sampled(given) and period is None:
+        period = given.period
+    control = _checked_control(robot, given.start() if is_sampled(given) else given)
     _check_sampling(period, delay, method)
     _check_period(given, period)
     happening = list(events) if isinstance(events, Iterable) else [events]
@@ -107,7 +111,8 @@ def simulate(
     forces = {"control": control.shape[:-1]} if isinstance(control, np.ndarray) else {}
     if batch := family.batch(q=q.shape[:-1], v=v.shape[:-1], **forces):
         options = {"method": method, "tolerance": tolerance, "friction": friction, "period": period, "delay": delay}
-        return _batch(family, batch, q, v, times, control, constraints, happening, step, say, **options)
+        own = given if is_sampled(given) else control  # which begins anew for every member
+        return _batch(family, batch, q, v, times, own, constraints, happening, step, say, **options)
     robot = family.member(family.flat(())[0])
     constraint = check_start(robot, constraints, q, v)
     if constraint is not None:
@@ -121,7 +126,15 @@ def simulate(
         watched = [x for x in happening if isinstance(x, Event)]
         return _adaptive(Flow(mechanics, float(times[0]), q, v, watched, tolerance, method == "implicit"), times, say)
     run = Symplectic(Family(robot, None), [], times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, say)
-    qs, vs, stopped = run(q[None], v[None])
+    try:
+        qs, vs, stopped = run(q[None], v[None])
+    except SimulationError as error:
+        (qs, vs), count = error.motion, error.motion[0].shape[1]
+        while count > 1 and not _has_forces(mechanics, qs[0, count - 1], vs[0, count - 1], float(times[count - 1])):
+            count -= 1
+        error.motion = _whole(mechanics, times[:count], qs[0, :count], vs[0, :count], (), "error", ())
+        error.args = (f"{error} The motion up to t = {times[count - 1]:g} s is kept: `motion` of this error.",)
+        raise
     return _whole(mechanics, times[: qs.shape[1]], qs[0], vs[0], (), stopped, ())
 
 
@@ -167,8 +180,15 @@ def _batch(
     dry = friction and (np.any(robot.friction) or not {"friction", "drives"}.isdisjoint(family.names))
     if METHODS[method] in COMPOSITIONS and len(q):
         steps = Symplectic(family, own, times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, report)
-        qs, vs, stopped = steps(q, v)
+        failure: SimulationError | None = None
+        try:
+            qs, vs, stopped = steps(q, v)
+        except SimulationError as error:
+            (qs, vs), stopped, failure = error.motion, "error", error
         run.q[:, : qs.shape[1]], run.v[:, : qs.shape[1]], run.stopped[:] = qs, vs, stopped
+        if failure is not None:
+            failure.motion = run.result(batch)
+            raise failure
     elif happening or dry or options["period"] is not None or method == "implicit" or is_hard(robot, constraint):
         run.one_by_one(alone)
     else:
@@ -214,6 +234,14 @@ def _whole(
     return Trajectory(mechanics.robot, times, q, v, tau, happenings, mechanics.constraint, stopped, pieces)
 
 
+def _has_forces(mechanics: EquationsOfMotion, q: np.ndarray, v: np.ndarray, t: float) -> bool:
+    try:
+        mechanics.force(q, v, t)
+    except SimulationError:
+        return False
+    return True
+
+
 def _checked_control(robot: Robot, control: Any) -> Control | np.ndarray | None:
     """A function, or finite forces (..., nv)."""
     if control is None:
@@ -244,7 +272,11 @@ def _check_sampling(period: Any, delay: Any, method: str) -> None:
 def _check_period(control: Any, period: float | None) -> None:
     """Raise an error for a controller with a state that is sampled otherwise than it was made for."""
     own = getattr(control, "period", None)
-    if own is not None and callable(getattr(control, "force", None)) and (period is None or abs(period - own) > 1e-9 * own):
+    if (
+        own is not None
+        and (is_sampled(control) or callable(getattr(control, "force", None)))
+        and (period is None or abs(period - own) > 1e-9 * own)
+    ):
         raise CoadjointError(f"period is {period}; the controller was made for samples every {own:g} s. Give period={own:g}.")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..errors import CoadjointError, ShapeError
 from ..kinematics import pose as frame_pose
 from ..lie import se3
 from ..robot.robot import Robot
+from ..traced import check_pickles
 
 __all__ = ["Term", "control", "function", "pose", "position", "residual", "state"]
 
@@ -38,69 +40,79 @@ class Term:
     weight: np.ndarray | None
     """(..., 1) or (..., k) of a residual; None for a function whose value is the cost."""
 
+    def __reduce__(self) -> Any:
+        check_pickles(self.of, f"the cost {self.name!r}")
+        return Term, (self.name, self.of, self.values, self.weight)
+
     def __repr__(self) -> str:
         return f"<cost {self.name}>"
 
 
 def state(q: Any, v: Any = None, weight: Any = 1.0) -> Term:
     """½ Σ w r² of the deviation r = (q ⊖ reference, v - reference) (2 nv,) from a state; v is at rest by default."""
+    return Term("state", _off_state, partial(_states, q, v), _weight(weight))
 
-    def values(robot: Robot, _: int) -> Values:
-        rest = np.zeros(robot.nv) if v is None else v
-        return _value("q", q, robot.nq), _value("v", rest, robot.nv)
 
-    def of(robot: Robot, q: Array, v: Array, u: Array, q0: Array, v0: Array) -> Array:
-        return concat([robot.difference(q0, q), v - v0])
+def _states(q: Any, v: Any, robot: Robot, m: int) -> Values:
+    return _value("q", q, robot.nq), _value("v", np.zeros(robot.nv) if v is None else v, robot.nv)
 
-    return Term("state", of, values, _weight(weight))
+
+def _off_state(robot: Robot, q: Array, v: Array, u: Array, q0: Array, v0: Array) -> Array:
+    return concat([robot.difference(q0, q), v - v0])
 
 
 def control(weight: Any = 1.0, reference: Any = 0.0) -> Term:
     """½ Σ w r² of the deviation r = u - reference (m,) of the control."""
+    return Term("control", _off_control, partial(_controls, reference), _weight(weight))
 
-    def values(_: Robot, m: int) -> Values:
-        return (_value("reference", np.broadcast_to(reference, m) if np.ndim(reference) == 0 else reference, m),)
 
-    return Term("control", lambda robot, q, v, u, u0: u - u0, values, _weight(weight))
+def _controls(reference: Any, robot: Robot, m: int) -> Values:
+    return (_value("reference", np.broadcast_to(reference, m) if np.ndim(reference) == 0 else reference, m),)
+
+
+def _off_control(robot: Robot, q: Array, v: Array, u: Array, u0: Array) -> Array:
+    return u - u0
 
 
 @takes(frame=a_name)
 def pose(frame: str, target: Any, weight: Any = 1.0) -> Term:
     """½ Σ w r² of the body twist r = log(X⁻¹ T) (6,), angular part first, from the target X (..., 4, 4) to the frame's pose T."""
+    return Term(f"pose of {frame}", partial(_off_pose, frame), partial(_poses, frame, target), _weight(weight))
 
-    def values(robot: Robot, _: int) -> Values:
-        X = np.asarray(to_numpy(target, "target"), dtype=float)
-        if X.shape[-2:] != (4, 4):
-            raise ShapeError(f"the target of the cost pose({frame!r}) has shape {X.shape}; expected (..., 4, 4).")
-        R = X[..., :3, :3]
-        if not (np.allclose(R @ R.swapaxes(-1, -2), np.eye(3), atol=1e-6) and np.allclose(X[..., 3, :], [0, 0, 0, 1])):
-            raise CoadjointError(
-                f"the target of the cost pose({frame!r}) is no pose: its rotation is not orthogonal, or its last row wrong."
-            )
-        _known_frame(robot, frame)
-        return (_value("target", X[..., :3, :].reshape(*X.shape[:-2], 12), 12),)
 
-    def of(robot: Robot, q: Array, v: Array, u: Array, X: Array) -> Array:
-        rows = X.reshape((*X.shape[:-1], 3, 4))
-        last = np.broadcast_to(np.array([[0.0, 0.0, 0.0, 1.0]]), (*X.shape[:-1], 1, 4))
-        whole = concat([rows.swapaxes(-1, -2), last.swapaxes(-1, -2)]).swapaxes(-1, -2)
-        return se3.log(se3.inverse(whole) @ frame_pose(robot, q, frame))
+def _poses(frame: str, target: Any, robot: Robot, m: int) -> Values:
+    X = np.asarray(to_numpy(target, "target"), dtype=float)
+    if X.shape[-2:] != (4, 4):
+        raise ShapeError(f"the target of the cost pose({frame!r}) has shape {X.shape}; expected (..., 4, 4).")
+    R = X[..., :3, :3]
+    if not (np.allclose(R @ R.swapaxes(-1, -2), np.eye(3), atol=1e-6) and np.allclose(X[..., 3, :], [0, 0, 0, 1])):
+        raise CoadjointError(
+            f"the target of the cost pose({frame!r}) is no pose: its rotation is not orthogonal, or its last row wrong."
+        )
+    _known_frame(robot, frame)
+    return (_value("target", X[..., :3, :].reshape(*X.shape[:-2], 12), 12),)
 
-    return Term(f"pose of {frame}", of, values, _weight(weight))
+
+def _off_pose(frame: str, robot: Robot, q: Array, v: Array, u: Array, X: Array) -> Array:
+    rows = X.reshape((*X.shape[:-1], 3, 4))
+    last = np.broadcast_to(np.array([[0.0, 0.0, 0.0, 1.0]]), (*X.shape[:-1], 1, 4))
+    whole = concat([rows.swapaxes(-1, -2), last.swapaxes(-1, -2)]).swapaxes(-1, -2)
+    return se3.log(se3.inverse(whole) @ frame_pose(robot, q, frame))
 
 
 @takes(frame=a_name)
 def position(frame: str, target: Any, weight: Any = 1.0) -> Term:
     """½ Σ w r² of the distance r (3,) of a frame's origin from the point `target` (..., 3), in space coordinates."""
+    return Term(f"position of {frame}", partial(_off_position, frame), partial(_positions, frame, target), _weight(weight))
 
-    def values(robot: Robot, _: int) -> Values:
-        _known_frame(robot, frame)
-        return (_value("target", target, 3),)
 
-    def of(robot: Robot, q: Array, v: Array, u: Array, x: Array) -> Array:
-        return frame_pose(robot, q, frame)[..., :3, 3] - x
+def _positions(frame: str, target: Any, robot: Robot, m: int) -> Values:
+    _known_frame(robot, frame)
+    return (_value("target", target, 3),)
 
-    return Term(f"position of {frame}", of, values, _weight(weight))
+
+def _off_position(frame: str, robot: Robot, q: Array, v: Array, u: Array, x: Array) -> Array:
+    return frame_pose(robot, q, frame)[..., :3, 3] - x
 
 
 @takes(fn=a_function)
@@ -123,11 +135,19 @@ def function(fn: Callable[..., Any], reference: Any = None) -> Term:
 
 def _own(reference: Any) -> Callable[[Robot, int], Values]:
     if reference is None:
-        return lambda robot, m: ()
+        return _nothing
     size = np.shape(reference)[-1] if np.ndim(reference) else 0
     if not size:
         raise ShapeError(f"the reference of a cost has shape {np.shape(reference)}; expected (..., n).")
-    return lambda robot, m: (_value("reference", reference, size),)
+    return partial(_references, reference, size)
+
+
+def _nothing(robot: Robot, m: int) -> Values:
+    return ()
+
+
+def _references(reference: Any, size: int, robot: Robot, m: int) -> Values:
+    return (_value("reference", reference, size),)
 
 
 def _called(fn: Callable[..., Any]) -> str:

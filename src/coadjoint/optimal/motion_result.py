@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -103,8 +104,18 @@ class OptimalMotion(Trajectory):
 
     def _solved(self) -> Conditions:
         if self.conditions is None:
-            raise CoadjointError("this motion has no conditions with it; it was not made by `optimal_motion`.")
+            raise CoadjointError(
+                "this motion has no conditions with it: it was not made by `optimal_motion`, or came through pickle with a cost or a "
+                "constraint that cannot; write that as a named function of a module."
+            )
         return self.conditions
+
+    def __getstate__(self) -> dict[str, Any]:
+        try:
+            pickle.dumps(self.conditions)
+        except Exception:  # a user's function that cannot be pickled: the motion itself can
+            return self.__dict__ | {"conditions": None}
+        return self.__dict__
 
     def __str__(self) -> str:
         verdict = "optimal" if self.converged else "NOT optimal"

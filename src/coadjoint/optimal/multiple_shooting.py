@@ -21,9 +21,10 @@ from .drives import OpenChain
 from .quintics import Places, Quintics
 from .rows import Rows
 from .shot_stages import Stage
+from .sides import Sides
 from .splines import ORDERS
 from .stages import DYNAMIC, Cost, Curvature, Forces
-from .transcription import TINY, Sides, sides_of
+from .transcription import TINY
 
 STEPS = 8
 """Steps of the integrator between two nodes."""
@@ -74,8 +75,8 @@ class Shots:
         return int(self.begin[0].size) + self.free_time
 
     @cached_property
-    def sides(self) -> list[Sides]:
-        return sides_of(self.limits)
+    def sides(self) -> Sides:
+        return Sides(self.limits)
 
     @cached_property
     def spline(self) -> Quintics:
@@ -194,13 +195,8 @@ class Flight:
 
     @cached_property
     def c(self) -> np.ndarray:
-        b, K = self.nodes.shape[:2]
-        parts = [np.zeros((b, K, 0))]
-        for rows, drawn, (below, above) in zip(self.problem.limits, self.problem.drawn, self.problem.sides, strict=True):
-            value, inside = rows.value(self.at_nodes.forces).reshape(b, K, -1), drawn[self.which]
-            parts.append(value[..., below] - (rows.lower[below] + inside[..., below]))
-            parts.append((rows.upper[above] - inside[..., above]) - value[..., above])
-        return np.concatenate(parts, axis=-1).reshape(b, -1)
+        drawn = [x[self.which] for x in self.problem.drawn]
+        return self.problem.sides.value(self.at_nodes.forces, drawn, self.nodes.shape[1])
 
     @cached_property
     def e(self) -> np.ndarray:
@@ -279,16 +275,7 @@ class Flight:
 
     def by_row(self, z: np.ndarray, sign: float) -> list[np.ndarray]:
         """z (b, inequalities) of lower limits plus `sign` times those of upper limits, (b nodes, m) of every kind."""
-        b, K = self.nodes.shape[:2]
-        z, found, at = z.reshape(b * K, -1), [], 0
-        for rows, sides in zip(self.problem.limits, self.problem.sides, strict=True):
-            whole = np.zeros((b * K, len(rows.names)))
-            for entries, factor in zip(sides, (1.0, sign), strict=True):
-                count = entries.stop if isinstance(entries, slice) else len(entries)
-                whole[:, entries] += factor * z[:, at : at + count]
-                at += count
-            found.append(whole)
-        return found
+        return self.problem.sides.by_row(z, self.nodes.shape[1], sign)
 
     def _limit_covector(self, z: np.ndarray) -> np.ndarray:
         found = np.zeros_like(self.at_nodes.forces.stage)
@@ -307,11 +294,7 @@ class Flight:
         dy = dx[:, : K * 3 * n].reshape(b * K, 3, n)
         moved = np.zeros((b * K, ORDERS, n))
         moved[:, :2], moved[:, 2] = dy[:, :2], (self.at_nodes.A @ dy.reshape(b * K, -1, 1))[..., 0]
-        parts = [np.zeros((b * K, 0))]
-        for rows, (below, above) in zip(self.problem.limits, self.problem.sides, strict=True):
-            change = rows.push(self.at_nodes.forces, moved)
-            parts += [change[:, below], -change[:, above]]
-        return np.concatenate(parts, axis=1).reshape(b, -1)
+        return self.problem.sides.push(self.at_nodes.forces, moved).reshape(b, -1)
 
     def longest(self, dx: np.ndarray) -> np.ndarray:
         b, K, _, n = self.nodes.shape

@@ -16,6 +16,7 @@ from scipy.interpolate import CubicSpline, PPoly
 from ..arrays import to_numpy
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
+from ..traced import check_pickles
 from ..words import short
 from .limits import horner
 
@@ -74,6 +75,11 @@ class Curves:
 
     def __init__(self, functions: Sequence[Callable[..., Any]], nv: int) -> None:
         self.functions, self.nv = list(functions), nv
+
+    def __reduce__(self) -> Any:
+        for fn in self.functions:
+            check_pickles(fn, "the path", ", or give scipy's CubicSpline")
+        return Curves, (self.functions, self.nv)
 
     def __len__(self) -> int:
         return len(self.functions)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, one_of, takes, whole
+from ..arrays import unmasked
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from . import layout
@@ -59,6 +60,19 @@ class RecedingHorizon:
         """Seconds that each call of `step` took, by the wall clock."""
         self._started = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_room": {name: x.copy() for name, x in self._room.memory.views.items()}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._room = Workspace(self.problem, max(self.iterations, SOLVED), exact=False)
+        self._room.begin(0, Path(*(state["_room"][name][None] for name in ("Q", "V", "U"))), 0.0, exact=False)
+        for name, x in state["_room"].items():
+            self._room.memory[name][:] = x
+
+    def __repr__(self) -> str:
+        return f"<receding horizon of {self.problem.horizon} steps of {self.problem.robot.name!r}>"
+
     @property
     def worst_time(self) -> float:
         """The longest call of `step` so far, in seconds."""
@@ -85,7 +99,7 @@ class RecedingHorizon:
         """The control (m,) to hold from now for one sample, at the state q (nq,), v (nv,)."""
         begin = time.perf_counter()
         problem, mem = self.problem, self._room.memory
-        q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+        q, v = np.asarray(unmasked(q), dtype=float), np.asarray(unmasked(v), dtype=float)
         if q.shape != problem.q0.shape[1:] or v.shape != problem.v0.shape[1:]:
             raise ShapeError(f"q has shape {q.shape} and v {v.shape}; expected {problem.q0.shape[1:]} and {problem.v0.shape[1:]}.")
         if not (np.isfinite(q).all() and np.isfinite(v).all()):

@@ -65,6 +65,7 @@ def weighted_forces(robot: Robot, q: Array, v: Array, a: Array, w: Array) -> Arr
 
 def sensitivity(motion: OptimalMotion, parameters: str) -> Sensitivity:
     """Derivatives of the motion and of its cost by a set of parameters, see `Robot.parameters`."""
+    motion._solved()
     if not motion.converged or motion.conditions is None:
         raise CoadjointError(
             f"derivatives belong to an optimum, and this motion is none: {motion.message or 'it was not optimised'}."

@@ -38,6 +38,9 @@ class Costs:
         self.sx, self.sz = filled(self.nx), filled(self.nz)
         self.shapes: dict[str, tuple[int, ...]] = {"q": (robot.nq,), "v": (robot.nv,), "u": (self.m,), "numbers": (1 + cost.size,)}
 
+    def __reduce__(self) -> Any:
+        return type(self), (self.robot, self.cost, self.B, self.method, self.limited)
+
     @property
     def key(self) -> tuple[Any, ...]:
         return type(self).__name__, self.cost, self.B.shape, self.B.tobytes(), self.method, self.limited

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from .clearance import Clearances
 from .drives import Closure, Drives
 from .equalities import Equality
 from .rows import Rows
+from .sides import Sides
 from .splines import ORDERS, Spline, powers
 from .stages import DYNAMIC, Cost, Curvature, Forces
 
@@ -27,15 +27,6 @@ _ORDER = np.arange(ORDERS)[:, None]
 
 TINY = 1e-30
 """A cost that counts as zero."""
-
-Sides = tuple[Any, Any]
-"""Which rows have a lower and which an upper limit, as indices or a slice."""
-
-
-def sides_of(limits: Sequence[Rows]) -> list[Sides]:
-    """Those of every kind of limits."""
-    finite = [(np.isfinite(rows.lower), np.isfinite(rows.upper)) for rows in limits]
-    return [tuple(slice(0, len(x)) if x.all() else np.flatnonzero(x) for x in pair) for pair in finite]  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -66,9 +57,9 @@ class Transcription:
         return count + self.free_time
 
     @cached_property
-    def sides(self) -> list[Sides]:
-        """Which rows have a lower and which an upper limit."""
-        return sides_of(self.limits)
+    def sides(self) -> Sides:
+        """The limits at the nodes as inequalities."""
+        return Sides(self.limits)
 
     @property
     def nodes(self) -> np.ndarray:
@@ -181,13 +172,8 @@ class Here:
 
     @cached_property
     def c(self) -> np.ndarray:
-        b, K = self.stage.shape[:2]
-        parts = []
-        for rows, drawn, (below, above) in zip(self.problem.limits, self.problem.drawn, self.problem.sides, strict=True):
-            value, inside = rows.value(self.forces).reshape(b, K, -1), drawn[self.which]
-            parts.append(value[..., below] - (rows.lower[below] + inside[..., below]))
-            parts.append((rows.upper[above] - inside[..., above]) - value[..., above])
-        return np.concatenate([np.zeros((b, K, 0)), *parts], axis=-1).reshape(b, -1)
+        drawn = [x[self.which] for x in self.problem.drawn]
+        return self.problem.sides.value(self.forces, drawn, self.stage.shape[1])
 
     @cached_property
     def e(self) -> np.ndarray:
@@ -238,16 +224,7 @@ class Here:
 
     def by_row(self, z: np.ndarray, sign: float) -> list[np.ndarray]:
         """z (b, inequalities) of lower limits plus `sign` times those of upper limits, (b K, m) of every kind."""
-        b, K = self.stage.shape[:2]
-        z, found, at = z.reshape(b * K, -1), [], 0
-        for rows, sides in zip(self.problem.limits, self.problem.sides, strict=True):
-            whole = np.zeros((b * K, len(rows.names)))
-            for entries, factor in zip(sides, (1.0, sign), strict=True):
-                count = entries.stop if isinstance(entries, slice) else len(entries)
-                whole[:, entries] += factor * z[:, at : at + count]
-                at += count
-            found.append(whole)
-        return found
+        return self.problem.sides.by_row(z, self.stage.shape[1], sign)
 
     def pull(self, z: np.ndarray) -> np.ndarray:
         return self.pulled(self.covector(z)) if z.size else np.zeros((len(z), self.problem.variables))
@@ -260,13 +237,8 @@ class Here:
         return found.reshape(self.stage.shape)
 
     def push(self, dx: np.ndarray) -> np.ndarray:
-        b, K = self.stage.shape[:2]
         moved = self.pushed(dx).reshape(self.forces.stage.shape)
-        parts = []
-        for rows, (below, above) in zip(self.problem.limits, self.problem.sides, strict=True):
-            change = rows.push(self.forces, moved)
-            parts += [change[:, below], -change[:, above]]
-        return np.concatenate([np.zeros((b * K, 0)), *parts], axis=1).reshape(b, -1)
+        return self.problem.sides.push(self.forces, moved).reshape(len(dx), -1)
 
     def longest(self, dx: np.ndarray) -> np.ndarray:
         """The longest step (b,), at most 1, within which no capsule jumps over another at a node."""

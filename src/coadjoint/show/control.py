@@ -10,7 +10,7 @@ import numpy as np
 
 from ..control import Controller, verify
 from ..motion.trajectory import Trajectory
-from .plots import check_figure, overlay, save, style, thin
+from .plots import check_figure, overlay, overlay_forces, save, style, thin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,13 +32,7 @@ def control_figure(controller: Controller, motion: Trajectory, errors: np.ndarra
         figure = Figure(figsize=(11, 8), layout="constrained")
         upper, middle, lower = (figure.add_subplot(3, 1, k) for k in (1, 2, 3))
         overlay(upper, time, errors, robot.v_names, "error")
-        limits = robot.effort_limit
-        if np.isfinite(limits).all():
-            overlay(middle, time, motion.tau / limits, robot.v_names, "joint force  [part of its limit]")
-            for sign in (1, -1):
-                middle.axhline(sign, color="C3", linestyle=(0, (5, 3)), linewidth=1.0)
-        else:
-            overlay(middle, time, motion.tau, robot.v_names, "joint force  [N m, N]")
+        overlay_forces(middle, time, robot, motion.tau)
         V = verify(controller, motion).lyapunov
         lower.semilogy(*thin(time, np.maximum(V, V.max() * 1e-16)), color="0.2")
         lower.yaxis.set_major_formatter(lambda x, _: f"{x:.0e}")

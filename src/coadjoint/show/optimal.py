@@ -11,7 +11,7 @@ import numpy as np
 from ..optimal import OptimalMotion
 from ..optimal.clearance import Clearances
 from .animation import sticks
-from .plots import check_figure, overlay, save, style
+from .plots import check_figure, in_units, overlay, overlay_forces, save, style
 from .portrait import capsule_faces, fill
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def optimal_figure(motion: OptimalMotion) -> Figure:
     """The robot on its way between obstacles; positions, joint forces and distances over time; cost and errors over iterations."""
     from matplotlib.figure import Figure
 
-    robot, time, limits = motion.robot, motion.time, motion.robot.effort_limit
+    robot, time = motion.robot, motion.time
     with style():
         figure = Figure(figsize=(15, 9), layout="constrained")
         left, right = figure.subfigures(1, 2, width_ratios=(2, 1))
@@ -37,13 +37,8 @@ def optimal_figure(motion: OptimalMotion) -> Figure:
         _way(right, motion)
         for axes in nearness:
             _distances(axes, motion)
-        overlay(upper, time, motion.q, robot.q_names, "position  [rad, m]")
-        if np.isfinite(limits).all():
-            overlay(middle, time, motion.tau / limits, robot.v_names, "joint force  [part of its limit]")
-            for sign in (1, -1):
-                middle.axhline(sign, color="C3", linestyle=(0, (5, 3)), linewidth=1.0)
-        else:
-            overlay(middle, time, motion.tau, robot.v_names, "joint force  [N m, N]")
+        overlay(upper, time, motion.q, robot.q_names, in_units(robot, "position"))
+        overlay_forces(middle, time, robot, motion.tau)
         middle.set_xlabel("time [s]")
         steps = np.arange(len(motion.table))
         lower.plot(steps, [row["cost"] for row in motion.table], color="0.2")
