@@ -137,9 +137,8 @@ def solve(
             if status == TIMED:
                 mine = work.room[used : used + int(value)].copy()
                 used += int(value)
-                worst = int(np.argmax(np.where(np.isfinite(mine[:, 9]), mine[:, 6], np.inf)))
-                again = mine[worst, 6] > INEXACT and task.grid.scale != 1.0 and task.tries < task.most(UNFINISHED)
-                if np.isfinite(time) and not again:
+                worst = -1 if task.grid.scale == 1.0 and time < np.inf else _worst(mine)
+                if time < np.inf and (worst < 0 or mine[worst, 6] < INEXACT or task.tries >= task.most(UNFINISHED)):
                     found[task.path], duration[task.path] = mine, time
                     continue
                 status, value = UNFINISHED, float(mine[worst, 0])
@@ -163,6 +162,11 @@ def solve(
 
 
 _NOTHING = np.empty((0, RECORD))
+
+
+def _worst(cells: np.ndarray) -> int:
+    """The cell (C, RECORD) without a time, or else the one in which a row is exceeded most."""
+    return int(np.argmax(np.where(np.isfinite(cells[:, 9]), cells[:, 6], np.inf)))
 
 
 @dataclass
