@@ -5,15 +5,18 @@ Needs the extra `docs`. Nothing is fetched when the pages are built or read: for
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import inspect
 import io
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import coadjoint as cj
+
+sys.path.insert(0, str(Path(__file__).parent))
+import _names
 
 project = "coadjoint"
 author = "The coadjoint developers"
@@ -31,7 +34,8 @@ myst_all_links_external = False
 suppress_warnings = [
     "myst.xref_missing"
 ]  # README and CONTRIBUTING stand outside of this folder; tests/test_docs.py follows every link
-autodoc_typehints = "none"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 add_module_names = False
 smartquotes = False
@@ -41,50 +45,54 @@ GALLERY = HERE / "_gallery" / "gallery"
 GALLERY.mkdir(parents=True, exist_ok=True)  # Sphinx asks for it before it calls anything
 REFERENCE = HERE / "reference"
 TITLES = {
-    "": "Kinematics and dynamics",
-    "calibration": "Calibration",
+    "arrays": "Arrays",
+    "compiling": "Compiled functions",
     "constraints": "Constraints and impacts",
-    "control": "Control",
-    "design": "Design",
-    "geometry": "Geometry",
+    "costs": "Costs of optimal control",
+    "design.objectives": "Objectives of design",
+    "design.studies": "Studies of design",
+    "differentiating": "Derivatives of functions",
+    "explaining": "What a function costs",
+    "export": "Functions in other languages",
     "identification": "Identification",
+    "interop": "Other libraries",
+    "kinematics": "Kinematics and inverse kinematics",
+    "lie.inertia": "Inertias",
+    "lie.quaternion": "Quaternions",
+    "lie.screw": "Screws",
+    "lie.se3": "Rigid motions, SE(3)",
+    "lie.so3": "Rotations, SO(3)",
     "motion": "Simulation, logs, linear models",
     "optimal": "Optimal motion and control",
-    "redundancy": "Redundancy",
     "robot": "Robots",
-    "symbolic": "Equations",
-    "kinematics": "Kinematics and inverse kinematics",
-    "dynamics": "Dynamics",
+    "scale": "Large arrays and streams",
     "show": "Pages",
+    "symbolic": "Equations",
 }
 
 
 def write_reference() -> None:
     """One page for each part of the library, with every public name of it."""
-    parts: dict[str, list[str]] = {}
-    for name in sorted(cj.__all__, key=str.lower):
-        thing = getattr(cj, name)
-        if inspect.ismodule(thing) or not callable(thing):
-            continue
-        parts.setdefault(thing.__module__.split(".")[1] if "." in thing.__module__ else "", []).append(f"coadjoint.{name}")
-    for module in (cj.control, cj.design, cj.identification):
-        part = module.__name__.split(".")[1]
-        for name in sorted(module.__all__, key=str.lower):
-            thing = getattr(module, name)
-            if callable(thing) and f"coadjoint.{name}" not in parts.get(part, []):
-                parts.setdefault(part, []).append(f"{module.__name__}.{name}")
     REFERENCE.mkdir(exist_ok=True)
+    parts = _names.parts()
     for part, names in parts.items():
-        title = TITLES.get(part, part.capitalize() or "Other")
+        title = TITLES.get(part, part.capitalize())
         lines = [title, "=" * len(title), ""]
         for name in names:
-            kind = "class" if inspect.isclass(_resolved(name)) else "function"
-            lines += [f".. auto{kind}:: {name}", *(["   :members:"] if kind == "class" else []), ""]
-        _write(REFERENCE / f"{part or 'core'}.rst", "\n".join(lines))
-    pages = "\n".join(f"   reference/{part or 'core'}" for part in sorted(parts))
-    _write(
-        HERE / "reference.rst", f"Reference\n=========\n\nEvery public name, by part.\n\n.. toctree::\n   :maxdepth: 1\n\n{pages}\n"
-    )
+            kind = "class" if inspect.isclass(_names.resolved(name)) else "function"
+            lines += [f".. auto{kind}:: coadjoint.{name}", *(members(name) if kind == "class" else []), ""]
+        _write(REFERENCE / f"{part}.rst", "\n".join(lines))
+    pages = "\n".join(f"   reference/{part}" for part in parts)
+    text = "Every public name, by part, with an example that the tests run."
+    _write(HERE / "reference.rst", f"Reference\n=========\n\n{text}\n\n.. toctree::\n   :maxdepth: 1\n\n{pages}\n")
+
+
+def members(name: str) -> list[str]:
+    """The options for the entry of a class: its members, also those of bases that have no entry, but none that are internal."""
+    hidden = sorted(_names.INTERNAL.get(name, ()))
+    others = [x.__name__ for x in _names.resolved(name).__mro__ if x not in _names.bases(name)]
+    inherited = [f"   :inherited-members: {', '.join(others)}"] if len(_names.bases(name)) > 1 else []
+    return ["   :members:", *inherited, *([f"   :exclude-members: {', '.join(hidden)}"] if hidden else [])]
 
 
 def write_gallery() -> None:
@@ -94,13 +102,6 @@ def write_gallery() -> None:
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(notebook.read_text(encoding="utf-8"), str(notebook), "exec"), names)
         _write(GALLERY / f"{notebook.stem}.html", cj.report(names["motion"].robot, motion=names["motion"]))
-
-
-def _resolved(name: str) -> Any:
-    found: Any = cj
-    for part in name.split(".")[1:]:
-        found = getattr(found, part)
-    return found
 
 
 def _write(path: Path, text: str) -> None:
@@ -120,19 +121,6 @@ def as_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[
     lines[:] = found + example(name)
 
 
-def examples() -> dict[str, tuple[str, str]]:
-    """For public names, the first statement of an executed page that uses each, and the page."""
-    found: dict[str, tuple[str, str]] = {}
-    for page in sorted(HERE.glob("*.md"), key=lambda path: (path.stem != "examples", path.stem)):
-        for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
-            for statement in ast.parse(block).body:
-                text = ast.get_source_segment(block, statement) or ""
-                for name in re.findall(r"\bcj\.((?:\w+\.)?\w+)", text):
-                    if text.count("\n") < 8:
-                        found.setdefault(f"coadjoint.{name}", (text, page.stem))
-    return found
-
-
 def example(name: str) -> list[str]:
     """The example of a name as text of its entry, with the page that runs it."""
     if name not in EXAMPLES:
@@ -147,7 +135,7 @@ def _escaped(text: str) -> str:
     return "".join(f"\\ {x}\\ " if k % 2 else x for k, x in enumerate(plain)).strip()
 
 
-EXAMPLES = examples()
+EXAMPLES = {f"coadjoint.{name}": found for name, found in _names.examples().items()}
 
 
 def setup(app: Any) -> None:

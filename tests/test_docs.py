@@ -39,7 +39,9 @@ def run(page: str) -> dict:
 
 
 LONG = pytest.mark.native  # pages that integrate motions, or are about machine code, take long as written
-SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE)]
+SHOWN = [
+    page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE) and not page.startswith("examples")
+]  # examples are in test_reference.py
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from ..motion.simulate import simulate
 from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
-from .robots import add_robot, check_files, read_robot, tell
+from .robots import add_robot, check_files, one_number, read_robot, tell
 
 HELP = "track a motion with a controller; draw errors, joint forces and the Lyapunov function"
 
@@ -26,9 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--controller", choices=CONTROLLERS, default="computed-torque", help="the law (default: computed-torque)")
     parser.add_argument("--duration", type=float, default=2.0, metavar="S", help="seconds of the reference motion (default: 2)")
     parser.add_argument(
-        "--from", dest="start", type=float, nargs="+", metavar="X", help="where the reference starts (default: home)"
+        "--from", dest="start", type=one_number, nargs="+", metavar="X", help="where the reference starts (default: home)"
     )
-    parser.add_argument("--to", type=float, nargs="+", metavar="X", help="where the reference ends (default: some way off)")
+    parser.add_argument("--to", type=one_number, nargs="+", metavar="X", help="where the reference ends (default: some way off)")
     parser.add_argument(
         "--error", type=float, default=0.1, metavar="X", help="how far off the robot starts, each joint (default: 0.1)"
     )
