@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, floats, numbers, positive, takes, whole
+from ..arguments import a_flag, a_robot, floats, numbers, positive, takes, whole
 from ..arrays import Array, namespace, to_numpy
 from ..dynamics import forward_dynamics, mass_matrix
 from ..dynamics.steps import rk4_step
@@ -44,7 +44,7 @@ class ClosedLoop:
     """(..., steps + 1, k): the controller's state; k is 0 for controllers without one."""
 
 
-@takes(robot=a_robot, q=numbers, v=numbers, duration=positive, period=positive)
+@takes(robot=a_robot, q=numbers, v=numbers, duration=positive, period=positive, friction=a_flag)
 def closed_loop(
     robot: Robot,
     controller: Controller | SampledController,
