@@ -41,6 +41,7 @@ def small(law):
         "symmetry": lambda: control.controlled_symmetry(robot, (1.0, 0.0, -3.0)),
         "lagrangian": lambda: control.controlled_lagrangian(cj.load("cartpole"), [0.0, 0.0], actuated="slide"),
         "impedance": lambda: control.impedance(cj.load("puma560"), "tip", np.eye(4), stiffness=25.0, damping=10.0),
+        "sampled": lambda: control.sampled(track, delay=1),
         "observer": lambda: control.momentum_observer(robot, gain_rate=30.0),
     }  # fmt: skip
     return laws if law is None else laws[law]()

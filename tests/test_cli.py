@@ -172,6 +172,13 @@ def test_zoo_lists_robots_that_load(capsys):
         assert about
 
 
+@pytest.mark.parametrize(("text", "told"), [("0.1,0.2", "separate numbers by spaces"), ("up", "expected a number")])
+def test_numbers_that_are_none_are_told(capsys, text, told):
+    with pytest.raises(SystemExit):
+        main(["simulate", "planar2r", "--q", text])
+    assert f"{text!r}: {told}" in capsys.readouterr().err
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as exit:
         main(["--version"])

@@ -172,6 +172,21 @@ def test_a_control_that_fails_leaves_the_motion_before(wrong, period):
     assert motion.stopped == "error"
 
 
+@native
+@pytest.mark.parametrize(
+    ("method", "least"), [("adaptive", 0.4999), ("implicit", 0.4999), ("variational", 0.495), ("symplectic", 0.495)]
+)
+def test_a_motion_is_kept_up_to_where_its_control_fails(method, least):
+    robot = cj.load("planar2r")
+    control = lambda robot, q, v, t: cj.where(t < 0.5, 1.0, np.nan) + 0.0 * v
+    for q in ([0.3, 0.2], [[0.3, 0.2], [0.1, 0.0]]):
+        with pytest.raises(SimulationError, match=r"not finite|expected 2 finite joint forces") as caught:
+            cj.simulate(robot, q, [0.0, 0.0], 1.0, control, method=method)
+        motion = caught.value.motion
+        known = motion.time[np.isfinite(motion.q).all((0, -1) if motion.q.ndim == 3 else -1)]
+        assert (least if motion.q.ndim == 2 else 0.49) <= known[-1] <= 0.5
+
+
 def test_motions_too_fast_to_begin_are_an_error():
     robot = cj.load("planar2r")
     for v in (1e160, 1e300):

@@ -168,7 +168,7 @@ def test_exported_c_is_every_controller(law, tmp_path):
         pytest.skip("no C compiler")
     one = small(law)
     graph = one.graph()
-    (tmp_path / "c.c").write_text(cj.export.c(graph))
+    (tmp_path / "c.c").write_text(cj.export.c(one))
     flags = ["-std=c99", "-Wall", "-Werror", "-O1", "-fPIC"]
     subprocess.run([compiler, *flags, "-c", tmp_path / "c.c", "-o", tmp_path / "c.o"], check=True)
     needed = subprocess.run([symbols, "-u", tmp_path / "c.o"], check=True, capture_output=True, text=True).stdout.split()
@@ -181,6 +181,22 @@ def test_exported_c_is_every_controller(law, tmp_path):
     flat = np.concatenate([x.ravel() for x in found])
     assert np.isfinite(flat).all()
     np.testing.assert_allclose(flat, np.ravel(expected), rtol=1e-13, atol=1e-13 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    "law", [x if x in ("computed_torque", "adaptive", "observer") else pytest.param(x, marks=pytest.mark.slow) for x in small(None)]
+)
+def test_compiled_controllers_are_the_controllers(law):
+    """compile(controller) is a function of arrays that gives the same forces, for one state and for a batch."""
+    one = small(law)
+    function = cj.compile(one)
+    given, expected = inputs_of(one, np.random.default_rng(4))
+    flat = lambda found: np.concatenate([np.ravel(x) for x in (found if isinstance(found, tuple) else (found,))])
+    np.testing.assert_allclose(flat(function(*given)), np.ravel(expected), rtol=1e-13, atol=1e-13 * np.abs(expected).max())
+    many = function(*(np.stack([x, x]) for x in given))
+    np.testing.assert_allclose(flat(many[0] if not isinstance(many, tuple) else tuple(x[1] for x in many)), flat(function(*given)))
+    with pytest.raises(cj.CoadjointError, match="compile it alone"):
+        cj.compile(one, shapes={"t": (1,)})
 
 
 CHAIN = cj.load("planar4r")

@@ -119,3 +119,16 @@ def test_times_that_are_no_numbers_are_refused(sampled):
     for t in (np.nan, np.inf, np.array([0.1, np.nan]), "now", None):
         with pytest.raises(CoadjointError, match=r"t is .*; expected finite times|t is .*; expected real"):
             ask(t)
+
+
+def test_a_controller_of_another_robot_is_refused():
+    robot, q = cj.load("planar3r"), np.zeros(3)
+    one = control.pd(ARM, Q, kp=1.0, kd=1.0)
+    for call in (
+        lambda: cj.simulate(robot, q, q, 0.1, control=one),
+        lambda: cj.simulate(robot, q, q, 0.1, control=control.sampled(one)),
+        lambda: cj.rollout(robot, q, q, dt=1e-3, steps=2, control=one),
+        lambda: control.closed_loop(robot, one, q, q, 0.1),
+    ):
+        with pytest.raises(CoadjointError, match="made for robot 'planar2r' with 2 coordinates; robot 'planar3r' has 3"):
+            call()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
-from coadjoint.errors import CoadjointError
+from coadjoint.errors import CoadjointError, LogWarning
 from coadjoint.identification.consistency import ConsistentFit, consistent, divergence, geodesic_distance
 from coadjoint.identification.friction import direction
 from coadjoint.lie import inertia, se3
@@ -238,6 +238,7 @@ def bad_logs(arm):
         "duplicates": (log | {"time": np.repeat(log["time"][::2], 2)}, "repeats the time"),
         "too few": ({k: x[:10] for k, x in log.items()}, "too few"),
         "constant": (log | {"q": 0 * log["q"], "v": 0 * log["v"], "a": 0 * log["a"]}, "constant"),
+        "noise": (log | {k: 1e-4 * np.random.default_rng(0).normal(size=log[k].shape) for k in "qva"}, "constant but for noise"),
         "constant forces": (log | {"tau": 0 * log["tau"] + 1}, "forces are constant"),
         "no forces": ({k: x for k, x in log.items() if k != "tau"}, "no measured joint forces"),
         "columns": (log | {"tau": swapped[:, :2]}, "2"),
@@ -245,8 +246,9 @@ def bad_logs(arm):
 
 
 @pytest.mark.parametrize(
-    "case", ["NaN", "unsorted", "duplicates", "too few", "constant", "constant forces", "no forces", "columns"]
+    "case", ["NaN", "unsorted", "duplicates", "too few", "constant", "noise", "constant forces", "no forces", "columns"]
 )
+@pytest.mark.filterwarnings("ignore::coadjoint.errors.LogWarning")
 def test_bad_logs_are_named(arm, case):
     log, words = bad_logs(arm)[case]
     with pytest.raises(CoadjointError, match=words):
@@ -283,14 +285,22 @@ def test_forces_are_those_of_each_row_alone(arm):
     np.testing.assert_allclose(fit.torque(q[None, :6], v[None, :6], a[None, :6]), whole[None, :6], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::coadjoint.errors.LogWarning")
 def test_doubtful_logs_are_noted(arm):
     log = simulated(arm, noise=0.1)
-    flipped = cj.identify(arm, log | {"tau": log["tau"] * [1, -1, 1]}, friction=("offset",))
-    assert any("opposite sign" in note for note in flipped.notes)
-    swapped = cj.identify(arm, log | {"tau": log["tau"][:, [0, 2, 1]]}, friction=("offset",))
-    assert any("swapped" in note for note in swapped.notes)
-    clipped = cj.identify(arm, log | {"tau": np.clip(log["tau"], -20, 20)}, friction=("offset",))
-    assert any("saturated" in note for note in clipped.notes)
+    for change, said in (({"tau": log["tau"] * [1, -1, 1]}, "opposite sign"), ({"tau": log["tau"][:, [0, 2, 1]]}, "swapped")):
+        with pytest.warns(LogWarning, match=said):
+            fit = cj.identify(arm, log | change, friction=("offset",))
+        assert any(said in note for note in fit.notes)
+    clipped = np.clip(log["tau"], -20, 20)
+    for noise in (0.0, 0.005):  # of a current that is measured at its limit
+        tau = clipped + noise * np.random.default_rng(0).normal(size=clipped.shape)
+        fit = cj.identify(arm, log | {"tau": tau}, friction=("offset",))
+        assert any("saturated" in note for note in fit.notes)
+        off = fit.torque(log["q"], log["v"], log["a"]) - cj.inverse_dynamics(arm, log["q"], log["v"], log["a"])
+        assert np.sqrt(np.mean(off**2)) < 0.01 * np.abs(log["tau"]).max()
+    with pytest.warns(LogWarning, match="equations for .* unknowns: too few"):
+        cj.identify(arm, {"time": 0.05 * log["time"][:64], "q": log["q"][:64], "tau": log["tau"][:64]})
 
 
 @pytest.mark.parametrize(
@@ -301,9 +311,15 @@ def test_doubtful_logs_are_noted(arm):
         (lambda x: {"tau": 1000 * x["tau"]}, "1e[+]03 times those that the description expects: are they in N m"),
         (lambda x: {k: x[k] * [1, -1, 1] for k in "qva"}, "the other sign of the position of shoulder_lift"),
         (lambda x: {k: x[k][:, [0, 2, 1]] for k in "qva"}, "positions of shoulder_lift and elbow swapped"),
+        (lambda x: {k: x[k] * [1, 1, -1] for k in ("q", "v", "a", "tau")}, "sign of the position and the force of elbow"),
+        (
+            lambda x: {k: x[k][:, ::-1] for k in ("q", "v", "a", "tau")},
+            "positions and the forces of shoulder_pan and elbow swapped",
+        ),
     ],
-    ids=["all signs", "order of forces", "unit", "sign of a position", "order of positions"],
+    ids=["all signs", "order of forces", "unit", "sign of a position", "order of positions", "sign of a joint", "order of joints"],
 )
+@pytest.mark.filterwarnings("ignore::coadjoint.errors.LogWarning")
 def test_orders_signs_and_units_are_recognised(arm, change, said):
     """Each mistake alone has its own sentence, and a log without any has none of them."""
     log = simulated(perturbed(arm, size=0.05), noise=0.1)
@@ -402,11 +418,13 @@ def test_currents_are_found_by_their_names(arm, tmp_path):
         cj.identify(arm, log | columns, gains=gains)
 
 
+@pytest.mark.filterwarnings("ignore::coadjoint.errors.LogWarning")
 def test_a_model_that_explains_little_says_so(arm):
     log = simulated(perturbed(arm), noise=0.05)
     assert not any("explains little" in note for note in cj.identify(arm, log, friction=("offset",)).notes)
     mixed = {x: log[x][:, [1, 0, 2]] for x in ("q", "v", "a")}
-    assert "order of the robot's joints" in str(cj.identify(arm, log | mixed, friction=("offset",)))
+    with pytest.warns(LogWarning, match="explains little"):
+        assert "order of the robot's joints" in str(cj.identify(arm, log | mixed, friction=("offset",)))
 
 
 def test_no_motion_is_advised_for_what_rotors_hide(arm):

@@ -202,6 +202,18 @@ def test_columns_in_order_raise_no_suspicion_and_degrees_still_do():
         cj.read_log({"time": time, "q": np.degrees(q)}, robot)
 
 
+def test_wrapped_positions_and_velocities_that_are_all_zero_are_said():
+    """A whole turn between two rows is no motion; steps of some degrees are not taken for one."""
+    time = np.arange(400) / 100
+    q = 4.0 * np.sin(np.outer(time, [1.0, 1.5, 2.0]))
+    with pytest.warns(LogWarning, match=r"jumps by a turn of 2π in row \d+ .*it is wrapped"):
+        cj.read_log({"time": time, "q": (q + np.pi) % (2 * np.pi) - np.pi})
+    with pytest.warns(LogWarning, match="turn of 360"):
+        cj.read_log({"time": time, "q": (np.degrees(q) + 180) % 360 - 180}, units={"time": "s"})
+    with pytest.warns(LogWarning, match="velocities of 1, 2, 3 are 0 in every row"):
+        cj.read_log({"time": time, "q": q, "v": 0 * q})
+
+
 def test_a_velocity_of_another_joint_is_said_though_it_is_somewhat_like_its_own():
     time = np.arange(400) / 100
     v = np.stack([np.cos(3 * time), np.cos(3 * time + 2.0)], axis=1)  # correlated by -0.4

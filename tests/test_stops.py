@@ -7,6 +7,7 @@ import pytest
 
 import coadjoint as cj
 from coadjoint.cli import main
+from coadjoint.show.plots import in_units
 from coadjoint.show.trajectories import trajectory_figure
 
 native = pytest.mark.native
@@ -95,6 +96,5 @@ def test_figures_name_the_units_that_there_are():
     pytest.importorskip("matplotlib")
     for robot, unit in ((slide(), "[m]"), (cj.load("planar2r"), "[rad]"), (cj.load("cartpole"), "[rad, m]")):
         motion = cj.simulate(robot, robot.neutral(), np.zeros(robot.nv), 0.1)
-        assert trajectory_figure(motion).axes[0].get_title(loc="left").endswith(unit) or unit in str(
-            trajectory_figure(motion).axes[0].get_title()
-        )
+        assert trajectory_figure(motion).axes[0].get_title(loc="left").endswith(unit)
+        assert in_units(robot, "joint force").endswith({"[m]": "[N]", "[rad]": "[N m]"}.get(unit, "[N m, N]"))

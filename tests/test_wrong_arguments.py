@@ -132,6 +132,26 @@ def test_a_function_that_takes_checked_arguments_stays_itself():
         f()
 
 
+def test_unknown_keywords_are_named_with_the_one_that_is_meant():
+    robot = cj.load("planar2r")
+    q = np.zeros((9, 2))
+    log = {"time": np.arange(9.0), "q": q, "tau": q}
+    for call, wrong, meant in (
+        (lambda **k: cj.identify(robot, log, **k), "fricton", "friction"),
+        (lambda **k: cj.identify(robot, log, **k), "unit", "units"),
+        (lambda **k: cj.compare(robot, log, **k), "cutof", "cutoff"),
+        (lambda **k: cj.read_log(log, **k), "colums", "columns"),
+        (lambda **k: cj.calibrate(robot, q, **k), "poits", "points"),
+        (lambda **k: cj.excitation(robot, **k), "harmonic", "harmonics"),
+    ):
+        for kind in (cj.CoadjointError, TypeError):
+            with pytest.raises(kind, match=rf"{wrong!r}; did you mean {meant!r}"):
+                call(**{wrong: 1})
+    read = cj.read_log(log, robot, units={"time": "s"})
+    with pytest.raises(cj.CoadjointError, match="units is of a log that is not read yet"):
+        cj.identify(robot, read, units={"q": "deg"})
+
+
 @pytest.mark.parametrize("robot", [True, np.zeros((0, 2)), "planar2r"])
 def test_rollouts_ask_for_a_robot(robot):
     with pytest.raises(CoadjointError, match="robot is"):

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .arrays import Array, alike, asfloat, broadcast_batch, not_real, to_numpy
-from .errors import CoadjointError, ShapeError
+from .errors import CoadjointError, ShapeError, UnknownKeywordError, nearest
 from .words import short
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,8 +35,13 @@ def takes(**checks: Check) -> Callable[[F], F]:
         optional = {name for name in checks if _may_be_none(parameters[name])}
         place = {name: k for k, (name, x) in enumerate(parameters.items()) if x.kind is not x.KEYWORD_ONLY}
 
+        known = frozenset(name for name, x in parameters.items() if x.kind is not x.POSITIONAL_ONLY)
+        open_ended = any(x.kind is x.VAR_KEYWORD for x in parameters.values())
+
         @wraps(fn)
         def checked(*args: Any, **kwargs: Any) -> Any:
+            if not open_ended and not kwargs.keys() <= known:
+                refuse_keywords(fn.__name__, kwargs, known)
             given = list(args)
             for name, check in checks.items():
                 k = place.get(name, len(given))
@@ -50,6 +55,21 @@ def takes(**checks: Check) -> Callable[[F], F]:
         return checked  # type: ignore[return-value]
 
     return decorate
+
+
+def refuse_keywords(name: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """An error if a keyword that was given to the function of this name is none that is known."""
+    known = sorted(known)
+    for key in given:
+        if key not in known:
+            near = nearest(key, known)
+            hint = f"; did you mean {near!r}?" if near else f"; it takes {', '.join(known)}."
+            raise UnknownKeywordError(f"{name}() takes no argument {short(key)}{hint}")
+
+
+def keywords(fn: Callable[..., Any]) -> set[str]:
+    """The names of arguments that a function takes."""
+    return {name for name, x in inspect.signature(fn).parameters.items() if x.kind is not x.VAR_KEYWORD}
 
 
 def _may_be_none(parameter: inspect.Parameter) -> bool:

@@ -162,7 +162,8 @@ def _one_number(x: Any, name: str) -> np.ndarray:
 
 
 def to_numpy(x: Any, name: str) -> Any:
-    """x with JAX arrays and tensors converted to NumPy, for functions that compute in NumPy only; anything else unchanged.
+    """x with JAX arrays and tensors converted to NumPy, for functions that compute in NumPy only, and masked entries as NaN; anything else
+    unchanged.
 
     Raises an error where that would silently lose a trace or a derivative: inside `jit`, `grad` and `vmap`, and for tensors that
     require a gradient.
@@ -184,6 +185,13 @@ def to_numpy(x: Any, name: str) -> Any:
                 "outside of these, or through jax.pure_callback."
             )
         return np.asarray(x)
+    return unmasked(x)
+
+
+def unmasked(x: Any) -> Any:
+    """x, its masked entries NaN: what is not there is no number."""
+    if isinstance(x, np.ma.MaskedArray):
+        return np.ma.filled(x.astype(float), np.nan) if np.ma.getmaskarray(x).any() and x.dtype.kind in "fiub" else x.data
     return x
 
 

@@ -21,6 +21,7 @@ from .kernel.runtime.function import Recipe, Signature
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
 from .scale import lazy
+from .words import short
 
 SIZES = {"q": "nq", "v": "nv", "a": "nv", "tau": "nv", "dv": "nv", "wrenches": "n_links 6"}
 """Core shapes of the arguments that have a conventional name."""
@@ -74,10 +75,10 @@ def with_values(robot: Robot, chosen: dict[str, Any]) -> Robot:
     return robot
 
 
-@takes(fn=a_function, robot=a_robot, shapes=a_dictionary, parameters=names, dtype=a_type)
+@takes(robot=a_robot, shapes=a_dictionary, parameters=names, dtype=a_type)
 def compile(
     fn: Callable[..., Any],
-    robot: Robot,
+    robot: Robot | None = None,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     parameters: Sequence[str] = (),
@@ -88,8 +89,14 @@ def compile(
 
     fn is one of our functions or a user's own, fn(robot, *arrays, **options); see `trace` for shapes and parameters. Arrays may have
     any batch axes in front. Variables that fn reads become constants with their present values. Where native code is impossible the
-    callable runs fn as written.
+    callable runs fn as written. A controller knows its robot and is given alone: compile(controller) is a callable f(q, v, t), t of shape
+    (..., 1), and for one with a state f(q, v, t, state), as its `graph()` says.
     """
+    if callable(getattr(fn, "graph", None)):
+        return _compiled_controller(fn, robot, shapes, parameters, dtype, options)
+    a_function(fn, "fn")
+    if robot is None:
+        raise CoadjointError(f"compile({short(fn)}) needs a robot, compile(fn, robot); only controllers are compiled alone.")
     graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
     recipe = Recipe(compile, (fn, robot), {"shapes": shapes, "parameters": parameters, "dtype": dtype} | options)
 
@@ -98,6 +105,21 @@ def compile(
         return fn(with_values(robot, chosen), **named, **options)
 
     return function_of(graph, dtype, written, recipe)
+
+
+def _compiled_controller(controller: Any, robot: Any, shapes: Any, parameters: Any, dtype: Any, options: Any) -> Callable[..., Any]:
+    """The graph of a controller as a native callable."""
+    from .kernel.passes.evaluate import evaluate
+
+    if shapes or parameters or options or not (robot is None or robot is controller.robot):
+        raise CoadjointError(f"{short(controller)} is made for its robot already; compile it alone, compile(controller).")
+    graph = controller.graph()
+
+    def written(**named: Array) -> Any:
+        found = evaluate(graph, *named.values())
+        return found if len(found) > 1 else found[0]
+
+    return function_of(graph, dtype, written, Recipe(compile, (controller,), {"dtype": dtype}))
 
 
 def function_of(graph: Graph, dtype: Any, written: Callable[..., Any], recipe: Recipe | None) -> Callable[..., Any]:

@@ -23,6 +23,10 @@ class UnknownNameError(CoadjointError, KeyError):
         return str(self.args[0])
 
 
+class UnknownKeywordError(CoadjointError, TypeError):
+    """A function was given a keyword that it does not take; the message suggests the one that is meant."""
+
+
 class ModelError(CoadjointError):
     """The mechanism cannot exist: its links form a cycle, a name is used twice, or an inertia is not physical."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import a_type, takes
 from .compiling import trace
 from .errors import CoadjointError
 from .kernel.dump import graph_text, plan_text
@@ -119,6 +120,7 @@ class Explanation:
     __repr__ = __str__
 
 
+@takes(dtype=a_type)
 def explain(
     fn: Callable[..., Any],
     robot: Robot | None = None,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_name, a_robot, numbers, one_of, sequence, takes
-from ..arrays import Array
+from ..arrays import Array, unmasked
 from ..blas import on_one_thread
 from ..errors import CoadjointError, LogWarning, ShapeError
 from ..robot.robot import Robot
@@ -167,7 +167,7 @@ def _wanted(terms: Any) -> tuple[str, ...] | None:
 
 
 def _checked_configurations(robot: Robot, q: Any) -> Array:
-    q = np.asarray(q, dtype=float)
+    q = np.asarray(unmasked(q), dtype=float)
     if q.ndim != 2 or q.shape[1] != robot.nq:
         raise ShapeError(f"q has shape {q.shape}; expected (N, {robot.nq}), a row for each configuration.")
     if not np.all(np.isfinite(q)):

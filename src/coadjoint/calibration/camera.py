@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, unmasked
 from ..errors import CoadjointError, ShapeError
 from ..lie import se3, so3
 from ..words import short
@@ -191,7 +191,7 @@ def first_guess(corners: Array, T: Array, n: int, board: Any, camera: Any, mount
 def _board(board: Any, count: int) -> Array:
     if board is None:
         raise CoadjointError("corners are given without board=: the places (k, 2) of the corners on the board, in metres.")
-    points = np.asarray(board, dtype=float)
+    points = np.asarray(unmasked(board), dtype=float)
     if points.shape not in ((count, 2), (count, 3)) or not np.isfinite(points).all():
         raise ShapeError(f"board has shape {points.shape}; expected ({count}, 2), a row for each corner.")
     if points.shape[1] == 2:
@@ -204,7 +204,7 @@ def _board(board: Any, count: int) -> Array:
 
 
 def _matrix(camera: Any) -> Array:
-    matrix = np.asarray(camera, dtype=float)
+    matrix = np.asarray(unmasked(camera), dtype=float)
     if matrix.shape != (3, 3) or not (matrix[0, 0] > 0 and matrix[1, 1] > 0) or abs(matrix[0, 1]) > 1e-6 * matrix[0, 0]:
         raise CoadjointError(f"camera is {short(camera)}; expected the matrix [[fx, 0, cx], [0, fy, cy], [0, 0, 1]] in pixels.")
     return matrix

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import CoadjointError
 from ..identification.excitation import Excitation, excitation
 from ..show.terminal import Progress, number, table
-from .robots import add_robot, check_files, read_robot, tell
+from .robots import add_robot, check_files, one_number, read_robot, tell
 
 HELP = "design a motion that shows the robot's parameters best, for identification"
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", choices=("fourier", "bspline"), default="fourier", help="of curve (default: fourier)")
     criterion = "information (least confidence ellipsoid) or condition (least condition number)"
     parser.add_argument("--criterion", choices=("information", "condition"), default="information", help=criterion)
-    parser.add_argument("--start", type=float, nargs="+", metavar="X", help="the configuration to begin and rest at")
+    parser.add_argument("--start", type=one_number, nargs="+", metavar="X", help="the configuration to begin and rest at")
     parser.add_argument("--velocity", type=float, metavar="X", help="limit of all velocities, in the place of the robot's")
     parser.add_argument("--acceleration", type=float, metavar="X", help="limit of all accelerations")
     parser.add_argument("--floor", type=float, metavar="Z", help="height that all --sphere keep above")

@@ -14,7 +14,7 @@ from ..identification.priors import PRIORS, checked_prior
 from ..robot.save import check_format, save
 from ..show.identification import check_report
 from ..show.terminal import Progress
-from .robots import add_robot, read_robot, tell
+from .robots import add_robot, one_number, read_robot, tell
 
 HELP = "identify inertias, friction and offsets of a robot from a log of its motion"
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cutoff", type=float, metavar="HZ", help="frequency of the zero-phase low-pass (default: 10 where needed)"
     )
     parser.add_argument(
-        "--gains", type=float, nargs="+", metavar="K", help="force for a current of one, joint by joint: tau is currents"
+        "--gains", type=one_number, nargs="+", metavar="K", help="force for a current of one, joint by joint: tau is currents"
     )
     # what simulates needs a reference and a controller's gains, which are arrays: in Python
     methods = ("auto", *(x for x in METHODS if x != "instrumental_variables"))

@@ -14,7 +14,7 @@ from ..optimal.motion_arguments import COSTS
 from ..optimal.optimal_motion import TRANSCRIPTIONS
 from ..show.terminal import Progress, number, table
 from .control import configuration, home
-from .robots import add_robot, check_files, read_robot, tell
+from .robots import add_robot, check_files, one_number, read_robot, tell
 
 HELP = "find the motion of least effort, energy, jerk or time between two configurations, within the limits"
 ITERATIONS = 200
@@ -22,13 +22,15 @@ ITERATIONS = 200
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
-    parser.add_argument("--from", dest="start", type=float, nargs="+", metavar="X", help="the first configuration (default: home)")
-    parser.add_argument("--to", type=float, nargs="+", metavar="X", required=True, help="the last configuration")
+    parser.add_argument(
+        "--from", dest="start", type=one_number, nargs="+", metavar="X", help="the first configuration (default: home)"
+    )
+    parser.add_argument("--to", type=one_number, nargs="+", metavar="X", required=True, help="the last configuration")
     parser.add_argument("--cost", choices=COSTS, default="effort", help="what is least, integrated over time (default: effort)")
     free = "seconds, or free (default: twice what the velocity limits ask for; chosen for the cost time)"
     parser.add_argument("--duration", metavar="S", help=free)
     ball = "a sphere (4 numbers: centre, radius) or a capsule (7: both ends, radius) to keep clear of; may stand several times"
-    parser.add_argument("--obstacle", type=float, nargs="+", action="append", default=[], metavar="X", help=ball)
+    parser.add_argument("--obstacle", type=one_number, nargs="+", action="append", default=[], metavar="X", help=ball)
     parser.add_argument("--clearance", type=float, default=0.0, metavar="M", help="metres to keep from obstacles (default: 0)")
     parser.add_argument("--self-collision", action="store_true", help="keep links apart that are not neighbours")
     ways = "how the motion is made up of numbers (default: splines)"

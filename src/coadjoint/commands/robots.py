@@ -25,6 +25,15 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fixed-joints", choices=("merge", "keep"), default="merge", help=joints)
 
 
+def one_number(text: str) -> float:
+    """The number of an argument that takes several, separated by spaces."""
+    try:
+        return float(text)
+    except ValueError:
+        told = "separate numbers by spaces" if "," in text else "expected a number"
+        raise argparse.ArgumentTypeError(f"{printable(text)!r}: {told}") from None
+
+
 def name_of(robot: Robot) -> str:
     """The robot's name, safe to print."""
     return printable(robot.name)

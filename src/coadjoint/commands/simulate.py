@@ -16,7 +16,7 @@ from ..motion.trajectory import Trajectory
 from ..robot.plausibility import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
-from .robots import add_robot, check_files, read_robot, tell
+from .robots import add_robot, check_files, one_number, read_robot, tell
 
 HELP = "simulate a robot from a state under gravity; draw or animate the motion"
 
@@ -24,8 +24,8 @@ HELP = "simulate a robot from a state under gravity; draw or animate the motion"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("--duration", type=float, default=5.0, metavar="S", help="seconds (default: 5)")
-    parser.add_argument("--q", type=float, nargs="+", metavar="X", help="the configuration to start from (default: home)")
-    parser.add_argument("--v", type=float, nargs="+", metavar="X", help="the velocity to start with (default: none)")
+    parser.add_argument("--q", type=one_number, nargs="+", metavar="X", help="the configuration to start from (default: home)")
+    parser.add_argument("--v", type=one_number, nargs="+", metavar="X", help="the velocity to start with (default: none)")
     methods = (
         "adaptive (order 8), implicit (order 9, for stiff motions), variational (order 2) or symplectic (order 4), for long ones"
     )

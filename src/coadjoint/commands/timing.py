@@ -14,7 +14,7 @@ from ..motion.tables import read_states, write_states
 from ..optimal import Timing, time_optimal
 from ..robot.robot import Robot
 from ..show.terminal import Progress, table
-from .robots import add_robot, check_files, read_robot, tell
+from .robots import add_robot, check_files, one_number, read_robot, tell
 
 HELP = "find the fastest motion along a path within limits of velocity, acceleration, effort, power, jerk and at frames"
 LIMITS = ("velocity", "acceleration", "effort", "power", "jerk")
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, unit in (("velocity", "rad/s"), ("acceleration", "rad/s²"), ("effort", "N m"), ("power", "W"), ("jerk", "rad/s³")):
         what = f"limits of {name} [{unit}], one or one for each joint; inf: none"
         own = " (default: the robot's)" if name in ("velocity", "effort") else " (default: none)"
-        parser.add_argument(f"--{name}", type=float, nargs="+", metavar="X", help=what + own)
+        parser.add_argument(f"--{name}", type=one_number, nargs="+", metavar="X", help=what + own)
     parser.add_argument(
         "--frame-speed",
         nargs=3,

@@ -16,7 +16,7 @@ from ..arrays import ArrayLike, mv, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import bias_force, friction_force
 from ..dynamics.singular import explain_singular
-from ..errors import CoadjointError
+from ..errors import CoadjointError, ShapeError
 from ..memo import recent
 from ..robot.robot import Robot
 from . import metric_rows
@@ -170,6 +170,8 @@ def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
 def constraint_rank(robot: Robot, constraint: Constraint, q: ArrayLike) -> Rank:
     """The rank of a constraint at one configuration q (nq,), and its redundant rows."""
     q, constraint = np.asarray(robot._checked(q, "q", robot.nq), dtype=float), checked(constraint, robot)
+    if q.ndim != 1:
+        raise ShapeError(f"q has shape {q.shape}; expected one configuration, ({robot.nq},).")
     d = decompose(robot, constraint, q)
     B = d.U * d.s @ d.Wt
     redundant, basis = [], np.zeros((robot.nv, 0))

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name, a_number, a_robot, floats, one_of, positive, takes
+from ..arguments import a_name, a_number, a_robot, floats, names, one_of, positive, takes
 from ..arrays import Array, concat, like, mv, namespace, transpose
 from ..dynamics import mass_matrix, regressor, spring_force
 from ..errors import CoadjointError, ShapeError
@@ -41,7 +41,7 @@ Gains = Mapping[str, Any]
 METRICS = ("natural", "euclidean", "base")
 
 
-@takes(robot=a_robot, metric=one_of(*METRICS), adaptation=positive)
+@takes(robot=a_robot, metric=one_of(*METRICS), adaptation=positive, links=names)
 def adaptive(
     robot: Robot,
     reference: Any,

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, floats, numbers, positive, takes, whole
+from ..arguments import a_flag, a_robot, floats, numbers, positive, takes, whole
 from ..arrays import Array, namespace, to_numpy
 from ..dynamics import forward_dynamics, mass_matrix
 from ..dynamics.steps import rk4_step
 from ..errors import CoadjointError
 from ..families import Family
+from ..motion.control import check_controller
 from ..motion.equations_of_motion import SimulationError
 from ..motion.rollout import roll_states
 from ..robot.robot import Robot
 from .controller import Controller
 from .evaluation import desired_at, desired_during, is_traced
-from .references import check_limits
 from .sampled import SampledController, asked
 from .sampling import Sampling
 
@@ -44,7 +44,7 @@ class ClosedLoop:
     """(..., steps + 1, k): the controller's state; k is 0 for controllers without one."""
 
 
-@takes(robot=a_robot, q=numbers, v=numbers, duration=positive, period=positive)
+@takes(robot=a_robot, q=numbers, v=numbers, duration=positive, period=positive, friction=a_flag)
 def closed_loop(
     robot: Robot,
     controller: Controller | SampledController,
@@ -94,7 +94,7 @@ def closed_loop(
     batch = family.batch(**shapes)
     initial = getattr(controller, "initial", np.zeros(0))
     time = h * np.arange(steps + 1)
-    check_limits(controller.reference, time)
+    check_controller(robot, controller, time)
     desired = [] if is_traced(controller.reference) else desired_during(controller.reference, time[:-1])
     cores = tuple(x.shape[1:] for x in desired)
     loop = _Loop(controller, sampling, noise is not None, _limits(limits, robot), friction, int(substeps), cores)

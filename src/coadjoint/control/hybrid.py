@@ -35,7 +35,7 @@ def hybrid(robot: Robot, constraint: Constraint, reference: Any, *, force: Any, 
     time that gives them, as `constrained_dynamics` reports them; kp [1/s²] and kd [1/s] as for `computed_torque`. Rows of
     the constraint must be independent.
     """
-    constraint = checked(constraint, robot)
+    constraint = checked(constraint, robot).frozen(robot)  # as the functions of time: what it reads is that of now
     desired = MotionAndForce(as_reference(robot, reference), as_force(force, "force", constraint.size(robot), "multipliers"))
     gains = {"constraint": constraint, "kp": gain(kp, "kp", robot.nv, of=robot.v_names)}
     gains |= {"kd": gain(kd, "kd", robot.nv, of=robot.v_names)}

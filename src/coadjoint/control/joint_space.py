@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, takes
+from ..arguments import a_flag, a_robot, takes
 from ..arrays import Array, dot, mv
 from ..dynamics import coriolis_matrix, gravity_force, inverse_dynamics, kinetic_energy, mass_matrix
 from ..robot.robot import Robot
@@ -40,14 +40,14 @@ def pd(robot: Robot, reference: Any, *, kp: Any, kd: Any) -> Controller:
     return Controller(robot, "pd", _pd, as_reference(robot, reference), _pd_gains(robot, kp, kd), _energy_of_pd)
 
 
-@takes(robot=a_robot)
+@takes(robot=a_robot, friction=a_flag)
 def computed_torque(robot: Robot, reference: Any, *, kp: Any, kd: Any, friction: bool = False) -> Controller:
     """Computed-torque control: the closed loop obeys dw/dt + Kd w + Kp e = 0, which is linear for joints with one screw.
 
     kp [1/s²] and kd [1/s]: numbers, diagonals (nv,) or matrices (nv, nv), positive definite; kd = 2√kp damps critically. With
     `friction` the friction of the robot's joints is compensated too. reference(t) -> q, v, a.
     """
-    gains = _pd_gains(robot, kp, kd) | {"friction": bool(friction)}
+    gains = _pd_gains(robot, kp, kd) | {"friction": friction}
     return Controller(robot, "computed_torque", _computed_torque, as_reference(robot, reference), gains, _energy_of_error)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, numbers, positive, takes
-from ..arrays import Array, concat, like, mv, namespace, transpose
+from ..arguments import a_robot, floats, numbers, positive, takes
+from ..arrays import Array, concat, like, mv, namespace, transpose, unmasked
 from ..dynamics import coriolis_matrix, gravity_force, mass_matrix
 from ..errors import CoadjointError
 from ..families import built
@@ -33,21 +33,21 @@ class MomentumObserver:
 
     def state(self, q: Any, v: Any) -> np.ndarray:
         """The observer's state (..., 2 nv) at the start, where the external forces are taken as zero: the momentum, and r."""
-        p = mv(mass_matrix(self.robot, q), np.asarray(v, dtype=float))
+        p = mv(mass_matrix(self.robot, q), floats(v, "v"))
         return np.concatenate([p, np.zeros_like(p)], axis=-1)
 
     def residual(self, state: Array) -> Array:
         """r (..., nv): the external joint forces, filtered."""
-        return state[..., self.robot.nv :]
+        return unmasked(state)[..., self.robot.nv :]
 
     def collided(self, state: Array, threshold: Any) -> Array:
-        """Whether some external joint force exceeds its threshold [N m or N], a number or (nv,): (...)."""
+        """Whether some external joint force exceeds its threshold [N m or N], a number or (nv,), or is no number: (...)."""
         limit = np.asarray(numbers(threshold, "threshold"), dtype=float)
         if limit.shape not in ((), (self.robot.nv,)) or not (limit > 0).all():
             raise CoadjointError(f"threshold is {short(threshold)}; expected positive forces, a number or ({self.robot.nv},).")
         r = self.residual(state)
         xp = namespace(r)
-        return (xp.abs(r) > like(np.broadcast_to(limit, (self.robot.nv,)), r)).any(-1)
+        return ~(xp.abs(r) <= like(np.broadcast_to(limit, (self.robot.nv,)), r)).all(-1)
 
     def graph(self) -> Graph:
         """The expression graph of update(q, v, tau, state): for `coadjoint.export.c` and `coadjoint.export.js`."""

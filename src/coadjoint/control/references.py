@@ -18,6 +18,7 @@ from ..robot.robot import Robot
 from ..traced import traced
 from ..words import short
 from .evaluation import UntracedReference, desired_at
+from .motion_references import Motion, as_motion, is_motion
 from .of_time import OfTime, plain
 
 Reference = Callable[[Any], tuple[Array, ...]]
@@ -28,7 +29,9 @@ LIMITS = frozenset({"position", "velocity"})
 
 
 def as_reference(robot: Robot, given: Any) -> Reference:
-    """A function reference(t) -> q, v, a of what a user gives: such a function, a configuration to hold, or a motion."""
+    """A function reference(t) -> q, v, a of what a user gives: such a function, a motion, or a configuration to hold."""
+    if is_motion(given):
+        return _Checked(robot, as_motion(robot, given))
     if callable(given):
         return _Checked(robot, given)
     try:
@@ -37,7 +40,7 @@ def as_reference(robot: Robot, given: Any) -> Reference:
         q = np.zeros((0, 0))
     if q.ndim != 1:
         raise CoadjointError(
-            f"reference is {short(given)}; expected a function reference(t) -> q, v, a, or a configuration ({robot.nq},) to hold."
+            f"reference is {short(given)}; expected a function reference(t) -> q, v, a, a motion, or a configuration ({robot.nq},) to hold."
         )
     return hold(robot, q)
 
@@ -94,6 +97,10 @@ def check_limits(reference: Any, times: Any) -> None:
     try:
         state = traced(lambda t: concat(desired_at(reference, t[..., 0])[:2]), {"t": (1,)}, "reference")
     except UntracedReference:
+        shaped = getattr(reference.given, "given", None)
+        if isinstance(shaped, _Shaped) and isinstance(shaped.given, Motion):
+            for t in np.ravel(times):
+                reference(float(t))
         return
     found = state(np.asarray(times, dtype=float)[:, None])
     _check_within(robot, reference.kept, found[..., : robot.nq], found[..., robot.nq :], times)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_function, a_function_of, a_robot, finite, positive, some_names, takes, whole
-from ..arrays import concat
+from ..arrays import concat, unmasked
 from ..compiling import with_values
 from ..errors import CoadjointError, ShapeError
 from ..families import built
@@ -132,7 +132,7 @@ class _Problem:
         given = self.states(robot) if callable(self.states) else (self.states or {})
         if not isinstance(given, Mapping):
             raise CoadjointError(f"states is {short(given)}; expected a mapping of arrays by name, as {{'q': q, 'v': v}}.")
-        arrays = {name: np.asarray(x, dtype=float) for name, x in given.items()}
+        arrays = {name: np.asarray(unmasked(x), dtype=float) for name, x in given.items()}
         for name, x in arrays.items():
             if not x.size:
                 raise ShapeError(f"states[{name!r}] has shape {x.shape}: no state at all; expected one or more.")

@@ -15,6 +15,7 @@ from ..dynamics.singular import explain_singular
 from ..errors import CoadjointError
 from ..kernel.dispatch import kernel
 from ..robot.robot import Robot
+from ..words import short
 from . import flow
 from .gauss import curvature_operator
 from .metric import covariant_derivative
@@ -29,7 +30,10 @@ def parallel_transport(robot: Robot, curve: Callable[[float], tuple[Any, Any]], 
     """
     (x,) = states(robot, x=(x, robot.nv))
     still = np.zeros((robot.nv, robot.nv))
-    for part, size in zip(curve(0.0), (robot.nq, robot.nv), strict=True):
+    first = curve(0.0)
+    if not isinstance(first, tuple | list) or len(first) != 2:
+        raise CoadjointError(f"curve(t) gave {short(first)}; expected two arrays: q ({robot.nq},) and v ({robot.nv},).")
+    for part, size in zip(first, (robot.nq, robot.nv), strict=True):
         if np.shape(part) != (size,):
             raise CoadjointError(f"the curve gives q or v of shape {np.shape(part)} at t = 0; expected one state, ({size},).")
 

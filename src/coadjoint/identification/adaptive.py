@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, positive, takes
-from ..arrays import Array, concat, like, mv, namespace, solve_spd, stack, transpose
+from ..arguments import a_flag, a_name, a_robot, finite, floats, names, positive, takes
+from ..arrays import Array, concat, like, mv, namespace, solve_spd, stack, transpose, unmasked
 from ..dynamics import drive_regressor, inverse_dynamics, regressor
 from ..errors import CoadjointError, ShapeError
 from ..families import built
@@ -71,7 +71,7 @@ class Estimator:
     def run(self, q: Any, v: Any, a: Any, tau: Any, state: Any = None) -> np.ndarray:
         """The states (N + 1, k) from the first on, through samples q, v, a, tau (N, …), in one native loop."""
         robot = self.robot
-        given = [np.asarray(x, dtype=float) for x in (q, v, a, tau)]
+        given = [np.asarray(unmasked(x), dtype=float) for x in (q, v, a, tau)]
         count = len(given[0]) if given[0].ndim else 0
         for name, x, size in zip(("q", "v", "a", "tau"), given, (robot.nq, robot.nv, robot.nv, robot.nv), strict=True):
             if x.shape != (count, size):
@@ -79,7 +79,7 @@ class Estimator:
             if not np.isfinite(x).all():
                 raise CoadjointError(f"{name} has numbers that are not finite; leave out these samples.")
         states = np.empty((1, count + 1, len(self.initial)))
-        states[0, 0] = self.initial if state is None else state
+        states[0, 0] = self.initial if state is None else finite(floats(state, "state"), "state")
         if count:
             roll_states(self.native, [states], [x[None] for x in given], 1)
         result: np.ndarray = states[0]
@@ -99,7 +99,7 @@ def covariance(estimator: Estimator, state: Any) -> np.ndarray:
     return P + np.triu(P, 1).T
 
 
-@takes(robot=a_robot, forgetting=positive, prior=positive)
+@takes(robot=a_robot, payload=a_name, drives=a_flag, forgetting=positive, prior=positive)
 def recursive_least_squares(
     robot: Robot,
     *,
@@ -176,7 +176,7 @@ class _LeastSquares:
         return np.asarray(state)[..., : self.p]
 
 
-@takes(robot=a_robot, gain=positive)
+@takes(robot=a_robot, gain=positive, links=names, drives=a_flag)
 def natural_gradient(
     robot: Robot, *, gain: float, links: Sequence[str] | None = None, drives: bool = False, noise: Any = None
 ) -> Estimator:

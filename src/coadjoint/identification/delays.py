@@ -83,7 +83,7 @@ def late(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: Fit) ->
         cross[index] += weight * (Z.T @ rate)
         slope -= weight * float((tau - known - Z @ fit.x[index]) @ rate)
         curvature += weight * float(rate @ rate)
-    scale = 1.0 / np.sqrt(np.diag(H))
+    scale = 1.0 / np.sqrt(np.where(np.diag(H) > 0, np.diag(H), 1.0))
     cross = scale * cross
     curvature -= float(cross @ np.linalg.solve(H * scale[:, None] * scale + 1e-12 * np.eye(len(H)), cross))
     return (slope / curvature, curvature**-0.5) if curvature > 0 else (0.0, np.inf)

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from ..arguments import a_robot, takes
 from ..errors import CoadjointError
-from ..motion.logs import read_log
+from ..motion.logs import check_reading, read_log
 from ..robot.robot import Robot
 from ..words import printable
 from .preparation import Prepared, prepare
@@ -49,6 +49,7 @@ def drive_gains(
     by least squares, friction being offset, viscous, dry, in proportion to the load and to the root of speed, and a rotor's; the intervals
     know that residuals are correlated. A gain is NaN where τ moves the current too little to tell.
     """
+    check_reading(drive_gains, reading)
     logs = [read_log(x, robot, **reading) for x in (log if isinstance(log, list | tuple) else [log])]
     for x in logs:
         known = x.extra.get(desired)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_flag, a_function_of, a_number, one_of, positive, takes, whole
-from ..arrays import Array, concat, namespace
+from ..arrays import Array, concat, namespace, unmasked
 from ..blas import on_one_thread
 from ..compiling import compile
 from ..differentiating import vjp
@@ -84,7 +84,7 @@ class Excitation:
 
     def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v, a (*t.shape, nv) at times within the duration."""
-        t = np.asarray(t, dtype=float)
+        t = np.asarray(unmasked(t), dtype=float)
         if t.size and not (t.min() >= -1e-9 and t.max() <= self.basis.duration * (1 + 1e-12)):
             raise CoadjointError(f"t goes from {t.min():g} to {t.max():g}; the motion from 0 to {self.basis.duration:g} s.")
         p, d, dd = self.basis.at(np.clip(t.ravel(), 0.0, self.basis.duration))
@@ -267,7 +267,7 @@ def _posture(limits: Limits, start: Any, rng: np.random.Generator) -> np.ndarray
     robot = limits.robot
     zero = np.zeros(robot.nv)
     if start is not None:
-        q = np.asarray(start, dtype=float)
+        q = np.asarray(unmasked(start), dtype=float)
         if q.shape != (robot.nq,) or not np.isfinite(q).all():
             raise ShapeError(f"start is {short(start)}; expected {robot.nq} finite numbers.")
         if float(limits.violation(q, zero, zero)) > 0:

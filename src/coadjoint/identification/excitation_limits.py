@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_moving_robot
-from ..arrays import Array, dot, mv, namespace, stack
+from ..arguments import a_moving_robot, sequence
+from ..arrays import Array, dot, mv, namespace, stack, unmasked
 from ..compiling import compile
 from ..differentiating import vjp
 from ..dynamics import inverse_dynamics
@@ -67,7 +67,7 @@ def bounds(robot: Robot, position: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _pair(x: Any, name: str, size: int) -> tuple[np.ndarray, np.ndarray]:
     try:
-        lower, upper = (np.array(np.broadcast_to(np.asarray(y, dtype=float), (size,))) for y in x)
+        lower, upper = (np.array(np.broadcast_to(np.asarray(unmasked(y), dtype=float), (size,))) for y in x)
     except (TypeError, ValueError):
         numbers = "two numbers" if size == 1 else f"two numbers or two arrays ({size},)"
         raise ShapeError(f"{name} is {short(x)}; expected (lower, upper), {numbers}.") from None
@@ -82,7 +82,7 @@ def sizes(robot: Robot, name: str, given: Any, own: np.ndarray, needed: bool) ->
             found[robot.v_slice(joint)] = x
     elif given is not None:
         try:
-            found = np.array(np.broadcast_to(np.asarray(given, dtype=float), (robot.nv,)))
+            found = np.array(np.broadcast_to(np.asarray(unmasked(given), dtype=float), (robot.nv,)))
         except (TypeError, ValueError):
             raise ShapeError(f"{name} is {short(given)}; expected a number, ({robot.nv},) numbers or {{joint: number}}.") from None
     for k, joint in enumerate(robot.v_names):
@@ -98,7 +98,7 @@ def sizes(robot: Robot, name: str, given: Any, own: np.ndarray, needed: bool) ->
 def read_spheres(robot: Robot, spheres: Sequence[Any]) -> tuple[Sphere, ...]:
     """Spheres from triples (frame, center, radius); an error names the one that is wrong."""
     found = []
-    for k, x in enumerate(spheres):
+    for k, x in enumerate(sequence(spheres, "spheres")):
         if isinstance(x, Sphere):
             frame, center, radius = x.frame, x.center, x.radius
         elif isinstance(x, Sequence) and len(x) == 3:
@@ -108,7 +108,7 @@ def read_spheres(robot: Robot, spheres: Sequence[Any]) -> tuple[Sphere, ...]:
         if frame != robot.base and frame not in robot.frame_names and frame not in robot.link_names:
             raise unknown("link or frame", frame, [robot.base, *robot.link_names, *robot.frame_names])
         try:
-            c, r = np.asarray(center, dtype=float), float(radius)
+            c, r = np.asarray(unmasked(center), dtype=float), float(radius)
         except (TypeError, ValueError):
             c, r = np.zeros(0), 0.0
         if c.shape != (3,) or not np.isfinite(c).all() or not (np.isfinite(r) and r > 0):
@@ -124,7 +124,7 @@ def read_planes(planes: Sequence[Any]) -> tuple[tuple[tuple[float, ...], float],
     found = []
     for k, x in enumerate(planes):
         try:
-            normal, offset = np.asarray(x[0], dtype=float), float(x[1])
+            normal, offset = np.asarray(unmasked(x[0]), dtype=float), float(x[1])
         except (TypeError, ValueError, IndexError):
             normal, offset = np.zeros(0), 0.0
         length = float(np.linalg.norm(normal))

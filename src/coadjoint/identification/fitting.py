@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,17 +11,18 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, one_of, takes
+from ..arrays import unmasked
 from ..blas import on_one_thread
-from ..errors import CoadjointError
+from ..errors import CoadjointError, LogWarning
 from ..motion.chunks import LogChunks
-from ..motion.logs import Log, read_log
+from ..motion.logs import Log, check_reading, read_log
 from ..robot.robot import Robot
 from ..robot.spring import refuse_springs
 from .bounds import bound_rows
 from .choosing import ENOUGH, Judge, choose_terms
 from .consistency import consistent
 from .delays import ROUNDS, advanced, checked_delay, is_clear, late, told
-from .doubts import doubts, poor
+from .doubts import doubts, few, poor, still
 from .equations import GAIN, Equations, Rows, Structure, equations, level, structure
 from .estimators import METHODS, refined
 from .friction import LOADED, TERMS, Friction
@@ -87,10 +89,12 @@ def identify(
     `cutoff`: Hz of the zero-phase low-pass, None for no filter. `delay`: seconds by which forces are recorded later than positions; "auto":
     what the fit shows, if it is clear and the terms of friction are "auto" too.
     `gains` (nv,): factors of the log's tau, which are then currents; a log without tau may have them as i1 … or current_0 ….
+    What looks wrong in the log (columns in another order or of another sign, other units, too few rows) is a LogWarning and in `notes`.
     `payloads`: what the robot carried in each log, None or arguments of `Robot.with_payload` (frame, mass, com, inertia): the gains of all
     joints are then identified too (`fit.gains`), since the forces of the payload are known.
     """
     refuse_springs(robot, "identification")
+    check_reading(identify, reading)
     kind, given = checked_prior(prior, weight)
     one_of("auto", *METHODS, *SIMULATED)(method, "method")
     one_of("auto", "fixed", "tilted")(gravity, "gravity")
@@ -99,11 +103,7 @@ def identify(
     check_cutoff(cutoff)
     stream = None
     if isinstance(log, LogChunks):
-        if payloads is not None:
-            raise CoadjointError("payloads are of logs that are in memory; a log in parts has none.")
-        one_of("auto", *METHODS[:-1])(method, "method of a log in parts")
-        if shift:
-            raise CoadjointError("delay is of logs that are in memory; for a log in parts shift its forces beforehand.")
+        _check_parts(payloads, reading, method, shift)
         stream = Spool(robot, log, cutoff, _factors(robot, gains))
         data = stream.sample
     else:
@@ -130,7 +130,8 @@ def identify(
             choice, fit, fitter, eq, rows, table = model(data)
         notes += [told(seconds)] if seconds else []
     s = eq.structure
-    notes = [*data.notes, *notes, *doubts(robot, data)]
+    notes = [*data.notes, *notes, *still(robot, data)]
+    doubtful = [*doubts(robot, data), *few(data, s.rank + len(choice.unknowns))]
     posterior = Posterior(fitter, choice, kind, *within)
     if stream is not None:
         eq = stream.equations(s, fit.x[: s.rank], FOLDS)
@@ -144,10 +145,30 @@ def identify(
     elif stream is not None:
         own = refined(posterior, eq, data, fit, "weighted", given, None, lambda f: _robot(s, f), stream.blocks)[1]
     found = _result(robot, rows, eq, fitter, choice, fit, table, notes, start, own)
-    found = replace(found, prior_kind=kind, method=method, notes=(*found.notes, *poor(found.relative_error)))
+    if method not in SIMULATED:  # those do not fit forces
+        doubtful += poor(found.relative_error)
+    found = replace(found, prior_kind=kind, method=method, notes=_warned(found.notes, doubtful))
     if stream is not None:
         return stream.told(found)
     return found if method not in SIMULATED else by_simulation(found, log, method, simulation)
+
+
+def _check_parts(payloads: Any, reading: Mapping[str, Any], method: str, shift: float | None) -> None:
+    """An error if there is an argument that a log in parts cannot have."""
+    if payloads is not None:
+        raise CoadjointError("payloads are of logs that are in memory; a log in parts has none.")
+    one_of("auto", *METHODS[:-1])(method, "method of a log in parts")
+    if reading:
+        raise CoadjointError(f"{next(iter(reading))} is of a log that is not read yet; give it to LogChunks.")
+    if shift:
+        raise CoadjointError("delay is of logs that are in memory; for a log in parts shift its forces beforehand.")
+
+
+def _warned(notes: tuple[str, ...], doubtful: list[str]) -> tuple[str, ...]:
+    """The notes and what is doubtful, which is warned of."""
+    for text in doubtful:
+        warnings.warn(text, LogWarning, stacklevel=5)
+    return (*notes, *doubtful)
 
 
 def _reverse(rows: Rows, start: np.ndarray, folds: np.ndarray) -> None:
@@ -169,7 +190,7 @@ def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
     """(nv,), checked."""
     if gains is None:
         return None
-    factor = np.asarray(gains, dtype=float)
+    factor = np.asarray(unmasked(gains), dtype=float)
     if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(factor):
         raise CoadjointError(f"gains is {gains!r}; expected {robot.nv} numbers, the force of each joint for a current of one.")
     return factor

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, one_of, positive, sequence, takes, whole
+from ..arrays import unmasked
 from ..blas import on_one_thread
 from ..errors import CoadjointError, ShapeError
 from ..lie import inertia
@@ -184,7 +185,7 @@ def _stretches(robot: Robot, log: Log, horizon: float, reference: Any, feedforwa
 
 
 def _rows(x: Any, name: str, count: int, n: int) -> np.ndarray:
-    array = np.asarray(x, dtype=float)
+    array = np.asarray(unmasked(x), dtype=float)
     if array.shape != (count, n) or not np.isfinite(array).all():
         raise ShapeError(f"{name} has shape {array.shape}; expected finite numbers ({count}, {n}).")
     return array

@@ -33,6 +33,12 @@ DWELL = 0.2
 """… for so many seconds: its dry friction may then be anything between two bounds, and its equation is left out."""
 CURRENTS = {"i", "current", "currents"}
 """What columns of motor currents are called."""
+NOISE = 1.0
+"""The mean square of the steps of a position, relative to its variance, above which it is noise."""
+BAND, FEW = 3e-3, 0.01
+"""A force is saturated with noise if so wide a band at its largest value, relative to its range, holds most of what is near …"""
+MOST = 3.0
+"""… so many times the rows of the next nine bands, and so large a part of all rows in which the robot moves."""
 LEAST = 32
 """Rows that a log must have."""
 
@@ -128,10 +134,20 @@ def _check(robot: Robot, log: Log) -> None:
         raise CoadjointError(
             f"{label}: the log is constant: no joint moves. Record a motion that moves every joint; `coadjoint.excitation` designs one."
         )
+    if not log.gaps.size and all(_is_noise(x) for x in log.q.T if np.ptp(x) > 1e-6):
+        raise CoadjointError(
+            f"{label}: the log is constant but for noise: no position moves by more than from row to row. Record a motion that moves "
+            "every joint; `coadjoint.excitation` designs one."
+        )
     if not np.ptp(log.tau, axis=0).max() > 0:
         raise CoadjointError(f"{label}: the measured joint forces are constant: the first row has {short(log.tau[0].tolist())}.")
     if log.v is None and robot.nq != robot.nv:
         raise CoadjointError(f"{label}: robot {robot.name!r} has joints of several coordinates; the log needs v and a.")
+
+
+def _is_noise(x: np.ndarray) -> bool:
+    """Whether a column changes from row to row as much as at all: von Neumann's ratio, 2 for white noise and 0 for smooth motions."""
+    return bool(np.mean(np.diff(x) ** 2) > NOISE * np.var(x))
 
 
 def _currents(robot: Robot, log: Log) -> str:
@@ -176,7 +192,7 @@ def _stretches(robot: Robot, log: Log, cutoff: float | str | None) -> list[Prepa
     if len(cuts) > 2:
         notes.append(f"the log has gaps; its {len(parts)} stretches of at least {LEAST} rows are fitted together")
     assert log.tau is not None
-    usable = ~_saturated(robot, log.tau, notes)
+    usable = ~_saturated(robot, log, notes)
     made = []
     for i, j in pairwise(cuts):
         if j - i >= LEAST:
@@ -185,8 +201,10 @@ def _stretches(robot: Robot, log: Log, cutoff: float | str | None) -> list[Prepa
     return [first, *made[1:]]
 
 
-def _saturated(robot: Robot, tau: np.ndarray, notes: list[str]) -> np.ndarray:
+def _saturated(robot: Robot, log: Log, notes: list[str]) -> np.ndarray:
     """(N, nv): where a force stands at its largest value, as of a drive at its limit."""
+    assert log.tau is not None
+    tau, moves = log.tau, _moves(log)
     found = np.zeros(tau.shape, dtype=bool)
     for k in range(tau.shape[1]):
         if not np.ptp(tau[:, k]) > 0:
@@ -195,15 +213,33 @@ def _saturated(robot: Robot, tau: np.ndarray, notes: list[str]) -> np.ndarray:
                 f"{robot.v_names[k]}: the measured force is {tau[0, k] + 0.0:g} in every row, as of no sensor; its equation is left out"
             )
             continue
+        if _is_noise(tau[:, k]) and abs(tau[:, k].mean()) > 10.0 * tau[:, k].std():
+            found[:, k] = True
+            notes.append(
+                f"{robot.v_names[k]}: the measured force is saturated: {tau[:, k].mean():.4g} in every row but for noise; "
+                "its equation is left out"
+            )
+            continue
         for end in (tau[:, k].max(), tau[:, k].min()):
             at = np.abs(tau[:, k] - end) <= 1e-9 * abs(end)
             run = at[2:] & at[1:-1] & at[:-2]
             if end and run.sum() >= max(3, 0.002 * len(tau)):
                 found[:, k] |= at
+                continue
+            below = np.abs(tau[:, k] - end) / (BAND * np.ptp(tau[:, k]))
+            near, next_ = int(np.sum((below <= 1) & moves)), int(np.sum((below > 1) & (below <= 10) & moves))
+            if near > max(MOST * next_, FEW * moves.sum(), 16):  # a smooth peak has less than half as many near as next to it
+                found[:, k] |= below <= 1
         if found[:, k].any():
             share = 100.0 * found[:, k].mean()
             notes.append(f"{robot.v_names[k]}: the force is saturated in {share:.1f} % of the rows, which are left out")
     return found
+
+
+def _moves(log: Log) -> np.ndarray:
+    """(N,): where a joint moves faster than it does on average by a fiftieth: forces of a robot that stands may well be constant."""
+    v = np.gradient(log.q, axis=0) if log.v is None else log.v
+    return np.asarray(np.any(np.abs(v) > STANDING * np.sqrt(np.mean(v * v, axis=0)), axis=1))
 
 
 def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | None, notes: list[str]) -> Prepared:

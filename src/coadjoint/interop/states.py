@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, one_of, takes
+from ..arguments import a_flag, a_robot, one_of, takes
 from ..arrays import cross, mv
 from ..errors import CoadjointError, ShapeError
 from ..lie import quaternion
@@ -31,7 +31,7 @@ UNIT = 1e-3
 """How far the length of a quaternion may be from one."""
 
 
-@takes(robot=a_robot, from_=one_of(*LIBRARIES), to=one_of(*LIBRARIES))
+@takes(robot=a_robot, from_=one_of(*LIBRARIES), to=one_of(*LIBRARIES), check=a_flag)
 def convert_states(
     robot: Robot,
     q: Any,

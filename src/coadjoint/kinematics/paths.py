@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_number, numbers, one_of, positive, takes
-from ..arrays import ArrayLike
+from ..arguments import a_flag, a_number, numbers, one_of, positive, takes
+from ..arrays import ArrayLike, unmasked
 from ..errors import CoadjointError
 from ..lie import se3, so3
 from ..robot.link import as_pose
@@ -44,7 +44,7 @@ class Path:
         positive(self.duration, "duration")
 
     def __call__(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
-        t = np.asarray(t, dtype=float)
+        t = np.asarray(unmasked(t), dtype=float)
         slack = 1e-9 * self.duration
         if not np.all((t >= -slack) & (t <= self.duration + slack)):
             raise CoadjointError(f"t is {t}; the path goes from 0 to {self.duration:g} s.")
@@ -84,7 +84,7 @@ class _Screws:
         return found
 
 
-@takes(kind=one_of("screw", "double"))
+@takes(duration=positive, rest=a_flag, kind=one_of("screw", "double"))
 def geodesic_path(start: ArrayLike, goal: ArrayLike, duration: float = 1.0, rest: bool = False, kind: str = "screw") -> Path:
     """From one pose (4, 4) to another by one screw motion, or by `kind="double"`: rotation and straight line apart."""
     T0, T1 = as_pose(start, "start"), as_pose(goal, "goal")
@@ -121,7 +121,7 @@ def circle_path(
     """From a pose (4, 4) round the axis (3,) through the point `center` (3,), in space; with `turn` the orientation goes along."""
     T0 = as_pose(start, "start")
     try:
-        c, w = np.asarray(center, dtype=float), np.asarray(axis, dtype=float)
+        c, w = np.asarray(unmasked(center), dtype=float), np.asarray(unmasked(axis), dtype=float)
     except (TypeError, ValueError, OverflowError):
         c = w = np.zeros(0)
     if c.shape != (3,) or w.shape != (3,) or not np.linalg.norm(w) > 0 or not np.all(np.isfinite([c, w])):
@@ -146,13 +146,13 @@ def circle_path(
     return Path(curve, duration, rest, "circle")
 
 
-@takes(poses=numbers)
+@takes(poses=numbers, duration=positive, rest=a_flag, closed=a_flag)
 def spline_path(poses: ArrayLike, duration: float = 1.0, rest: bool = False, closed: bool = False) -> Path:
     """Through poses (n, 4, 4) at equal intervals of s, twists and accelerations continuous; `closed` goes on from the last to the first.
 
     Neighbouring poses should be less than half a turn apart. At open ends the acceleration vanishes.
     """
-    poses = np.asarray(poses, dtype=float)
+    poses = np.asarray(unmasked(poses), dtype=float)
     if poses.ndim != 3 or poses.shape[1:] != (4, 4) or len(poses) < (3 if closed else 2):
         raise CoadjointError(f"poses has shape {poses.shape}; expected (n, 4, 4) with n of at least {3 if closed else 2}.")
     for k, T in enumerate(poses):

@@ -24,6 +24,8 @@ SAMPLES = 8
 """Points of a step at which events are sought; between them also at extrema of a signal."""
 NOISE = 1e-14
 """Gaps, and forces of closed contacts, that are negative by less than this are rounding."""
+CLOSE = 1e-6
+"""The part of a motion up to which it is continued before a time at which its control fails."""
 ZENO = 1e-6
 """A sequence of bounces that becomes shorter than this, in seconds, ends: further bounces would be lower than a picometre."""
 
@@ -147,11 +149,24 @@ class Flow:
     # --- on to the next
 
     def advance(self, end: float, report: Callable[[float], None]) -> str:
-        """Integrate to the time `end`, or to a terminal event, whose name is returned."""
+        """Integrate to the time `end`, or to a terminal event, whose name is returned.
+
+        Where a step asks the control at a time for which it has no forces, the motion goes on to just before that time.
+        """
+        near, failure = CLOSE * (end - self.t), None
         while self.t < end:
-            name = self._smooth(min(end, self._sample()), end, report)
-            if name:
-                return name
+            until = end if failure is None else 0.5 * (self.t + failure.time)
+            try:
+                name = self._smooth(min(until, self._sample()), end, report)
+            except SimulationError as error:
+                if error.time == np.inf:
+                    raise
+                failure = error if failure is None or error.time < failure.time else failure
+            else:
+                if name:
+                    return name
+            if failure is not None and failure.time - self.t <= near:
+                raise failure
         return ""
 
     def _sample(self) -> float:

@@ -14,7 +14,7 @@ from ..errors import CoadjointError
 from ..robot.robot import Robot
 from ..words import printable
 from .filtering import prepared
-from .logs import read_log
+from .logs import check_reading, read_log
 from .states import force_units
 
 
@@ -85,6 +85,7 @@ def compare(robot: Robot, log: Any, *, cutoff: float | None = 10.0, friction: bo
     `log` is a Log, or what `read_log` reads, with its options. Both sides go through the same zero-phase low-pass at `cutoff` Hz (None: no
     filter) at even times; velocities and accelerations that the log lacks are derivatives of the filtered positions.
     """
+    check_reading(compare, reading)
     found = read_log(log, robot, **reading)
     if found.tau is None:
         raise CoadjointError(

@@ -37,8 +37,16 @@ def is_sampled(control: Any) -> bool:
     return all(hasattr(control, name) for name in ("step", "start", "initial", "period"))
 
 
-def check_reference(control: Any, times: Any) -> None:
-    """Let a controller refuse times (N,) at which its reference is beyond the robot's limits, before any work is done."""
+def check_controller(robot: Robot, control: Any, times: Any) -> None:
+    """An error for a controller of a robot with other coordinates; and let it refuse times (N,) at which its reference is beyond the
+    robot's limits, before any work is done.
+    """
+    own = getattr(control, "robot", getattr(getattr(control, "controller", None), "robot", None))
+    if isinstance(own, Robot) and (own.nq, own.nv) != (robot.nq, robot.nv):
+        raise CoadjointError(
+            f"the controller was made for robot {own.name!r} with {own.nq} coordinates; robot {robot.name!r} has "
+            f"{robot.nq}. Make one for this robot."
+        )
     check = getattr(control, "check_reference", None)
     if callable(check):
         check(times)

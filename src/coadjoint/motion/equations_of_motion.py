@@ -41,6 +41,8 @@ class SimulationError(CoadjointError):
     """A motion cannot be continued; the message says when and why. `motion` is the `Trajectory` up to there, None at the start."""
 
     motion: Any = None
+    time: float = np.inf
+    """When the control failed, if that is why."""
 
 
 class _Rows:
@@ -119,7 +121,9 @@ class EquationsOfMotion:
         except (TypeError, ValueError):
             tau = np.zeros(0)
         if tau.shape != (self.robot.nv,) or not np.isfinite(tau).all():
-            raise SimulationError(f"control gave {found!r} at t = {t:g}; expected {self.robot.nv} finite joint forces.")
+            error = SimulationError(f"control gave {found!r} at t = {t:g}; expected {self.robot.nv} finite joint forces.")
+            error.time = t
+            raise error
         return tau
 
     def sample(self, start: float, period: float, delay: float) -> None:

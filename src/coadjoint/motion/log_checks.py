@@ -84,7 +84,28 @@ def degree_suspicion(robot: Robot | None, q: np.ndarray) -> str:
     k = int(np.argmax(beyond))
     what = f"the position of {cut(name)} reaches {largest[k]:.4g}"
     bound = f" (its limit is {limit[k]:.4g} rad)" if np.isfinite(limit[k]) else ""
+    if largest[turns].max() <= 2.0 * np.pi:
+        return f"{what}{bound}: is its zero another one than the description's, or are positions degrees (units={{'q': 'deg'}})?"
     return f"{what}{bound}, which suggests degrees; units={{'q': 'deg'}} converts positions, 'rad' keeps them"
+
+
+def jump_suspicion(robot: Robot | None, names: tuple[str, ...], time: np.ndarray, q: np.ndarray) -> str:
+    """Why a position seems to be wrapped, as to ±π: it jumps by a whole turn between two rows; "" if none does."""
+    step, dq = np.diff(time), np.abs(np.diff(q, axis=0))
+    if len(q) < 20 or len(names) != q.shape[1]:
+        return ""
+    usual = np.sort(dq, axis=0)[int(0.9 * len(dq))]  # of degrees, steps may well be so large
+    turns = np.ones(q.shape[1], dtype=bool) if robot is None or robot.nv != q.shape[1] else turning(robot)
+    for turn, text in ((2.0 * np.pi, "2π"), (360.0, "360")):
+        found = (np.abs(dq - turn) < 0.1 * turn) & turns & (step < GAP * np.median(step))[:, None] & (dq > GAP * usual)
+        if found.any():
+            row, k = (int(x) for x in np.argwhere(found)[0])
+            more = f" ({int(found.sum())} such jumps)" if found.sum() > 1 else ""
+            what = f"the position of {cut(names[k])} jumps by a turn of {text} in row {row + 2}{more}"
+            return (
+                f"{what}: it is wrapped; unwrap it first, by q = numpy.unwrap(q, period={'2 * pi' if turn < 7 else '360'}, axis=0)"
+            )
+    return ""
 
 
 def order_suspicion(robot: Robot | None, q: np.ndarray) -> str:
@@ -127,9 +148,14 @@ def slope_suspicions(names: tuple[str, ...], time: np.ndarray, q: np.ndarray, v:
     dq = np.diff(q, axis=0)[steady]
     mean = 0.5 * (v[1:] + v[:-1])[steady] * step[steady, None]
     power = np.sum(mean * mean, axis=0)
-    moving = (power > 0) & (np.ptp(q, axis=0) > 1e-6)
+    changes = np.ptp(q, axis=0) > 1e-6
+    moving = (power > 0) & changes
+    still = [cut(name) for name, x in zip(names, changes & (power == 0), strict=False) if x]
+    notes = (
+        [f"the velocities of {', '.join(still)} are 0 in every row though their positions change: leave v out?"] if still else []
+    )
     if not moving.any():
-        return []
+        return notes
     ratio = np.where(moving, np.sum(dq * mean, axis=0) / np.where(moving, power, 1.0), 1.0)
     fit = np.sum(dq * mean, axis=0) / np.sqrt(np.where(moving, power * np.sum(dq * dq, axis=0), 1.0) + 1e-300)
     common = float(np.median(ratio[moving]))
@@ -141,8 +167,7 @@ def slope_suspicions(names: tuple[str, ...], time: np.ndarray, q: np.ndarray, v:
         (1e-9, "times seem to be nanoseconds: units={'time': 'ns'}"),
     ):
         if 0.8 < common / value < 1.25 and np.median(fit[moving]) > 0.7:
-            return [f"the slopes of positions are {common:.3g} times the velocities; {text}"]
-    notes = []
+            return [*notes, f"the slopes of positions are {common:.3g} times the velocities; {text}"]
     for k in np.flatnonzero(moving):
         if fit[k] < -0.7:
             notes.append(f"the velocity of {cut(names[k])} has the opposite sign of the slope of its position")

@@ -5,14 +5,15 @@ what was done.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..arguments import a_dictionary, a_name, a_robot, one_of, positive, takes
+from ..arguments import a_dictionary, a_name, a_robot, keywords, one_of, positive, refuse_keywords, takes
+from ..arrays import unmasked
 from ..errors import CoadjointError, LogWarning, ReadError
 from ..robot.robot import Robot
 from ..words import cut, short
@@ -22,6 +23,7 @@ from .log_checks import (
     degree_suspicion,
     gap_notes,
     gaps,
+    jump_suspicion,
     order_suspicion,
     slope_suspicions,
     sorted_rows,
@@ -49,6 +51,11 @@ class Log:
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Other columns by name; those with numbers together: i1 … i6 are `i` (N, 6)."""
     source: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("time", "q", "v", "a", "tau"):
+            if isinstance(x := getattr(self, name), np.ma.MaskedArray):
+                object.__setattr__(self, name, unmasked(x))
 
     def __len__(self) -> int:
         return len(self.time)
@@ -129,10 +136,16 @@ def read_log(
     with missing="drop" left out; times that do not grow are an error, or with times="sort" put in order. `rate` gives times to a table
     without them. Velocities and accelerations are those of the table, or None: never differences of positions.
     """
-    if isinstance(source, Log):
-        return source
     one_of("error", "drop")(missing, "missing")
     one_of("error", "sort")(times, "times")
+    if isinstance(source, Log):
+        options = {"columns": columns, "units": units, "rate": rate, "topic": topic, "times": times != "error"}
+        for name, x in options.items():
+            if x:
+                raise CoadjointError(
+                    f"{name} is of a log that is not read yet; this one is: give {name} to the read_log that made it."
+                )
+        return source
     read = read_table(source, robot, columns, units=units, missing=missing, topic=topic, report=report)
     if "q" not in read.arrays:
         raise ReadError(
@@ -233,7 +246,7 @@ def open_source(source: Any, names: list[str] | None = None, topic: str | None =
 
     if isinstance(source, Mapping):
         try:
-            arrays = {str(key): np.asarray(x) for key, x in source.items()}
+            arrays = {str(key): np.asarray(unmasked(x)) for key, x in source.items()}
         except ValueError as error:
             raise CoadjointError(f"the log is a mapping with an item that is no array: {cut(str(error))}") from None
         return Arrays("the log", arrays)
@@ -310,6 +323,11 @@ def _finite(reader: Columns, table: Table, wanted: Mapping[str, list[int]], miss
     raise ReadError(f"{reader.path}: {reader.place(row, column)}: {value}{more}; {remedy}")
 
 
+def check_reading(fn: Callable[..., Any], reading: Mapping[str, Any]) -> None:
+    """An error if a keyword that a function passes on is none of `read_log`'s."""
+    refuse_keywords(fn.__name__, reading, (keywords(fn) | keywords(read_log)) - {"source"})
+
+
 def _doubts(
     robot: Robot | None,
     names: tuple[str, ...],
@@ -323,9 +341,10 @@ def _doubts(
     found = []
     if "time" not in known and (text := time_suspicion(time)):
         found.append(text)
-    order = order_suspicion(robot, arrays["q"])
-    if order:
-        found.append(order)
+    jump = jump_suspicion(robot, names, time, arrays["q"])
+    order = "" if jump else order_suspicion(robot, arrays["q"])
+    if jump or order:
+        found.append(jump or order)
     elif "q" not in known and (text := degree_suspicion(robot, arrays["q"])):
         found.append(text)
     if not found and "v" in arrays:

@@ -32,7 +32,8 @@ from ..traced import Traced, all_evaluated
 from ..words import short
 from . import variational
 from .constraint_projection import constrained_acceleration, constraint_at, project_state
-from .control import as_function, check_reference, is_sampled, traced_control, traced_step
+from .control import as_function, check_controller, is_sampled, traced_control, traced_step
+from .equations_of_motion import SimulationError
 from .friction import has_dry_friction
 from .frictional_steps import Frictional
 
@@ -90,7 +91,7 @@ def rollout(
         steps = tau.shape[-2]
     if not isinstance(steps, int | np.integer) or not 0 <= steps < MOST_STEPS:
         raise CoadjointError(f"steps is {short(steps)}; expected how many steps to take, 0 or more.")
-    check_reference(control, dt * np.arange(steps + 1))
+    check_controller(robot, control, dt * np.arange(steps + 1))
     family = Family(robot, parameters)
     batch = family.batch(q=q.shape[:-1], v=v.shape[:-1], **({} if tau is None else {"tau": tau.shape[:-2]}))
     qs, vs = np.empty((*batch, steps + 1, robot.nq)), np.empty((*batch, steps + 1, robot.nv))
@@ -312,7 +313,12 @@ def check_converged(left: np.ndarray, dt: float, first: int = 0) -> None:
     bad = ~(left < CONVERGED)
     if np.any(bad):
         k = int(np.argmax(bad.reshape(-1, bad.shape[-1]).any(0)))
-        raise CoadjointError(
+        if np.isnan(left[..., k]).any():
+            raise SimulationError(
+                f"the motion is not finite after step {first + k} of {dt:g} s: the control gives no finite forces there, or the state is "
+                "singular."
+            )
+        raise SimulationError(
             f"the variational step of {dt:g} s did not converge at step {first + k} (relative change {left[..., k].max():.2g}): the motion "
             f"is too fast for it, or the state is singular. Take shorter steps, such as {dt / 4:g} s."
         )

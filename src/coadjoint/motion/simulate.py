@@ -16,7 +16,7 @@ from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .adaptive import Flow
 from .constraint_projection import check_start, constraint_at, project_state
-from .control import Control, as_function, check_reference, is_sampled
+from .control import Control, as_function, check_controller, is_sampled
 from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
 from .rollout import check_rows, is_hard
@@ -90,7 +90,7 @@ def simulate(
         raise CoadjointError(f"method is {method!r}; choose from {', '.join(METHODS)}.")
     for name, x in (("tolerance", tolerance), ("step", step)):
         positive(x, name)
-    check_reference(control, times)
+    check_controller(robot, control, times)
     given: Any = control
     if is_sampled(given) and period is None:
         period = given.period
@@ -126,7 +126,15 @@ def simulate(
         watched = [x for x in happening if isinstance(x, Event)]
         return _adaptive(Flow(mechanics, float(times[0]), q, v, watched, tolerance, method == "implicit"), times, say)
     run = Symplectic(Family(robot, None), [], times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, say)
-    qs, vs, stopped = run(q[None], v[None])
+    try:
+        qs, vs, stopped = run(q[None], v[None])
+    except SimulationError as error:
+        (qs, vs), count = error.motion, error.motion[0].shape[1]
+        while count > 1 and not _has_forces(mechanics, qs[0, count - 1], vs[0, count - 1], float(times[count - 1])):
+            count -= 1
+        error.motion = _whole(mechanics, times[:count], qs[0, :count], vs[0, :count], (), "error", ())
+        error.args = (f"{error} The motion up to t = {times[count - 1]:g} s is kept: `motion` of this error.",)
+        raise
     return _whole(mechanics, times[: qs.shape[1]], qs[0], vs[0], (), stopped, ())
 
 
@@ -172,8 +180,15 @@ def _batch(
     dry = friction and (np.any(robot.friction) or not {"friction", "drives"}.isdisjoint(family.names))
     if METHODS[method] in COMPOSITIONS and len(q):
         steps = Symplectic(family, own, times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, report)
-        qs, vs, stopped = steps(q, v)
+        failure: SimulationError | None = None
+        try:
+            qs, vs, stopped = steps(q, v)
+        except SimulationError as error:
+            (qs, vs), stopped, failure = error.motion, "error", error
         run.q[:, : qs.shape[1]], run.v[:, : qs.shape[1]], run.stopped[:] = qs, vs, stopped
+        if failure is not None:
+            failure.motion = run.result(batch)
+            raise failure
     elif happening or dry or options["period"] is not None or method == "implicit" or is_hard(robot, constraint):
         run.one_by_one(alone)
     else:
@@ -217,6 +232,14 @@ def _whole(
 ) -> Trajectory:
     tau = mechanics.forces(q, v, times)
     return Trajectory(mechanics.robot, times, q, v, tau, happenings, mechanics.constraint, stopped, pieces)
+
+
+def _has_forces(mechanics: EquationsOfMotion, q: np.ndarray, v: np.ndarray, t: float) -> bool:
+    try:
+        mechanics.force(q, v, t)
+    except SimulationError:
+        return False
+    return True
 
 
 def _checked_control(robot: Robot, control: Any) -> Control | np.ndarray | None:

@@ -13,6 +13,7 @@ from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..families import Family
 from .control import Control, traced_control
+from .equations_of_motion import SimulationError
 from .rollout import check_converged, roll_states, variational_step
 
 CHUNK = 1 << 14
@@ -36,7 +37,10 @@ class Symplectic:
     report: Callable[[float], None]
 
     def __call__(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-        """States (N, times, nq), (N, times, nv) from q (N, nq), v (N, nv), as far as they went, and "interrupted" if they were."""
+        """States (N, times, nq), (N, times, nv) from q (N, nq), v (N, nv), as far as they went, and "interrupted" if they were.
+
+        A `SimulationError` has the states before it as its `motion`.
+        """
         family, times, control = self.family, self.times, self.control
         constant = control is not None and not callable(control)
         force = traced_control(family, control) if callable(control) else None
@@ -60,8 +64,15 @@ class Symplectic:
                 ps.append(p)
         except KeyboardInterrupt:
             stopped = "interrupted"
+        except SimulationError as error:
+            error.motion = self._states(qs, ps)
+            raise
+        return (*self._states(qs, ps), stopped)
+
+    def _states(self, qs: list[np.ndarray], ps: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """States (N, times, nq), (N, times, nv) of configurations and momenta."""
         states = np.stack(qs[: len(ps)], axis=1)
-        return states, self._velocities(states, np.stack(ps, axis=1)), stopped
+        return states, self._velocities(states, np.stack(ps, axis=1))
 
     def _momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         if not self.family:

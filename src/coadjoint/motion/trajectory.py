@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import unmasked
 from ..constraints.constraint import Constraint
 from ..constraints.impacts import Impact
 from ..dynamics import kinetic_energy, potential_energy
@@ -76,7 +77,7 @@ class Trajectory:
 
         From the integrator's own dense output where it has one; else by cubic curves through neighbouring states, of fourth order.
         """
-        t = np.asarray(t, dtype=float)
+        t = np.asarray(unmasked(t), dtype=float)
         first, last = self.time[0], self.end
         slack = 1e-12 * max(1.0, abs(last))
         if t.size and not (t.min() >= first - slack and t.max() <= last + slack):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import positive
+from ..arrays import unmasked
 from ..errors import CoadjointError, ShapeError
 from ..kinematics import forward_kinematics
 from ..robot.robot import Robot
@@ -38,7 +39,7 @@ class Capsule:
     def __post_init__(self) -> None:
         for key in ("start", "end"):
             try:
-                point = np.asarray(getattr(self, key), dtype=float)
+                point = np.asarray(unmasked(getattr(self, key)), dtype=float)
             except (TypeError, ValueError):
                 point = np.zeros(0)
             if point.shape != (3,) or not np.isfinite(point).all():

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import positive
+from ..arguments import floats, positive
+from ..arrays import unmasked
 from ..constraints.constraint import Constraint, checked
 from ..errors import CoadjointError, ShapeError
 from ..memo import recent
@@ -40,7 +41,7 @@ def check_joints(robot: Robot) -> None:
 def configurations(robot: Robot, x: Any, name: str) -> np.ndarray:
     """(..., nq)"""
     try:
-        q = np.asarray(x if x is not None else "None", dtype=float)
+        q = np.asarray(unmasked(x) if x is not None else "None", dtype=float)
     except (TypeError, ValueError):
         raise CoadjointError(f"{name} is {short(x)}; expected a configuration ({robot.nq},).") from None
     if not q.ndim or q.shape[-1] != robot.nq:
@@ -66,7 +67,7 @@ def velocities(robot: Robot, limits: Sequence[Rows], x: Any, name: str) -> np.nd
     if x is None:
         return None
     try:
-        v = np.asarray(x, dtype=float)
+        v = np.asarray(unmasked(x), dtype=float)
     except (TypeError, ValueError):
         v = np.full(1, np.nan)
     v = np.broadcast_to(v, (robot.nv,)) if not v.ndim else v
@@ -150,7 +151,7 @@ def clearances_of(robot: Robot, obstacles: Any, bodies: Any, clearance: Any, sel
 
 def _sizes(x: Any, name: str, n: int) -> np.ndarray:
     try:
-        found = np.asarray(x, dtype=float)
+        found = np.asarray(unmasked(x), dtype=float)
     except (TypeError, ValueError):
         found = np.full(0, np.nan)
     if found.shape not in ((), (n,)) or not (found > 0).all():
@@ -162,7 +163,7 @@ def _bounds(position: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(position, tuple | list) or len(position) != 2:
         raise CoadjointError(f"position is {short(position)}; expected (lower, upper).")
     try:
-        lower, upper = (np.asarray(x, dtype=float) for x in position)
+        lower, upper = (np.asarray(unmasked(x), dtype=float) for x in position)
     except (TypeError, ValueError):
         lower, upper = np.zeros((2, 0))
     if any(x.shape not in ((), (n,)) or np.isnan(x).any() for x in (lower, upper)):
@@ -257,7 +258,7 @@ def durations_of(duration: Any, start: np.ndarray, end: np.ndarray, limits: Sequ
                 peak = {1: 1.875, 2: 5.7735}[rows.order]
                 need = np.maximum(need, (2.0 * peak * np.abs(end - start) / rows.upper).max(1) ** (1.0 / rows.order))
         return np.where(need > 1e-2, need, 1.0)
-    seconds = np.asarray(duration, dtype=float) if isinstance(duration, list | tuple | np.ndarray) else np.zeros(())
+    seconds = floats(duration, "duration")
     if seconds.ndim:
         for wrong in seconds[~((seconds > 0) & np.isfinite(seconds))][:1]:
             raise CoadjointError(f"duration has {wrong:g}; expected positive numbers of seconds.")
@@ -272,7 +273,7 @@ def first_guess(robot: Robot, spline: Spline, guess: Any, start: np.ndarray, end
         points = start[:, None] + (s**3 * (10 - 15 * s + 6 * s**2))[:, None] * (end - start)[:, None]
         return spline.fit(s, points)
     try:
-        given = np.asarray(guess.q if hasattr(guess, "q") else guess, dtype=float)
+        given = np.asarray(unmasked(guess.q if hasattr(guess, "q") else guess), dtype=float)
     except (TypeError, ValueError):
         raise CoadjointError(f"guess is {short(guess)}; expected a motion, or configurations (K, {robot.nq}).") from None
     if given.ndim < 2 or given.shape[-1] != robot.nq or given.shape[-2] < 2:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, one_of, positive, takes, whole
+from ..arguments import a_function_of, a_robot, one_of, positive, takes, whole
 from ..arrays import to_numpy
 from ..errors import CoadjointError
 from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
+from ..words import short
 from . import fddp
 from .costs import Term, terms
 from .posing import (
@@ -28,6 +29,9 @@ from .posing import (
 )
 from .shooting import EXACT, METHODS
 from .workspace import Problem
+
+LONGEST = 10**7
+"""Steps of a stage, at most: what fits into memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +51,8 @@ class Stage:
         self._check()
 
     def _check(self) -> None:
-        if isinstance(self.steps, bool) or whole(self.steps, "steps") < 1:
-            raise CoadjointError(f"a stage has {self.steps} steps; expected at least 1.")
+        if not 1 <= whole(self.steps, "steps") <= LONGEST:
+            raise CoadjointError(f"a stage has {short(self.steps)} steps; expected 1 to {LONGEST:,}.")
         try:
             dt = np.asarray(to_numpy(self.dt, "dt"), dtype=float)
         except (TypeError, ValueError):
@@ -109,7 +113,7 @@ class OptimalControl(Trajectory):
         return f"<{self}>"
 
 
-@takes(robot=a_robot, method=one_of(*METHODS))
+@takes(robot=a_robot, method=one_of(*METHODS), report=a_function_of("count", "error"))
 def optimal_control(
     robot: Robot,
     stages: Stage | Sequence[Stage],

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_flag, a_robot, positive, takes, whole
+from ..arguments import a_flag, a_robot, one_of, positive, takes, whole
 from ..constraints.constraint import Constraint
-from ..errors import CoadjointError, ShapeError, unknown
+from ..errors import CoadjointError, ShapeError
 from ..kinematics.targets import Target
 from ..robot.robot import Robot
 from ..words import short
@@ -38,7 +38,7 @@ COLLOCATED = 3
 """Gauss points in a span."""
 
 
-@takes(robot=a_robot)
+@takes(robot=a_robot, transcription=one_of(*TRANSCRIPTIONS))
 def optimal_motion(
     robot: Robot,
     start: Any,
@@ -170,9 +170,7 @@ def _basis(transcription: Any, spans: int) -> Spline:
     """
     if transcription in ("splines", "shooting"):
         return Spline(spans)
-    if transcription == "collocation":
-        return Spline(spans, degree=COLLOCATED + 1, nodes=COLLOCATED, smooth=1)
-    raise unknown("transcription", transcription, TRANSCRIPTIONS)
+    return Spline(spans, degree=COLLOCATED + 1, nodes=COLLOCATED, smooth=1)
 
 
 def _take_over(problem: Transcription, guess: Any) -> None:

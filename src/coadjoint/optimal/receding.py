@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_robot, one_of, takes, whole
+from ..arrays import unmasked
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from . import layout
@@ -98,7 +99,7 @@ class RecedingHorizon:
         """The control (m,) to hold from now for one sample, at the state q (nq,), v (nv,)."""
         begin = time.perf_counter()
         problem, mem = self.problem, self._room.memory
-        q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+        q, v = np.asarray(unmasked(q), dtype=float), np.asarray(unmasked(v), dtype=float)
         if q.shape != problem.q0.shape[1:] or v.shape != problem.v0.shape[1:]:
             raise ShapeError(f"q has shape {q.shape} and v {v.shape}; expected {problem.q0.shape[1:]} and {problem.v0.shape[1:]}.")
         if not (np.isfinite(q).all() and np.isfinite(v).all()):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import unmasked
 from ..errors import CoadjointError
 from .jerk_profile import SmoothProfile, uses
 from .jerk_rows import Rows
@@ -84,7 +85,7 @@ class SmoothTiming(Timing):
     def jerk(self, t: Any) -> np.ndarray:
         """d³q/dt³ (*t.shape, nv)."""
         self._along(t)  # checks t
-        time = np.clip(np.asarray(t, dtype=float), 0.0, self.duration)
+        time = np.clip(np.asarray(unmasked(t), dtype=float), 0.0, self.duration)
         s, rate, u, third, middle = self._clock.derivatives(time.ravel())
         q1, q2, q3 = self._smooth.rows.third(middle, s)
         found = q1 * third[:, None] + 3.0 * q2 * (rate * u)[:, None] + q3 * (rate**3)[:, None]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import unmasked
 from ..dynamics import inverse_dynamics, joint_reactions
 from ..errors import CoadjointError
 from ..robot.robot import Robot
@@ -73,7 +74,7 @@ class Timing:
 
     def _along(self, t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         try:
-            t = np.asarray(t, dtype=float)
+            t = np.asarray(unmasked(t), dtype=float)
         except (TypeError, ValueError):
             raise CoadjointError(f"t is {short(t)}; expected times in seconds.") from None
         slack = 1e-9 * self.duration
@@ -109,7 +110,7 @@ class Timing:
 
     def speed_limit(self, s: Any) -> np.ndarray:
         """The maximum-velocity curve: the largest ds/dt at places s (...) for which some d²s/dt² meets all limits."""
-        s = np.asarray(s, dtype=float)
+        s = np.asarray(unmasked(s), dtype=float)
         flat = s.ravel()
         a, b, lo, hi, cap = bounds_at(self.limits, self._paths, self._number, flat, self._clock.speed(flat) ** 2)
         return np.asarray(np.sqrt(np.clip(largest_square(a, b, lo, hi), 0.0, cap)).reshape(s.shape))

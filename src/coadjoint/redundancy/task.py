@@ -23,6 +23,7 @@ from ..lie import so3
 from ..memo import recent
 from ..robot.robot import Robot
 from ..traced import Traced, traced
+from ..words import short
 
 ALL = (0, 1, 2, 3, 4, 5)
 
@@ -50,8 +51,8 @@ class Task:
                 f"rows is {self.rows!r}; expected different numbers from 0 to 5: rows of the twist (ω, v), as (3, 4, 5) for the position."
             )
         object.__setattr__(self, "rows", rows)
-        if self.reference not in REFERENCES:
-            raise CoadjointError(f"reference is {self.reference!r}; choose from {', '.join(REFERENCES)}.")
+        if not isinstance(self.reference, str) or self.reference not in REFERENCES:
+            raise CoadjointError(f"reference is {short(self.reference)}; choose from {', '.join(REFERENCES)}.")
 
     @property
     def size(self) -> int:

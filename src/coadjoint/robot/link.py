@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import a_number
-from ..arrays import ArrayLike
+from ..arrays import ArrayLike, unmasked
 from ..errors import ModelError, unknown
 from ..lie import inertia as _inertia
 from ..words import cut, short
@@ -21,7 +21,7 @@ Vector = Sequence[float] | np.ndarray
 def _frozen(x: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     """x broadcast to that shape as a read-only array; an error names it."""
     try:
-        array = np.array(np.broadcast_to(np.asarray(x, dtype=np.float64), shape))
+        array = np.array(np.broadcast_to(np.asarray(unmasked(x), dtype=np.float64), shape))
     except (ValueError, TypeError, OverflowError):
         raise ModelError(f"{what} is {short(x)}; expected numbers of shape {shape}.") from None
     array.flags.writeable = False

@@ -11,7 +11,7 @@ import numpy as np
 from ..optimal import OptimalMotion
 from ..optimal.clearance import Clearances
 from .animation import sticks
-from .plots import check_figure, overlay, overlay_forces, save, style
+from .plots import check_figure, in_units, overlay, overlay_forces, save, style
 from .portrait import capsule_faces, fill
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def optimal_figure(motion: OptimalMotion) -> Figure:
         _way(right, motion)
         for axes in nearness:
             _distances(axes, motion)
-        overlay(upper, time, motion.q, robot.q_names, "position  [rad, m]")
+        overlay(upper, time, motion.q, robot.q_names, in_units(robot, "position"))
         overlay_forces(middle, time, robot, motion.tau)
         middle.set_xlabel("time [s]")
         steps = np.arange(len(motion.table))

@@ -122,9 +122,8 @@ def states_figure(robot: Robot, states: States, forward: bool = False) -> Figure
             axes.set_title(f"{_short(name, 30 if across <= 4 else 22)}  [{unit}]")
             axes.tick_params(labelbottom=k + across >= robot.nv)
         lower = grid[rows].subgridspec(1, 2)
-        positions = [unit for unit, force in (("rad", "N m"), ("m", "N")) if force in units]
-        overlay(figure.add_subplot(lower[0]), x, states.q, robot.q_names, f"position  [{', '.join(positions)}]")
-        overlay(figure.add_subplot(lower[1]), x, states.v, names, f"velocity  [{', '.join(f'{u}/s' for u in positions)}]")
+        overlay(figure.add_subplot(lower[0]), x, states.q, robot.q_names, in_units(robot, "position"))
+        overlay(figure.add_subplot(lower[1]), x, states.v, names, in_units(robot, "velocity"))
         for axes in figure.axes[-2:]:
             axes.set_xlabel("time [s]" if states.time is not None else "row")
         what = "joint accelerations" if forward else "joint forces"
@@ -192,6 +191,16 @@ def _panel(axes: Axes, x: np.ndarray, y: np.ndarray, colour: Any, limit: float) 
     )
 
 
+UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "joint force": ("N m", "N")}
+"""Of coordinates that turn, and of those that slide."""
+
+
+def in_units(robot: Robot, quantity: str) -> str:
+    """The quantity with the units that this robot's coordinates have: "position  [rad]" where all of them turn."""
+    used = [unit for unit, force in zip(UNITS[quantity], UNITS["joint force"], strict=True) if force in force_units(robot)]
+    return f"{quantity}  [{', '.join(used)}]"
+
+
 def overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: Sequence[str], title: str) -> None:
     """All coordinates in one panel."""
     hues = colours(len(names))
@@ -207,7 +216,7 @@ def overlay_forces(axes: Axes, x: np.ndarray, robot: Robot, tau: np.ndarray) -> 
     """Joint forces over x, as parts of their limits where all joints have one."""
     limits = robot.effort_limit
     if not np.isfinite(limits).all():
-        overlay(axes, x, tau, robot.v_names, "joint force  [N m, N]")
+        overlay(axes, x, tau, robot.v_names, in_units(robot, "joint force"))
         return
     overlay(axes, x, tau / limits, robot.v_names, "joint force  [part of its limit]")
     for sign in (1, -1):

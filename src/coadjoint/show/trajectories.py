@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..motion.states import turning
 from ..motion.trajectory import Trajectory
 from ..robot import text
-from .plots import check_drawing, check_figure, overlay, picture, save, style, thin
+from .plots import check_drawing, check_figure, in_units, overlay, picture, save, style, thin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,10 +39,8 @@ def trajectory_figure(trajectory: Trajectory) -> Figure:
     with style():
         figure = picture(figsize=(11, 8), layout="constrained")
         upper, middle, lower = (figure.add_subplot(3, 1, k) for k in (1, 2, 3))
-        turns = turning(robot)
-        units = [unit for unit, used in (("rad", turns.any()), ("m", not turns.all())) if used]
-        overlay(upper, time, trajectory.q, robot.q_names, f"position  [{', '.join(units)}]")
-        overlay(middle, time, trajectory.v, robot.v_names, f"velocity  [{', '.join(f'{x}/s' for x in units)}]")
+        overlay(upper, time, trajectory.q, robot.q_names, in_units(robot, "position"))
+        overlay(middle, time, trajectory.v, robot.v_names, in_units(robot, "velocity"))
         for name, values, width in (("kinetic", kinetic, 1.0), ("potential", potential, 1.0), ("total", kinetic + potential, 1.8)):
             lower.plot(*thin(time, values), label=name, linewidth=width)
         lower.set_title("energy  [J]")

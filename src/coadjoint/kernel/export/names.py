@@ -15,9 +15,11 @@ from ..graph import Graph
 
 
 def a_graph(x: Any, name: str) -> Graph:
-    """x, if it is a graph."""
+    """x, if it is a graph; the graph of a controller."""
+    if callable(getattr(x, "graph", None)):
+        x = x.graph()
     if not isinstance(x, Graph):
-        raise CoadjointError(f"{name} is {short(x)}; expected a graph, as from coadjoint.trace(fn, robot).")
+        raise CoadjointError(f"{name} is {short(x)}; expected a graph, as from coadjoint.trace(fn, robot), or a controller.")
     return x
 
 
