@@ -11,9 +11,9 @@ import coadjoint as cj
 from coadjoint import redundancy as rd
 from coadjoint.errors import CoadjointError
 from coadjoint.lie import se3
+from laws import derivative
 from random_robots import ONE_SCREW, random_robot, random_velocity
 from redundant_robots import case_24
-from test_dynamics import derivative
 
 seeds = st.integers(0, 2**32 - 1)
 FEW = [HealthCheck.filter_too_much]  # some chains can do less than six things

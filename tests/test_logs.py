@@ -137,6 +137,24 @@ def test_a_column_map_and_names_for_a_file_without(tmp_path):
         cj.read_log(tmp_path / "log.csv", ROBOT, {"lefd": "q1"})
 
 
+def test_columns_that_are_named_are_not_taken_for_another_quantity():
+    """Positions that are called a0 … are no accelerations beside."""
+    t = np.arange(30) / 100
+    q = np.sin(np.outer(t, [1.0, 1.5, 2.0]))
+    table = {"clock": t} | {f"a{k}": x for k, x in enumerate(q.T)} | {f"b{k}": x for k, x in enumerate(q.T)}
+    log = cj.read_log(table, columns={"time": "clock", "q": "a{}", "tau": "b{}"})
+    assert log.a is None
+    np.testing.assert_array_equal(log.q, q)
+    assert cj.read_log(table, columns={"time": "clock", "q": "b{}"}).a is not None
+
+
+def test_positions_far_beyond_limits_are_said():
+    robot, t = cj.load("panda"), np.arange(60) / 100
+    q = 500.0 * np.sin(np.outer(t, np.linspace(2, 4, 7)))
+    with pytest.warns(LogWarning, match="are positions in another unit"):
+        cj.read_log({"time": t, "q": q}, robot)
+
+
 def test_units_are_converted_where_stated_and_said_where_suspected(tmp_path):
     m = motion()
     degrees, ms = np.degrees(m["q"]) * 3, m["time"] * 1000

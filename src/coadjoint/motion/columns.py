@@ -22,7 +22,22 @@ SPELLINGS = {
     "a": ("a", "ddq", "qdd", "acc", "accel", "acceleration", "accelerations", "qddot", "q.ddot", "q.dot.dot", "ddtheta"),
     "tau": ("tau", "torque", "torques", "effort", "efforts", "force", "forces"),
 }
-FILLERS = {"actual", "measured", "meas", "state", "states", "feedback", "msg", "act", "joint", "joints", "j", "axis", "jointstate"}
+FILLERS = {
+    "actual",
+    "measured",
+    "meas",
+    "state",
+    "states",
+    "feedback",
+    "msg",
+    "act",
+    "joint",
+    "joints",
+    "j",
+    "axis",
+    "jointstate",
+    "field",
+}
 COMMANDED = {"desired", "des", "target", "command", "commanded", "cmd", "ref", "reference", "setpoint", "goal", "planned"}
 
 RADIANS = math.pi / 180.0

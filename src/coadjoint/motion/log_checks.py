@@ -78,12 +78,14 @@ def degree_suspicion(robot: Robot | None, q: np.ndarray) -> str:
         return ""
     beyond = turns & (largest > np.where(np.isfinite(limit), 1.2 * limit, 8 * np.pi))
     possible = np.all(largest[turns] <= DEGREES * np.where(np.isfinite(limit[turns]), 1.2 * limit[turns], 4 * np.pi))
-    if not (beyond.any() and possible):
+    if not beyond.any() or not (possible or np.isfinite(limit[beyond]).all()):
         return ""
     name = f"q{int(np.argmax(beyond)) + 1}" if robot is None else robot.q_names[int(np.argmax(beyond))]
     k = int(np.argmax(beyond))
     what = f"the position of {cut(name)} reaches {largest[k]:.4g}"
     bound = f" (its limit is {limit[k]:.4g} rad)" if np.isfinite(limit[k]) else ""
+    if not possible:
+        return f"{what}{bound}: are positions in another unit? units={{'q': …}} converts them, 'rad' keeps them"
     if largest[turns].max() <= 2.0 * np.pi:
         return f"{what}{bound}: is its zero another one than the description's, or are positions degrees (units={{'q': 'deg'}})?"
     return f"{what}{bound}, which suggests degrees; units={{'q': 'deg'}} converts positions, 'rad' keeps them"

@@ -213,9 +213,10 @@ def read_table(
     _rename(reader, given)
     factors = _factors(units or {})
     places: dict[str, Place] = {}
-    for what in SPELLINGS:
+    for what in sorted(SPELLINGS, key=lambda x: given.get(x) is None):  # those that are named come first
         place = reader.find(robot, what, given.get(what))
-        if place is not None:
+        named = {k for other in places if given.get(other) is not None for k in places[other].columns}
+        if place is not None and (given.get(what) is not None or not named & set(place.columns)):
             places[what] = place
     if absent := [what for what in needs if what not in places]:
         raise missing_columns(reader, robot, absent)
