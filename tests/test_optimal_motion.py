@@ -537,3 +537,24 @@ def test_limits_are_looked_at_on_both_sides_of_a_knot():
         assert np.abs(seen - a[:, 0]).min(0).max() < 1e-5 * np.abs(seen).max()
     assert (np.diff(s) > 0).all()
     assert len(s) > 640
+
+
+def test_electrical_energy_has_the_losses_of_every_joint():
+    """Between rests the power τᵀv adds up to nothing: what is left of two slides are their losses r τ², of cubics in closed form."""
+    slides = [cj.Joint.prismatic([1, 0, 0], name="x"), cj.Joint.prismatic([0, 1, 0], name="y")]
+    links = [cj.Link.solid("a", "base", slides[0], mass=1.5), cj.Link.solid("b", "a", slides[1], mass=0.5)]
+    robot, losses, way = cj.Robot("table", links, gravity=(0, 0, 0)), np.array([0.3, 2.0]), np.array([1.3, -0.7])
+    motion = cj.optimal_motion(robot, [0.0, 0.0], way, 1.7, "energy", losses=losses)
+    assert motion.converged, motion.message
+    np.testing.assert_allclose(motion.cost, (losses * (np.array([2.0, 0.5]) * way) ** 2).sum() * 12 / 1.7**3, rtol=1e-9)
+    arm = cj.load("planar2r")
+    ours = cj.optimal_motion(arm, [-1.5, 0.2], [0.3, 0.4], 1.5, "energy", losses=[0.1, 1.5])
+    tau = lambda robot, q, v, a: cj.inverse_dynamics(robot, q, v, a)
+    own = lambda robot, q, v, a: (tau(robot, q, v, a) * (v + np.array([0.1, 1.5]) * tau(robot, q, v, a))).sum(-1)
+    np.testing.assert_allclose(cj.optimal_motion(arm, [-1.5, 0.2], [0.3, 0.4], 1.5, own).cost, ours.cost, rtol=1e-7)
+    for wrong, words in (
+        ({"cost": "effort"}, 'goes with the cost "energy"'),
+        ({"cost": "energy", "losses": -1.0}, "expected positive losses"),
+    ):
+        with pytest.raises(CoadjointError, match=words):
+            cj.optimal_motion(arm, [0.0, 0.0], [0.1, 0.1], 1.0, **{"losses": 1.0, **wrong})

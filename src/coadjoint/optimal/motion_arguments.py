@@ -82,16 +82,19 @@ def velocities(robot: Robot, limits: Sequence[Rows], x: Any, name: str) -> np.nd
     return v
 
 
-def costs_of(robot: Robot, cost: Any) -> tuple[list[tuple[float, Cost]], float]:
-    """Running costs with their weights, and the weight of time."""
+def costs_of(robot: Robot, cost: Any, losses: Any = None) -> tuple[list[tuple[float, Cost]], float]:
+    """Running costs with their weights, and the weight of time; losses: those of the cost "energy"."""
     wanted = f"expected one of {', '.join(COSTS)}, a function fn(robot, q, v, a), or a mapping of these to weights."
     if not (isinstance(cost, str | Mapping) or callable(cost)) or (isinstance(cost, Mapping) and not cost):
         raise CoadjointError(f"cost is {short(cost)}; {wanted}")
     given = dict(cost) if isinstance(cost, Mapping) else {cost: 1.0}
+    if losses is not None and "energy" not in given:
+        raise CoadjointError(f'losses is {short(losses)}; it goes with the cost "energy", and there is none.')
+    lost = np.ones(robot.nv) if losses is None else _sizes(losses, "losses", robot.nv, "losses in W/(N m)²")
     made: dict[str, Callable[[], Cost]] = {
         "effort": Effort,
         "action": lambda: action(robot),
-        "energy": lambda: Energy(np.ones(robot.nv)),
+        "energy": lambda: Energy(lost),
         "velocity": lambda: Power(1),
         "acceleration": lambda: Power(2),
         "jerk": lambda: Power(3),
@@ -150,13 +153,13 @@ def clearances_of(robot: Robot, obstacles: Any, bodies: Any, clearance: Any, sel
     return made
 
 
-def _sizes(x: Any, name: str, n: int) -> np.ndarray:
+def _sizes(x: Any, name: str, n: int, what: str = "limits") -> np.ndarray:
     try:
         found = np.asarray(unmasked(x), dtype=float)
     except (TypeError, ValueError):
         found = np.full(0, np.nan)
     if found.shape not in ((), (n,)) or not (found > 0).all():
-        raise CoadjointError(f"{name} is {short(x)}; expected positive limits, a number or ({n},).")
+        raise CoadjointError(f"{name} is {short(x)}; expected positive {what}, a number or ({n},).")
     return np.array(np.broadcast_to(found, (n,)))
 
 

@@ -46,6 +46,7 @@ def optimal_motion(
     duration: Any = None,
     cost: str | Mapping[Any, float] | Callable[..., Any] = "effort",
     *,
+    losses: Any = None,
     frame: str | None = None,
     start_velocity: Any = "default",
     goal_velocity: Any = "default",
@@ -77,8 +78,9 @@ def optimal_motion(
     configuration at the end is then chosen too. `periodic`: velocity and acceleration are the same at both ends, and not given; goal is
     the start if it is None.
     duration: seconds; "free" to choose it too, as the cost "time" does; None for twice the time that velocity limits ask for, or 1 s.
-    cost: integrals over time of |τ|² ("effort"), ½ vᵀMv ("action"), τᵀv + |τ|² ("energy": losses, what brakes is fed back), of the
-    squares of "velocity", "acceleration" or "jerk", or "time"; a function fn(robot, q, v, a) of array operations; or {cost: weight}.
+    cost: integrals over time of |τ|² ("effort"), ½ vᵀMv ("action"), τᵀv + Σ rτ² ("energy": what brakes is fed back; `losses` r in
+    W/(N m)², a number or (nv,), 1 if None), of the squares of "velocity", "acceleration" or "jerk", or "time"; a function
+    fn(robot, q, v, a) of array operations; or {cost: weight}.
     Joint forces τ have the joints' viscous friction in them; dry friction, which is not smooth, they leave out.
 
     The motion starts and ends at rest, but for the cost "action", whose velocities at the ends are free; start_velocity and goal_velocity
@@ -103,7 +105,7 @@ def optimal_motion(
     given.check_joints(robot)
     tasks = _tasks(robot, goal, frame)
     start, end, batch = _ends(robot, start, start if goal is None and periodic else goal, tasks, duration)
-    costs, time_weight = given.costs_of(robot, cost)
+    costs, time_weight = given.costs_of(robot, cost, losses)
     wanted = {
         "position": position,
         "velocity": velocity,
