@@ -136,6 +136,11 @@ def _escaped(text: str) -> str:
     return "".join(f"\\ {x}\\ " if k % 2 else x for k, x in enumerate(plain)).strip()
 
 
+def plain_aliases(app: Any, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: str | None) -> Any:
+    """A signature in which `Array` within other types is that word, too, not how Sphinx holds it."""
+    return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returned))
+
+
 EXAMPLES = {f"coadjoint.{name}": found for name, found in _names.examples().items()}
 
 
@@ -143,3 +148,4 @@ def setup(app: Any) -> None:
     app.connect("builder-inited", lambda app: write_reference())
     app.connect("builder-inited", lambda app: write_gallery())
     app.connect("autodoc-process-docstring", as_text)
+    app.connect("autodoc-process-signature", plain_aliases)
