@@ -136,7 +136,8 @@ def wanted() -> list[str]:
 def examples() -> dict[str, tuple[str, str]]:
     """The example of each name, as text, and the page that runs it."""
     names, found = set(wanted()), dict[str, tuple[str, str]]()
-    for page in sorted(HERE.glob("*.md"), key=lambda path: (not path.stem.startswith("examples"), path.stem)):
+    pages = sorted(HERE.glob("*.md"), key=lambda path: (not path.stem.startswith("examples"), path.stem == "examples", path.stem))
+    for page in pages:
         for statement, text, used, title in statements(page):
             if title in names:  # the section of a class: its first statement makes one
                 found.setdefault(title, (text, page.stem))

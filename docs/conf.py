@@ -36,6 +36,7 @@ suppress_warnings = [
 ]  # README and CONTRIBUTING stand outside of this folder; tests/test_docs.py follows every link
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Vector")}
 autodoc_member_order = "bysource"
 add_module_names = False
 smartquotes = False

@@ -9,6 +9,7 @@ from coadjoint.design import objectives, optimize, studies
 from coadjoint.design.optimize import _Problem
 from coadjoint.design.variables import variables
 from coadjoint.lie import inertia
+from laws import rate
 from models import urdf_files
 
 RNG = np.random.default_rng(0)
@@ -254,3 +255,17 @@ def test_the_command_designs_and_draws(tmp_path, monkeypatch, capsys):
         assert "numbers of its own" in capsys.readouterr().err
     assert main(["design", "planar2r"]) == 1
     assert "--parameters" in capsys.readouterr().err
+
+
+def test_softness_is_the_sum_of_the_natural_frequencies_inverse_squares():
+    """By the eigenvalues of M⁻¹ K, K by differences of the forces at rest, with springs and gravity; a design raises the lowest."""
+    arm = cj.load("planar2r").with_spring("joint1", stiffness=90.0, rest=0.2).with_spring("joint2", stiffness=40.0, rest=-0.1)
+    q = np.array([-1.1, 0.3])
+    stiffness = np.stack([rate(lambda h, k=k: cj.gravity_force(arm, q + h * np.eye(2)[k]), 1e-4) for k in range(2)], axis=1)
+    squares = lambda robot, K: np.sort(np.linalg.eigvals(np.linalg.solve(cj.mass_matrix(robot, q), K)))
+    np.testing.assert_allclose(objectives.softness(arm, q), (1 / squares(arm, stiffness)).sum(), rtol=1e-8)
+    free = arm.with_gravity((0, 0, 0))
+    found = optimize(free, "masses", objectives.softness, states={"q": q[None]}, bounds={"masses": (0.5, 2.0)})
+    assert found.converged
+    K = np.diag([90.0, 40.0])
+    assert squares(found.robot, K)[0] == pytest.approx(2 * squares(free, K)[0])  # half of the masses

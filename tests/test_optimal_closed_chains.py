@@ -5,6 +5,7 @@ import pytest
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
+from coadjoint.robot.link import Loop
 
 ARM = cj.load("planar3r").with_gravity((0, -9.81, 0))
 HELD = cj.Constraint.point(ARM, "tip", axes="xy", at=(1.2, 0.8))
@@ -58,3 +59,19 @@ def test_wrong_constraints_are_named():
             cj.optimal_motion(ARM, start, goal, 1.0, **options)
     with pytest.raises(CoadjointError, match="the goal does not meet the constraints: they are open by"):
         cj.optimal_motion(ARM, start, goal + 0.1, 1.0, constraints=HELD)
+
+
+def test_loops_are_not_left_open():
+    """A robot whose description closes a loop is no open tree: refused by name, with what moves it."""
+    chain = cj.load("planar3r")
+    frame = cj.lie.se3.pose(np.eye(3), np.array([1.2, 0.8, 0.0]))
+    pinned = chain.with_frame("pin", "base", frame)
+    robot = cj.Robot("four bar", pinned.links, pinned.frames, pinned.gravity, loops=[Loop("hinge", "pin", "tip", "spherical")])
+    ends = np.array([[0.1, 0.2, 0.3], [0.2, 0.3, 0.4]])
+    for call in (
+        lambda: cj.time_optimal(robot, ends, acceleration=1.0, effort=np.inf),
+        lambda: cj.optimal_motion(robot, *ends, 1.0),
+        lambda: cj.optimal_control(robot, cj.Stage(5, [cj.costs.control(1.0)], 0.01), ends[0]),
+    ):
+        with pytest.raises(CoadjointError, match=r"has the loop 'hinge', from 'pin' to 'tip', which .* would leave open"):
+            call()

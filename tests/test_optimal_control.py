@@ -400,7 +400,7 @@ def test_wrong_arguments_are_told(arm, change, words):
 
 
 def test_wrong_costs_are_told(arm):
-    with pytest.raises(cj.CoadjointError, match="at least 1"):
+    with pytest.raises(cj.CoadjointError, match="a stage has 0 steps; expected 1 to"):
         cj.Stage(0, cj.costs.control())
     with pytest.raises(cj.CoadjointError, match="dt is"):
         cj.Stage(5, cj.costs.control(), dt=-1.0)

@@ -28,6 +28,8 @@ def loaded(path: Path) -> types.ModuleType:
 
 NAMES = loaded(DOCS / "_names.py")
 PAGES = sorted(DOCS.glob("examples*.md"))
+LONG = {"examples-motion", "examples-identification"}
+"""They fit, plan and draw."""
 
 
 def test_every_public_name_has_an_example():
@@ -98,7 +100,10 @@ def returned(function: object) -> object:
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if page.stem in LONG else (), id=page.stem) for page in PAGES],
+)
 def test_examples_run_and_annotations_are_true(page, tmp_path, monkeypatch):
     """All blocks of a page; what is shown as a method of a class was taken from one; results are what the signature says."""
     monkeypatch.chdir(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import http.client
 import json
 import os
@@ -501,24 +502,52 @@ def four_bar():
     return cj.Robot("four bar", robot.links, robot.frames, robot.gravity, loops=[Loop("pin", "pin", "tip", "spherical")])
 
 
+HELD = {"ask": "hold", "v": [0, 0, 0]}
+PIN, ROD = {"kind": "ball", "a": "tip", "b": "base"}, {"kind": "rod", "a": "link3", "b": "base"}
+
+
 @pytest.mark.native
 @pytest.mark.slow
-def test_many_questions_leave_nothing_behind():
+@pytest.mark.parametrize(
+    ("asked", "count"),
+    [
+        ({"ask": "reach", "frame": "tip", "position": [1.2, 0.8, 0.0]}, 300),
+        (HELD | {"bonds": [ROD]}, 100),
+        (HELD | {"bonds": [PIN]}, 40),  # each time at another place
+        (HELD | {"bonds": [PIN, ROD]}, 40),
+        ({"ask": "phase", "joint": "joint2"}, 40),  # the others are held elsewhere each time
+    ],
+    ids=["reach", "rod", "ball", "ball and rod", "phase"],
+)
+def test_many_questions_leave_nothing_behind(asked, count):
     """The memory of the server does not grow with the questions that it has answered."""
     import tracemalloc
 
     with running(cj.load("planar3r")) as studio:
-        data = {"ask": "reach", "q": [0.3, 0.8, 0.9], "frame": "tip", "position": [1.2, 0.8, 0.0]}
-        for _ in range(50):
-            question(studio, data)
+        for k in range(30):
+            question(studio, asked | {"q": [0.3, 0.8, 0.9 + 0.001 * k]})
         tracemalloc.start()
-        question(studio, data)
+        question(studio, asked | {"q": [0.3, 0.8, 0.95]})
+        gc.collect()
         before = tracemalloc.take_snapshot()
-        for k in range(300):
-            data["position"][0] = 1.2 + 0.001 * k
-            question(studio, data)
+        for k in range(count):
+            assert "error" not in json.loads(question(studio, asked | {"q": [0.3 + 0.001 * k, 0.8, 0.9]})[1])
         time.sleep(0.2)
+        gc.collect()
         after = tracemalloc.take_snapshot()
         tracemalloc.stop()
     grown = sum(x.size_diff for x in after.compare_to(before, "filename"))
     assert grown < 200_000
+
+
+@pytest.mark.native
+def test_a_ball_holds_where_it_was_made_and_a_rod_keeps_its_length_beside_it():
+    robot = cj.load("planar3r")
+    q = np.array([0.3, 0.8, 0.9])
+    at = cj.pose(robot, q, "tip")[:3, 3]
+    bonds = [PIN | {"at": at.tolist()}, {"kind": "rod", "a": "link3", "b": "base"}]
+    held = ask(robot, "hold", q=(q + 0.02).tolist(), v=[0, 0, 0], bonds=bonds)
+    np.testing.assert_allclose(cj.pose(robot, np.array(held["q"]), "tip")[:3, 3], at, atol=1e-9)
+    assert len(held["forces"]) == 2
+    with pytest.raises(cj.CoadjointError, match="no joint changes the distance of 'link2' and 'base'"):
+        ask(robot, "hold", q=q.tolist(), v=[0, 0, 0], bonds=[{"kind": "rod", "a": "link2", "b": "base"}])

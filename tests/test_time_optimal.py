@@ -506,6 +506,13 @@ def test_jerk_of_one_joint_in_closed_form(velocity, acceleration, duration):
     assert {x.quantity for x in timing.switches} >= {"jerk"}
 
 
+@pytest.mark.parametrize("slower", [1e-3, 1e4])
+def test_jerk_scales_with_time(slower):
+    """The same motion in other units of time, however slow or fast."""
+    at = lambda k: cj.time_optimal(rotor(), [[0.0], [1.0]], 0.9 / k, 1.2 / k**2, np.inf, jerk=3.0 / k**3).duration
+    assert at(slower) == pytest.approx(slower * at(1.0), rel=1e-6)
+
+
 def test_jerk_of_an_arm():
     """The jerk is the derivative of the acceleration and within its limit at all times; the motion rests at both ends."""
     robot = planar()

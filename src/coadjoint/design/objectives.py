@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, dot, like, namespace, solve_spd, transpose
-from ..dynamics import gravity_force, inverse_dynamics, joint_reactions, mass_matrix, mass_matrix_derivative
+from ..dynamics import (
+    gravity_force,
+    inverse_dynamics,
+    inverse_dynamics_derivatives,
+    joint_reactions,
+    mass_matrix,
+    mass_matrix_derivative,
+)
 from ..geometry import scalar_curvature
 from ..kinematics import jacobian, pose
 from ..lie import inertia
@@ -26,6 +33,16 @@ def holding(robot: Robot, q: Array) -> Array:
     """|g|² (...) of the forces that hold the robot at rest, with gravity and springs."""
     g = gravity_force(robot, q)
     return dot(g, g)
+
+
+def softness(robot: Robot, q: Array) -> Array:
+    """Σ 1/ω² (...) of the natural frequencies ω (rad/s) of small motions about a rest q that gravity and springs hold stable.
+
+    It is tr(K⁻¹ M) with the stiffness K = ∂g/∂q, and at least 1/ω² of the lowest frequency (Dunkerley): where it is least, that is high.
+    """
+    stiffness = inverse_dynamics_derivatives(robot, q, 0.0 * q, 0.0 * q)[0]
+    shape = solve_spd(0.5 * (stiffness + transpose(stiffness)), mass_matrix(robot, q))
+    return sum(shape[..., i, i] for i in range(robot.nv))
 
 
 def carrying(frame: str) -> Callable[..., Array]:

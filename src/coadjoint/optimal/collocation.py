@@ -52,8 +52,6 @@ def powers(sigma: np.ndarray) -> np.ndarray:
 _STEP = _lagrange(np.append(0.0, RADAU))[1:]
 DERIVATIVE = 2 * _values([p.deriv() for p in _STEP], RADAU)
 """dy/dσ at the Radau points from the values of y there; y vanishes at σ = 0."""
-SPREAD = {1: _values(_STEP, POINTS), -1: _values(_STEP, 1 - POINTS)}
-"""Increments at all points of a cell from those at the Radau points: of forward and of backward steps."""
 MONOMIALS = np.array([np.pad(p.coef, (0, COUNT - len(p.coef))) for p in _lagrange(POINTS)]).T
 """Coefficients of powers of 2σ - 1, lowest first, of the polynomial through values at the points."""
 _SLOPE = _lagrange(POINTS[1:])

@@ -54,14 +54,20 @@ def fastest(rows: Rows) -> SmoothProfile:
     nodes = np.unique(np.concatenate([np.linspace(a, b, n + 1) for a, b, n in zip(breaks[:-1], breaks[1:], each, strict=True)]))
     spline = Spline(nodes)
     extra = np.tile([0.3, 0.7], (spline.count, 1))
+    rows.unit = float(_slow(rows, spline)[0])  # so that X is of the size of 1, however slow or fast limits are
     z, centre, before = _slow(rows, spline), 1.0, np.inf
     for _ in range(ROUNDS):
         problem = Problem(spline, rows, np.sort(np.concatenate([np.tile(BASE, (spline.count, 1)), extra], axis=1), axis=1))
-        found = problem.solve(_inside(problem, z), centre, GAP)
-        if not found.converged and centre < 1.0:
-            found = problem.solve(_slow(rows, spline), 1.0, GAP)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = problem.solve(_inside(problem, z), centre, GAP)
+            if not found.converged and centre < 1.0:
+                found = problem.solve(_slow(rows, spline), 1.0, GAP)
         if not found.converged:
-            raise CoadjointError("the timing within limits of jerk did not converge; is the path smooth?")
+            raise CoadjointError(
+                "the timing within limits of jerk did not converge: the path is not smooth, or its limits are reached within so small a "
+                "part of it that rests at its ends are hardly seen. Look at the units of velocity, acceleration and jerk; where these are "
+                "right, leave out jerk=."
+            )
         z, centre = found.z, 1e-2
         use, peaks = _use(rows, spline, z)
         duration = spline.duration(z)
@@ -77,7 +83,7 @@ def fastest(rows: Rows) -> SmoothProfile:
             finer = np.unique(np.concatenate([spline.nodes, cut]))
             z, spline = spline.on(z, finer), Spline(finer)
             extra = np.tile([0.3, 0.7], (spline.count, 1))
-    z = _slowed(rows, spline, z)
+    z, rows.unit = rows.unit * _slowed(rows, spline, z), 1.0
     for end, name, z0 in ((0, "start_speed", z[0]), (1, "end_speed", z[-2])):
         asked = rows.ends[end]
         reached = float(rows.map(np.array([float(end)]))[1][0]) ** 2 * float(z0)

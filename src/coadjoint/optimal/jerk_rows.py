@@ -59,6 +59,8 @@ class Rows:
     def __init__(self, limits: Limits, jerk: np.ndarray, paths: Splines | Curves, path: int, ends: tuple[float, float]) -> None:
         """jerk (nv,): the limits; ends: the largest ṡ² at both ends, 0 at rest."""
         self.limits, self.jerk, self.paths, self.path, self.ends = limits, jerk, paths, path, ends
+        self.unit = 1.0
+        """What X is measured in."""
         self.jerked = np.flatnonzero(np.isfinite(jerk))
         self.map = RestMap(ends[0] == 0.0, ends[1] == 0.0)
         names = [*limits.names, *(("jerk", limits.robot.v_names[j]) for j in self.jerked)]
@@ -140,7 +142,13 @@ class Rows:
         inverse = np.concatenate([np.zeros((len(s), 1)), _both(c, c), _both(flat + 1.0, flat + 1.0)], axis=1)
         roots = np.concatenate([np.zeros((len(s), 1)), _both(-root, root), _both(flat, flat)], axis=1)
         shape = (*sigma.shape, -1)
-        return alphas.reshape(*shape, 3), gammas.reshape(shape), inverse.reshape(shape), roots.reshape(shape)
+        root_unit = np.sqrt(self.unit)
+        return (
+            self.unit * alphas.reshape(*shape, 3),
+            gammas.reshape(shape),
+            inverse.reshape(shape) / root_unit,
+            root_unit * roots.reshape(shape),
+        )
 
 
 def _both(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:

@@ -159,7 +159,10 @@ class Problem:
                 return Solution(z, lam, True)
             mu *= _smaller(step, dual)
             W = np.einsum("cpr,cprk,cprl->cpkl", lam / slack, J, J, optimize=True)
-            move = self._newton(stiff, W, -lam * bend, self._gather(mu * back(1.0 / slack) - pull))
+            right = self._gather(mu * back(1.0 / slack) - pull)
+            if not (np.isfinite(W).all() and np.isfinite(bend).all() and np.isfinite(right).all()):
+                break
+            move = self._newton(stiff, W, -lam * bend, right)
             if move is None:
                 break
             dh = np.einsum("cprk,cpk->cpr", J, np.einsum("cpkd,cd->cpk", self.shapes, move[spline.index]))

@@ -17,6 +17,7 @@ from ..words import short
 from .capsules import bodies_of
 from .clearance import Clearances
 from .drives import ClosedChain, Closure, Drives, OpenChain
+from .open_chains import check_open
 from .rows import Coordinates, MotorPower, Rows, Torques
 from .splines import Spline
 from .stages import Cost, Effort, Energy, Forces, Of, Power, action
@@ -177,6 +178,7 @@ def _bounds(position: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
 def drives_of(robot: Robot, constraints: Any, motors: Any, start: np.ndarray) -> tuple[Drives, Closure | None]:
     """What moves the robot, and the constraint that its motions meet, with values that it leaves open as at the first start."""
     if constraints is None:
+        check_open(robot, "optimal_motion", "Give constraints=coadjoint.Constraint.loops(robot).")
         if motors is not None:
             raise CoadjointError("motors goes with constraints=; without them every joint has a motor.")
         return OpenChain(robot), None

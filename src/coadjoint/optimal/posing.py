@@ -15,6 +15,7 @@ from .by_control import ByControl
 from .by_velocity import goes_by_velocity
 from .cost_sums import traced_sum
 from .costs import Term
+from .open_chains import check_open
 from .shooting import Costs
 from .workspace import Path, Problem, Span, configuration_places
 
@@ -40,6 +41,7 @@ def actuation_matrix(robot: Robot, actuation: Any) -> np.ndarray:
     """B (nv, m)."""
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    check_open(robot, "optimal_control", "`optimal_motion(…, constraints=coadjoint.Constraint.loops(robot))` moves closed chains.")
     if actuation is None:
         return np.eye(robot.nv)
     if isinstance(actuation, str):

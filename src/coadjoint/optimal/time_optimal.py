@@ -16,6 +16,7 @@ from ..words import short
 from .collocation import LARGE
 from .frame_limits import FrameLimit, frame_limits
 from .limits import Limits
+from .open_chains import check_open
 from .paths import Curves, Splines, as_paths
 from .profile import Failure, bounds_at, solve
 from .standstill import STILL, speeds_along
@@ -140,6 +141,7 @@ def _check_joints(robot: Robot) -> None:
             )
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
+    check_open(robot, "time_optimal", "`optimal_motion(…, constraints=coadjoint.Constraint.loops(robot))` moves closed chains.")
 
 
 def _limits(

@@ -23,7 +23,7 @@ SIZE = 480
 
 MARGIN = 0.08
 AZIMUTH, ELEVATION = np.radians(-60.0), np.radians(22.0)
-LINK, JOINT, PALE = (31, 78, 121), (192, 57, 43), (225, 228, 232)
+LINK, JOINT = (31, 78, 121), (192, 57, 43)
 
 
 class Film:

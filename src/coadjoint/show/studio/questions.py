@@ -152,36 +152,47 @@ def _others(robot: Robot, chosen: Coordinate) -> list[Any]:
 # --- motions under constraints
 
 
-def bonds(robot: Robot, data: dict[str, Any], q: np.ndarray) -> tuple[Constraint | None, list[tuple[str, str]]]:
-    """The constraint of bonds {kind, a, b}: "rod" keeps the distance of two frames, "ball" their meeting point; and the frames."""
+def bonds(robot: Robot, data: dict[str, Any], q: np.ndarray) -> tuple[Robot, Constraint | None, list[tuple[str, str]]]:
+    """The constraint of bonds {kind, a, b}: "rod" keeps the distance of two frames, "ball" their meeting point; its robot and frames.
+
+    No place or length is a number of the constraint: rods have the length that they have, and a place on the base is a frame of the robot.
+    So code is compiled once for all of them, and a studio does not grow with the bonds that it is asked for.
+    """
     given = data.get("bonds") or []
     if not isinstance(given, list) or len(given) > 12:
         raise CoadjointError("bonds must be a list of at most 12.")
-    made, frames = [], []
+    frames = []
     for bond in given:
         a, b = frame_of(robot, bond, "a"), frame_of(robot, bond, "b")
-        if bond.get("kind") == "rod":
-            made.append(Constraint.cable(robot, [a, b]))
-        elif bond.get("kind") == "ball" and robot.frame(b)[0] < 0:
-            made.append(Constraint.point(robot, a, at=numbers(bond, "at", 3) if bond.get("at") else pose(robot, q, a)[:3, 3]))
-        elif bond.get("kind") == "ball":
-            made.append(Constraint.loop(robot, a, b, "spherical"))
-        else:
+        if bond.get("kind") not in ("rod", "ball"):
             raise unknown("kind of bond", bond.get("kind"), ("rod", "ball"))
+        if bond["kind"] == "ball" and robot.frame(b)[0] < 0:
+            place = np.eye(4)
+            place[:3, 3] = numbers(bond, "at", 3) if bond.get("at") else pose(robot, q, a)[:3, 3]
+            b = next(name for k in range(len(robot.frame_names) + 1) if (name := f"pin{k}") not in robot.frame_names)
+            robot = robot.with_frame(b, robot.base, place)
+        elif bond["kind"] == "rod":
+            _check_rod(robot, a, b)
         frames.append((a, b))
-    if not made:
-        return None, frames
-    whole = Constraint.all(made)
-    # Rods alone hold wherever the robot is: their lengths stay open, and code is compiled once for all of them.
-    rods = all(isinstance(part, Cable) for part in whole.parts)
-    return (whole if rods else whole.at(robot, q)), frames
+    made = [
+        Constraint.cable(robot, ends) if bond["kind"] == "rod" else Constraint.loop(robot, *ends, "spherical")
+        for bond, ends in zip(given, frames, strict=True)
+    ]
+    return robot, (Constraint.all(made) if made else None), frames
+
+
+def _check_rod(robot: Robot, a: str, b: str) -> None:
+    anywhere = robot.random(np.random.default_rng(0), (8,))
+    lengths = np.linalg.norm(pose(robot, anywhere, a)[:, :3, 3] - pose(robot, anywhere, b)[:, :3, 3], axis=-1)
+    if np.ptp(lengths) <= 1e-9 * lengths.max():
+        raise CoadjointError(f"no joint changes the distance of {a!r} and {b!r}: a rod between them holds nothing.")
 
 
 def motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     """The motion from a state without joint forces, under bonds, with friction and stops where they are wanted."""
     q, v = numbers(data, "q", robot.nq), numbers(data, "v", robot.nv)
     duration = number(data, "duration", 1e-3, LONGEST, 2.0)
-    constraint, frames = bonds(robot, data, q)
+    robot, constraint, frames = bonds(robot, data, q)
     if constraint is not None:
         q = assemble(robot, constraint, q)
         v = project_velocity(robot, constraint, q, v)
@@ -202,7 +213,7 @@ def motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
 def hold(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     """The configuration that satisfies the bonds next to q, and the forces in them at that state."""
     q, v = numbers(data, "q", robot.nq), numbers(data, "v", robot.nv)
-    constraint, frames = bonds(robot, data, q)
+    robot, constraint, frames = bonds(robot, data, q)
     if constraint is None:
         return {"q": q.tolist(), "v": v.tolist(), "forces": []}
     q = assemble(robot, constraint, q)
