@@ -131,6 +131,9 @@ def output_error_beside_mujoco(robot: cj.Robot) -> None:
     import mujoco
     from mujoco import sysid
 
+    if not hasattr(sysid, "ModelSequences"):
+        print("MuJoCo's sysid is not installed: pip install 'mujoco[sysid]'")
+        return
     logging.getLogger("absl").setLevel(logging.ERROR)
     rng = np.random.default_rng(0)
     G = np.tile(np.eye(4), (robot.n_links, 1, 1))
