@@ -47,14 +47,26 @@ def test_a_turn_more_is_the_same_place():
     np.testing.assert_allclose(one.force(q + np.array([0.0, 4 * np.pi]), v, 0.0), one.force(q, v, 0.0), rtol=1e-9)
 
 
+SWINGS = {
+    "furuta": ([0.0, 0.3], {"kd": 1.5e-5, "kp": 1.25e-3, "kv": 1.25e-4}, 1e3, 2.0),
+    "cartpole": ([0.0, np.pi - 0.1], {"kd": 2.0, "kp": 14.0, "kv": 0.27}, 1.0, 2.0),
+    "planar2r": ([0.1 - np.pi / 2, 0.05], {"kd": 19.0, "kp": 26.0, "kv": 22.0}, 1.0, 15.0),
+}
+"""Where each starts, close to hanging; the gains; the cost of force of the regulator that catches it, and where it takes over."""
+
+
 @pytest.mark.native
-def test_the_furuta_pendulum_swings_up_and_stays():
-    robot, (top, motor) = cj.load("furuta"), TOP["furuta"]
-    catch = control.balance(robot, top, actuated=[motor], force_cost=1e3)
-    gains = {"kE": 1.0, "kd": 1.5e-5, "kp": 1.25e-3, "kv": 1.25e-4}
-    up = control.swing_up(robot, top, actuated=[motor], catch=catch, capture=2.0, **gains)
-    q, v = cj.rollout(robot, [[0.0, 0.3]], [[0.0, 0.0]], dt=1e-3, steps=12000, control=up, method="rk4")
+@pytest.mark.parametrize("name", SWINGS)
+def test_it_swings_up_and_stays(name):
+    """The Furuta pendulum, the cart with a pole and the acrobot, from almost hanging to rest at the top."""
+    robot, (top, motor) = cj.load(name), TOP[name]
+    start, gains, cost, capture = SWINGS[name]
+    catch = control.balance(robot, top, actuated=[motor], force_cost=cost)
+    up = control.swing_up(robot, top, actuated=[motor], catch=catch, capture=capture, kE=1.0, **gains)
+    q, v = cj.rollout(robot, [start], [[0.0, 0.0]], dt=1e-3, steps=20000, control=up, method="rk4")
+    assert catch.lyapunov(q[0, 0], v[0, 0], 0.0) > 10 * capture
     assert catch.lyapunov(q[0, -1], v[0, -1], 0.0) < 1e-4
+    assert cj.potential_energy(robot, q[0, -1]) == pytest.approx(cj.potential_energy(robot, np.array(top)), rel=1e-4)
 
 
 def test_goals_without_rest_and_joints_without_motor_are_refused():
