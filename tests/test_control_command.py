@@ -15,7 +15,9 @@ def test_a_motion_is_tracked_written_and_drawn(tmp_path, monkeypatch, capsys):
     assert "does not increase" in said
     assert "joint1" in said
     assert (tmp_path / "m.gif").read_bytes().startswith(b"GIF8")
-    assert "<svg" in (tmp_path / "m.svg").read_text()
+    drawn = (tmp_path / "m.svg").read_text()
+    for words in ("error  [rad]", "joint force  [", "Lyapunov function  [1/s²]", "time [s]"):
+        assert words in drawn
     assert np.isfinite(np.loadtxt("m.csv", delimiter=",", skiprows=1)).all()
 
 
@@ -25,6 +27,8 @@ def test_a_motion_is_tracked_written_and_drawn(tmp_path, monkeypatch, capsys):
         (["--rate", "-1"], "--rate is -1; expected a positive number"),
         (["--to", "1"], "--to has 1 numbers; the configuration of robot 'planar2r' has 2"),
         (["--plot", "m.txt"], "m.txt: figures end in"),
+        (["--controller", "se3-tracking"], "call coadjoint.control.se3_tracking from Python"),
+        (["--controller", "computed-troque"], "Did you mean 'computed-torque'?"),
     ],
 )
 def test_wrong_arguments_are_reported_before_any_work(tmp_path, monkeypatch, capsys, words, message):

@@ -38,27 +38,18 @@ def run(page: str) -> dict:
     return names
 
 
-LONG = pytest.mark.native  # pages that integrate motions, or are about machine code, take long as written
-SHOWN = [
-    page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE) and not page.startswith("examples")
-]  # examples are in test_reference.py
+LONG = r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale|excitation\(|output_error\(|optimal_control\(|time_optimal\("
+"""Pages that integrate motions, or are about machine code, take long as written: they run natively."""
+LONGEST = ("batches.md", "control.md", "optimal-control.md", "optimal-motion.md", "redundancy.md", "timing.md")
+"""Those that take several seconds even so."""
+SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE)]
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(
-            page,
-            marks=LONG
-            if re.search(
-                r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale|excitation\(|output_error\(|optimal_control\(|time_optimal\(",
-                text(page),
-            )
-            else (),
-        )
-        for page in SHOWN
-    ],
-)
+def marks(page: str) -> list:
+    return [*([pytest.mark.native] if re.search(LONG, text(page)) else []), *([pytest.mark.slow] if page in LONGEST else [])]
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=marks(page)) for page in SHOWN])
 def test_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(page)

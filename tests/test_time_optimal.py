@@ -135,6 +135,28 @@ def test_profiles_on_grids_tend_to_it():
     assert timing.excess() < 1e-9
 
 
+def test_a_path_of_many_pieces():
+    """It has the timing of the same curve in few pieces, backwards too; straight pieces in a row are one."""
+    robot, options = planar(), {"velocity": 2.0, "acceleration": 20.0, "effort": np.inf}
+    several = cj.time_optimal(robot, np.random.default_rng(50).uniform(-1, 1, (3, 50, 2)), **options)
+    assert np.isfinite(several.duration).all(), several.errors
+    assert max(x.excess() for x in several) < 1e-8
+    path = CubicSpline(np.linspace(0, 1, 6), np.random.default_rng(1).uniform(-1, 1, (6, 2)))
+    breaks = np.union1d(np.linspace(0, 1, 6), np.linspace(0, 1, 37))
+    third = path((breaks[:-1] + breaks[1:]) / 2, 3)
+    taylor = lambda at, sign, third: np.stack([sign * third / 6, path(at, 2) / 2, sign * path(at, 1), path(at)])
+    pieces = PPoly(taylor(breaks[:-1], 1, third), breaks)
+    back = PPoly(taylor(breaks[:0:-1], -1, third[::-1]), 1 - breaks[::-1])
+    whole = cj.time_optimal(robot, path, **options).duration
+    assert cj.time_optimal(robot, pieces, **options).duration == pytest.approx(whole, rel=1e-9)
+    assert cj.time_optimal(robot, back, **options).duration == pytest.approx(whole, rel=1e-9)
+    line = np.linspace([0.0, 0.0], [3.0, -1.5], 61)
+    straight = cj.time_optimal(robot, line, **options)
+    assert straight.duration == pytest.approx(3.0 / 2.0 + 2.0 / 20.0, rel=1e-9)
+    faster = cj.time_optimal(robot, line, **options, start_speed=0.2, end_speed=np.inf)
+    assert faster.duration == pytest.approx(3.0 / 2.0 + (2.0 - 0.6) ** 2 / (2 * 20.0 * 2.0), rel=1e-9)
+
+
 def grid_duration(path, v, a, n):
     """Largest x at grid points with u constant between them and rows at both ends, by bisection of each step's linear programme."""
     s = np.linspace(0, 1, n + 1)

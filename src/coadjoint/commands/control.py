@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 from typing import Any
 
 import numpy as np
 
 from ..arguments import a_moving_robot
 from ..control import Controller, computed_torque, passivity_based, pd, pd_plus, point_to_point, verify
-from ..errors import CoadjointError
+from ..errors import CoadjointError, unknown
 from ..motion.simulate import simulate
 from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
@@ -23,7 +24,10 @@ CONTROLLERS = ("pd", "computed-torque", "pd-plus", "passivity-based")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
-    parser.add_argument("--controller", choices=CONTROLLERS, default="computed-torque", help="the law (default: computed-torque)")
+    laws = (
+        f"the law: {', '.join(CONTROLLERS)} (default: computed-torque); those that need goals of their own are called from Python"
+    )
+    parser.add_argument("--controller", default="computed-torque", metavar="LAW", help=laws)
     parser.add_argument("--duration", type=float, default=2.0, metavar="S", help="seconds of the reference motion (default: 2)")
     parser.add_argument(
         "--from", dest="start", type=one_number, nargs="+", metavar="X", help="where the reference starts (default: home)"
@@ -109,10 +113,33 @@ def home(robot: Robot) -> np.ndarray:
 
 
 def _check(args: argparse.Namespace) -> None:
+    if args.controller not in CONTROLLERS:
+        raise _other_law(args.controller)
     for name, x in (("--duration", args.duration), ("--rate", args.rate), *([("--period", args.period)] if args.period else [])):
         if not (np.isfinite(x) and x > 0):
             raise CoadjointError(f"{name} is {x:g}; expected a positive number.")
     check_files(args)
+
+
+def _other_law(name: str) -> CoadjointError:
+    """The error for a law that the command does not run; it says how to call it if there is one."""
+    from .. import control
+
+    laws = [x for x in control.__all__ if x.islower() and inspect.isfunction(getattr(control, x)) and _gives_controller(x)]
+    if (python := name.replace("-", "_")) in laws:
+        return CoadjointError(
+            f"--controller is {name}, which needs a goal of its own: call coadjoint.control.{python} from Python and give it to "
+            f"`simulate`. The command runs {', '.join(CONTROLLERS)}."
+        )
+    return unknown(
+        "controller", name, [*CONTROLLERS, *(x.replace("_", "-") for x in laws if x.replace("_", "-") not in CONTROLLERS)]
+    )
+
+
+def _gives_controller(name: str) -> bool:
+    from .. import control
+
+    return str(inspect.signature(getattr(control, name)).return_annotation) in ("Controller", "SampledController")
 
 
 def configuration(name: str, given: list[float] | None, robot: Robot, default: np.ndarray) -> np.ndarray:

@@ -9,6 +9,9 @@ from .cell_programs import CAP, COARSE, GUESS, KIND, NEXT, S0, S1, X0, ZERO, as_
 from .collocation import LARGE, MONOMIALS, POINTS
 from .polynomial_programs import first_root, gather
 
+SHORTEST = 1e-11
+"""No piece of a cell becomes shorter."""
+
 _POINTS = np.ascontiguousarray(POINTS)
 _MONOMIALS = np.ascontiguousarray(MONOMIALS).ravel()
 
@@ -34,9 +37,13 @@ def regular(w: Floats, count: int, coarse: Floats, spans: Floats, constants: Flo
             sigma = first_root(values)
             if sigma <= 1e-12 or sigma >= 1.0 - 1e-12:
                 sigma = 0.5
-            divide(w, i, count, sigma, coarse, spans, constants, R, V, curved)
-            count += 1
-            tries += 1
+            if min(sigma, 1.0 - sigma) * (w[c + S1] - w[c + S0]) < SHORTEST:  # it is at the end: no cell becomes empty
+                i = int(w[c + NEXT])
+                tries = 0
+            else:
+                divide(w, i, count, sigma, coarse, spans, constants, R, V, curved)
+                count += 1
+                tries += 1
     return count
 
 

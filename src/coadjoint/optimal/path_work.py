@@ -15,18 +15,21 @@ from ..kernel.programs import prepared_program
 from ..kernel.runtime.bound import Bound, Kernels
 from ..kernel.runtime.function import run_steps
 from .cell_programs import stride
-from .collocation import FROM_REST, LINEAR, POINTS, TO_REST
+from .collocation import FROM_REST, LARGE, LINEAR, POINTS, TO_REST
 from .limits import Limits
+from .pass_programs import TIMED
 from .path_program import RECORD, time_paths
 from .paths import Curves, Splines
 from .timing_examples import timing_examples
 
-CELLS = 300
-"""Most cells of a path, beside three for each coarse one."""
+CELLS, EACH = 300, 60
+"""Most cells of a path, and of each of its pieces where there are many, beside three for each coarse one."""
 ROOM = 128
 """Cells of a path in the result, on average."""
 ALONE = 200
 """Cells whose rows are not worth a second thread."""
+FEW = 8
+"""Pieces of a path up to which s is what the program has."""
 LASTING = 10**6
 """Numbers of work that is kept, at most."""
 KEPT = 6
@@ -38,6 +41,12 @@ class Grid:
 
     def __init__(self, s: np.ndarray, breaks: np.ndarray, lasting: bool = False) -> None:
         self.s, self.breaks, self.lasting = s, breaks, lasting
+
+    @cached_property
+    def scale(self) -> float:
+        """What s is multiplied by in the program, whose smallest lengths are those of paths of some pieces: a power of two."""
+        pieces = len(self.breaks) - 1
+        return 1.0 if pieces <= FEW else float(2 ** int(np.log2(pieces / (FEW / 2))))
 
     @cached_property
     def spans(self) -> np.ndarray:
@@ -65,6 +74,13 @@ class Grid:
         """(C, 10, 1): the points from the begin of their piece."""
         return np.asarray((self.points - self.breaks[self.piece][:, None])[..., None])
 
+    def cut_near(self, s: float, part: float) -> Grid:
+        """The same with the cell at s, and those beside it, cut at a part of themselves."""
+        k = int(np.searchsorted(self.s, s, side="right")) - 1
+        some = slice(max(k - 1, 0), min(k + 2, len(self.spans)))
+        cuts = self.spans[some, 0] + part * (self.spans[some, 1] - self.spans[some, 0])
+        return Grid(np.unique(np.concatenate([self.s, cuts])), self.breaks)
+
     def halved(self, rough: np.ndarray) -> Grid:
         """The same with some cells (C,) halved."""
         return Grid(np.sort(np.concatenate([self.s, (self.s[:-1] + self.s[1:])[rough] / 2])), self.breaks)
@@ -87,11 +103,13 @@ class Work:
 
     def __init__(self, limits: Limits, grid: Grid, paths: int, order: int, spread: bool) -> None:
         """order: of the polynomials; spread: whether each point has its own."""
-        R, V, C = limits.rows, limits.speeds, len(grid.spans)
+        R, V, C, L = limits.rows, limits.speeds, len(grid.spans), grid.scale
         self.limits, self.grid, self.paths, self.cells = limits, grid, paths, C
-        most = CELLS + 3 * len(grid.s)
+        most = max(CELLS, EACH * (len(grid.breaks) - 1)) + 3 * len(grid.s)
         self.c = np.zeros((paths * C, 10 if spread else 1, order, limits.robot.nv))
-        self.d = np.zeros((paths * C, 10, 1)) if spread else np.tile(grid.far, (paths, 1, 1))
+        self.d = np.zeros((paths * C, 10, 1)) if spread else np.tile(L * grid.far, (paths, 1, 1))
+        self.shrink = (L ** -np.arange(order - 1.0, -1.0, -1.0))[:, None]
+        """(order, 1): what coefficients are multiplied by."""
         self.rows = np.empty((paths * C, 10, 4 * R + V))
         self.kinds = np.zeros(paths * C)
         self.ends = np.empty((paths, 2))
@@ -101,7 +119,7 @@ class Work:
         self.inputs = [self.c, self.d, limits.scale[None, None]]
         kernel = self.kernel = limits.kernel(order)
         self.bound = Kernels([Bound(kernel, self.inputs, [self.rows], stepped=True)])
-        first, spans = C * np.arange(paths + 1.0), np.tile(grid.spans, (paths, 1))
+        first, spans = C * np.arange(paths + 1.0), np.tile(L * grid.spans, (paths, 1))
         cells, slacks, speeds = (
             np.empty((most + 2) * stride(R, V)),
             np.empty(10 * (2 * R + V)),
@@ -118,7 +136,8 @@ class Work:
     def run(self, paths: Splines | Curves, which: Sequence[int], ends: np.ndarray, smooth: float) -> int:
         """Time paths `which`, with x at both ends (paths, 2); how many were timed before there was no more room."""
         self.fill(paths, which)
-        self.ends[...] = ends
+        L = self.grid.scale
+        self.ends[...] = np.where(ends < LARGE, L**2 * ends, LARGE)
         self.smooth[0] = smooth
         self.kinds[...] = LINEAR
         if self.limits.curved:  # √x is not smooth at rest: a variable in which it is
@@ -129,6 +148,13 @@ class Work:
         timed = int(self.program())
         if timed < 0:
             raise MemoryError("no memory for the rows of paths")
+        if L != 1.0:
+            failed = self.told[:, 0] != TIMED
+            self.told[:, 1:3] /= np.where(failed[:, None], [L, L**2], 1.0)
+            used = self.room[: int(self.told[:timed, 1][~failed[:timed]].sum())]
+            used[:, :2] /= L
+            used[:, [5, 7, 8, *range(10, 20)]] /= L**2
+            used[:, 20:30] /= L
         return timed
 
     def fill(self, paths: Splines | Curves, which: Sequence[int]) -> None:
@@ -141,6 +167,9 @@ class Work:
             self.c[...], self.d[...] = paths.polynomials(
                 each, np.tile(grid.middle, self.paths), np.tile(grid.points, (self.paths, 1))
             )
+            self.d *= grid.scale
+        if grid.scale != 1.0:
+            self.c *= self.shrink
 
 
 class _Kept(local):

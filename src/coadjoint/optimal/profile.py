@@ -12,13 +12,17 @@ from .collocation import LARGE
 from .limits import Limits
 from .pass_programs import BELOW, BRAKE, END, NEVER, START, TIMED
 from .path_program import RECORD, ROUGH, UNFINISHED
-from .path_work import Grid, even_grid, work_for
+from .path_work import FEW, Grid, even_grid, work_for
 from .paths import Curves, Splines
 
 GRID = 32
 """Cells of a path at the beginning, about; twice as many where dynamics matter, whose rows are no polynomials."""
 AGAIN = (45, 73, 101, 150, 211)
 """The same where a path was not finished."""
+INEXACT = 1e-8
+"""What a row may be exceeded by in a cell of a path of many pieces, before other cells are tried there."""
+PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)
+"""Where cells are cut at which a path of many pieces was not finished, one after the other."""
 SMOOTH = 1e-9
 """The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
 HALVINGS = 6
@@ -131,11 +135,17 @@ def solve(
         used = 0
         for j, (task, (status, value, further, time)) in enumerate(zip(tasks[:timed], work.told.tolist(), strict=False)):
             if status == TIMED:
-                found[task.path] = work.room[used : used + int(value)].copy()
+                mine = work.room[used : used + int(value)].copy()
                 used += int(value)
-                duration[task.path] = time
-            elif status == ROUGH:
+                worst = -1 if task.grid.scale == 1.0 and time < np.inf else _worst(mine)
+                if time < np.inf and (worst < 0 or mine[worst, 6] < INEXACT or task.tries >= task.most(UNFINISHED)):
+                    found[task.path], duration[task.path] = mine, time
+                    continue
+                status, value = UNFINISHED, float(mine[worst, 0])
+            if status == ROUGH:
                 waiting.append(task.finer(work.kinds[j * work.cells : (j + 1) * work.cells] >= 8))
+            elif task.grid.scale != 1.0 and task.tries < task.most(status):
+                waiting.append(task.other(value))
             elif (status == UNFINISHED or (len(limits.powered) and status in LOST)) and task.tries < len(AGAIN):
                 # cuts close in on a point where arcs graze, or rows about a wrong guess leave no speed: on other cells they do not
                 other = even_grid(paths.breaks(task.path).tobytes(), limits.curved, AGAIN[task.tries])
@@ -154,6 +164,11 @@ def solve(
 _NOTHING = np.empty((0, RECORD))
 
 
+def _worst(cells: np.ndarray) -> int:
+    """The cell (C, RECORD) without a time, or else the one in which a row is exceeded most."""
+    return int(np.argmax(np.where(np.isfinite(cells[:, 9]), cells[:, 6], np.inf)))
+
+
 @dataclass
 class _Task:
     """A path and its coarse cells."""
@@ -162,6 +177,18 @@ class _Task:
     grid: Grid
     halved: int = 0
     tries: int = 0
+
+    @property
+    def pieces(self) -> int:
+        return len(self.grid.breaks) - 1
+
+    def most(self, status: float) -> int:
+        """How often other cells are tried for a path of many pieces."""
+        return len(PARTS) + self.pieces // FEW if status == UNFINISHED else len(PARTS) * (status in LOST)
+
+    def other(self, s: float) -> _Task:
+        """With other cells near s: with others everywhere, many pieces would be finished at some places and not at others."""
+        return _Task(self.path, self.grid.cut_near(s, PARTS[self.tries % len(PARTS)]), self.halved, self.tries + 1)
 
     def finer(self, rough: np.ndarray) -> _Task:
         grid = self.grid.halved(rough)

@@ -8,6 +8,7 @@ from ..kernel.programs import Floats, empty, largest, least, load, maximum, mini
 from .arc_programs import along_limit, best_row, corner, fastest, follow, slacks
 from .cell_programs import CAP, RESIDUAL, ROW, S0, S1, STATE, ZERO, U, X, Y, rows_at
 from .collocation import MONOMIALS, POINTS
+from .cut_programs import SHORTEST
 from .polynomial_programs import PLACES, TIE, change, dense, first_root, gather, root_between, violated
 
 TOLERANCE = 1e-10
@@ -16,8 +17,6 @@ EXACT = 1e-11
 """Largest relative difference of x at the end of a cell between both rules, and of speeds that are the same."""
 NEAR = 0.2
 """Slacks below this at the points of a cell are looked at between them."""
-SHORTEST = 1e-11
-"""No piece of a cell becomes shorter."""
 MIXED, FORWARD, BACKWARD, SLIDE = 0, 1, -1, 2
 """Several arcs; a row followed forward; a row followed backward; the limit of speed."""
 

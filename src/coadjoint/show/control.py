@@ -10,10 +10,14 @@ import numpy as np
 
 from ..control import Controller, verify
 from ..motion.trajectory import Trajectory
-from .plots import check_figure, overlay, overlay_forces, save, style, thin
+from .plots import check_figure, in_units, overlay, overlay_forces, save, style, thin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+UNITS = {"pd": "  [J]", "pd_plus": "  [J]", "passivity_based": "  [J]", "computed_torque": "  [1/s²]"}
+"""Those of the Lyapunov functions; angles have none."""
 
 
 def draw_control(path: str | Path, controller: Controller, motion: Trajectory, errors: np.ndarray) -> None:
@@ -31,12 +35,12 @@ def control_figure(controller: Controller, motion: Trajectory, errors: np.ndarra
     with style():
         figure = Figure(figsize=(11, 8), layout="constrained")
         upper, middle, lower = (figure.add_subplot(3, 1, k) for k in (1, 2, 3))
-        overlay(upper, time, errors, robot.v_names, "error")
+        overlay(upper, time, errors, robot.v_names, in_units(robot, "position").replace("position", "error"))
         overlay_forces(middle, time, robot, motion.tau)
         V = verify(controller, motion).lyapunov
-        lower.semilogy(*thin(time, np.maximum(V, V.max() * 1e-16)), color="0.2")
+        lower.semilogy(*thin(time, np.where(V > 0, V, np.nan)), color="0.2")
         lower.yaxis.set_major_formatter(lambda x, _: f"{x:.0e}")
-        lower.set_title("Lyapunov function")
+        lower.set_title(f"Lyapunov function{UNITS.get(controller.name, '')}")
         lower.margins(x=0.01)
         lower.set_xlabel("time [s]")
         title = f"{robot.name}: {controller.name.replace('_', ' ')}"
