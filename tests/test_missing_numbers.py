@@ -89,6 +89,15 @@ REFUSED = {
     "transcription that is an array": lambda: move(Q, Q + 0.1, 1.0, transcription=np.zeros(2)),
     "duration that is a robot": lambda: move(Q, Q + 0.1, [ARM, ARM]),
     "type that is an array": lambda: cj.explain(cj.gravity_force, ARM, dtype=np.zeros(2)),
+    "damping that is text": lambda: cj.redundancy.weighted_inverse(ARM, Q, "tip", rows=[3], damping="q"),
+    "constraints that are a class": lambda: cj.design.optimize(ARM, "masses", cj.total_mass, constraints=type),
+    "bounds that are an array": lambda: cj.design.optimize(ARM, "masses", cj.total_mass, bounds=np.zeros(2)),
+    "metric that is an array": lambda: cj.redundancy.manipulability(ARM, Q, "tip", [3], metric=np.zeros(2)),
+    "kind that is an array": lambda: cj.redundancy.ellipsoid(ARM, Q, "tip", [3], kind=np.ones(2, bool)),
+    "limits that are an array": lambda: cj.inverse_kinematics_solutions(cj.load("ur5e"), np.eye(4), "tip", limits=np.zeros(6)),
+    "limit beyond any number": lambda: timed(WAY, velocity=10**400),
+    "start beyond any number": lambda: move(10**400, Q, 1.0),
+    "step beyond any number": lambda: cj.rollout(ARM, Q, REST, dt=10**400, steps=3),
     "check that is an array": lambda: cj.interop.convert_states(ARM, Q, from_="mujoco", to="pinocchio", check=np.zeros(2)),
 }
 

@@ -138,7 +138,7 @@ def _positions(given: Any, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         low, high = (
             np.broadcast_to(floats(x, "position"), (robot.nq,)) for x in ((robot.lower, robot.upper) if given is None else given)
         )
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(
             f"position is {short(given)}; expected (lower, upper), each a number or ({robot.nq},), or False."
         ) from None

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_function, a_function_of, a_robot, finite, positive, some_names, takes, whole
+from ..arguments import a_dictionary, a_function, a_function_of, a_robot, finite, positive, sequence, some_names, takes, whole
 from ..arrays import concat, unmasked
 from ..compiling import with_values
 from ..errors import CoadjointError, ShapeError
@@ -55,7 +55,16 @@ class Design:
         return "\n".join(lines)
 
 
-@takes(robot=a_robot, objective=a_function, tolerance=positive, iterations=whole, report=a_function_of("part"))
+@takes(
+    robot=a_robot,
+    objective=a_function,
+    bounds=a_dictionary,
+    constraints=sequence,
+    choices=a_dictionary,
+    tolerance=positive,
+    iterations=whole,
+    report=a_function_of("part"),
+)
 def optimize(
     robot: Robot,
     parameters: str | Sequence[str],
@@ -102,7 +111,7 @@ def _choices(robot: Robot, space: Variables, given: Mapping[str, Sequence[float]
         place = space.place(name)
         try:
             numbers = [float(x) for x in values]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             numbers = []
         if not numbers or not np.isfinite(numbers).all():
             raise CoadjointError(f"choices of {name!r} are {short(values)}; expected a list of one finite number or more.")

@@ -237,7 +237,7 @@ def _set_of(robot: Robot, name: str) -> tuple[str, tuple[str, ...]]:
 def _pair(name: str, pair: tuple[float, float]) -> tuple[float, float]:
     try:
         low, high = (float(x) for x in pair)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"bounds of {name!r} are {pair!r}; expected (lower, upper).") from None
     if not low <= high:
         raise CoadjointError(f"bounds of {name!r} are {low:g} … {high:g}; expected lower <= upper.")

@@ -103,7 +103,7 @@ def _links(robot: Robot, bounds: Mapping[str, Any], kind: str) -> list[tuple[str
 def _interval(label: str, given: Any) -> tuple[float, float]:
     try:
         lower, upper = (float(x) for x in given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"{label} is {short(given)}; expected (least, most) in kg.") from None
     if not (lower < upper and upper > 0):
         raise CoadjointError(f"{label} is {short(given)}; expected least < most, and most above 0.")
@@ -113,7 +113,7 @@ def _interval(label: str, given: Any) -> tuple[float, float]:
 def _vectors(label: str, given: Any, words: str) -> tuple[np.ndarray, np.ndarray]:
     try:
         first, second = (np.asarray(x, dtype=float) for x in given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"{label} is {short(given)}; expected {words}.") from None
     if first.shape != (3,) or not np.isfinite(first).all() or not np.isfinite(second).all():
         raise CoadjointError(f"{label} is {short(given)}; expected {words}.")

@@ -68,7 +68,7 @@ def bounds(robot: Robot, position: Any) -> tuple[np.ndarray, np.ndarray]:
 def _pair(x: Any, name: str, size: int) -> tuple[np.ndarray, np.ndarray]:
     try:
         lower, upper = (np.array(np.broadcast_to(np.asarray(unmasked(y), dtype=float), (size,))) for y in x)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = "two numbers" if size == 1 else f"two numbers or two arrays ({size},)"
         raise ShapeError(f"{name} is {short(x)}; expected (lower, upper), {numbers}.") from None
     return lower, upper
@@ -83,7 +83,7 @@ def sizes(robot: Robot, name: str, given: Any, own: np.ndarray, needed: bool) ->
     elif given is not None:
         try:
             found = np.array(np.broadcast_to(np.asarray(unmasked(given), dtype=float), (robot.nv,)))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ShapeError(f"{name} is {short(given)}; expected a number, ({robot.nv},) numbers or {{joint: number}}.") from None
     for k, joint in enumerate(robot.v_names):
         if not found[k] > 0:
@@ -109,7 +109,7 @@ def read_spheres(robot: Robot, spheres: Sequence[Any]) -> tuple[Sphere, ...]:
             raise unknown("link or frame", frame, [robot.base, *robot.link_names, *robot.frame_names])
         try:
             c, r = np.asarray(unmasked(center), dtype=float), float(radius)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             c, r = np.zeros(0), 0.0
         if c.shape != (3,) or not np.isfinite(c).all() or not (np.isfinite(r) and r > 0):
             raise CoadjointError(

@@ -171,7 +171,7 @@ def _uneven(log: Log) -> bool:
 def _rows(x: Any, name: str, shape: tuple[int, int]) -> np.ndarray:
     try:
         array = np.asarray(x, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.zeros(0)
     if array.shape != shape or not np.isfinite(array).all():
         raise ShapeError(f"{name} has shape {array.shape}; expected finite numbers {shape}, as the log.")

@@ -177,7 +177,7 @@ def _stretches(robot: Robot, log: Log, horizon: float, reference: Any, feedforwa
     pair = (log.q, v) if reference is None else reference
     try:
         q_r, v_r = pair
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"reference is {short(reference)}; expected (q_r, v_r), each ({count}, {n}).") from None
     q_r, v_r = _rows(q_r, "reference[0]", count, n), _rows(v_r, "reference[1]", count, n)
     index = np.arange(stretches)[:, None] * steps + np.arange(steps + 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name, a_number, a_robot, takes
+from ..arguments import a_flag, a_name, a_number, a_robot, takes
 from ..arrays import Array, cross, dot, is_deferred, like, namespace, stack
 from ..compiling import compile
 from ..errors import CoadjointError
@@ -90,7 +90,7 @@ class Solutions:
 
 
 @lazily("solution nq", "solution", target="4 4")
-@takes(robot=a_robot, frame=a_name, tolerance=a_number)
+@takes(robot=a_robot, frame=a_name, limits=a_flag, tolerance=a_number)
 def inverse_kinematics_solutions(
     robot: Robot, target: Any, frame: str, *, limits: bool = True, tolerance: float = 1e-9, threads: int | None = None
 ) -> Solutions:

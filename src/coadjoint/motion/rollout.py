@@ -91,7 +91,7 @@ def rollout(
         steps = tau.shape[-2]
     if not isinstance(steps, int | np.integer) or not 0 <= steps < MOST_STEPS:
         raise CoadjointError(f"steps is {short(steps)}; expected how many steps to take, 0 or more.")
-    check_controller(robot, control, dt * np.arange(steps + 1))
+    check_controller(robot, control, float(dt) * np.arange(steps + 1))
     family = Family(robot, parameters)
     batch = family.batch(q=q.shape[:-1], v=v.shape[:-1], **({} if tau is None else {"tau": tau.shape[:-2]}))
     qs, vs = np.empty((*batch, steps + 1, robot.nq)), np.empty((*batch, steps + 1, robot.nv))

@@ -40,7 +40,7 @@ class Capsule:
         for key in ("start", "end"):
             try:
                 point = np.asarray(unmasked(getattr(self, key)), dtype=float)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 point = np.zeros(0)
             if point.shape != (3,) or not np.isfinite(point).all():
                 raise ShapeError(f"{key} of a capsule is {short(getattr(self, key))}; expected a point (3,).")

@@ -161,7 +161,7 @@ def _known_frame(robot: Robot, frame: str) -> None:
 def _value(name: str, x: Any, size: int) -> tuple[str, np.ndarray, tuple[int, ...]]:
     try:
         found = np.asarray(to_numpy(x, name), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"{name} of a cost is {type(x).__name__}; expected numbers (..., {size}).") from None
     if found.ndim < 1 or found.shape[-1] != size:
         raise ShapeError(f"{name} of a cost has shape {found.shape}; expected (..., {size}).")
@@ -173,7 +173,7 @@ def _value(name: str, x: Any, size: int) -> tuple[str, np.ndarray, tuple[int, ..
 def _weight(weight: Any) -> np.ndarray:
     try:
         found = np.asarray(to_numpy(weight, "weight"), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ShapeError(
             f"the weight of a cost is {type(weight).__name__}; expected a number, or one for every residual."
         ) from None

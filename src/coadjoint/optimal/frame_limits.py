@@ -74,7 +74,7 @@ def frame_limits(robot: Robot, speed: Any, acceleration: Any, grip: Any) -> tupl
 def _positive(given: Any, what: str, quantities: tuple[str, ...]) -> np.ndarray:
     try:
         found = np.asarray(to_numpy(given, what), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"{what} is {short(given)}; expected a number, or {len(quantities)}.") from None
     if found.shape not in ((), (1,), (len(quantities),)):
         raise ShapeError(f"{what} has shape {found.shape}; expected one number, or ({len(quantities)},): {', '.join(quantities)}.")
@@ -88,7 +88,7 @@ def _positive(given: Any, what: str, quantities: tuple[str, ...]) -> np.ndarray:
 def _inertia(given: Any, what: str) -> tuple[float, ...]:
     try:
         G = np.asarray(to_numpy(given, what), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"{what}: the inertia is {short(given)}; expected a mass or a matrix (6, 6).") from None
     if G.shape == ():
         G = np.diag([0.0, 0.0, 0.0, 1.0, 1.0, 1.0]) * G

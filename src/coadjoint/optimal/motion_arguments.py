@@ -43,7 +43,7 @@ def configurations(robot: Robot, x: Any, name: str) -> np.ndarray:
     """(..., nq)"""
     try:
         q = np.asarray(unmasked(x) if x is not None else "None", dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"{name} is {short(x)}; expected a configuration ({robot.nq},).") from None
     if not q.ndim or q.shape[-1] != robot.nq:
         hint = " A pose goes with frame=." if q.shape[-2:] == (4, 4) else ""
@@ -69,7 +69,7 @@ def velocities(robot: Robot, limits: Sequence[Rows], x: Any, name: str) -> np.nd
         return None
     try:
         v = np.asarray(unmasked(x), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         v = np.full(1, np.nan)
     v = np.broadcast_to(v, (robot.nv,)) if not v.ndim else v
     if v.shape[-1] != robot.nv or not np.isfinite(v).all():
@@ -141,7 +141,7 @@ def clearances_of(robot: Robot, obstacles: Any, bodies: Any, clearance: Any, sel
     """What must keep apart; None if nothing is there."""
     try:
         least = float(clearance)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         least = np.nan
     if not (np.isfinite(least) and least >= 0):
         raise CoadjointError(f"clearance is {short(clearance)}; expected metres, 0 or more.")
@@ -156,7 +156,7 @@ def clearances_of(robot: Robot, obstacles: Any, bodies: Any, clearance: Any, sel
 def _sizes(x: Any, name: str, n: int, what: str = "limits") -> np.ndarray:
     try:
         found = np.asarray(unmasked(x), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.full(0, np.nan)
     if found.shape not in ((), (n,)) or not (found > 0).all():
         raise CoadjointError(f"{name} is {short(x)}; expected positive {what}, a number or ({n},).")
@@ -168,7 +168,7 @@ def _bounds(position: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
         raise CoadjointError(f"position is {short(position)}; expected (lower, upper).")
     try:
         lower, upper = (np.asarray(unmasked(x), dtype=float) for x in position)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         lower, upper = np.zeros((2, 0))
     if any(x.shape not in ((), (n,)) or np.isnan(x).any() for x in (lower, upper)):
         raise CoadjointError(f"position is {short(position)}; expected (lower, upper), each a number or ({n},).")
@@ -279,7 +279,7 @@ def first_guess(robot: Robot, spline: Spline, guess: Any, start: np.ndarray, end
         return spline.fit(s, points)
     try:
         given = np.asarray(unmasked(guess.q if hasattr(guess, "q") else guess), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"guess is {short(guess)}; expected a motion, or configurations (K, {robot.nq}).") from None
     if given.ndim < 2 or given.shape[-1] != robot.nq or given.shape[-2] < 2:
         raise ShapeError(f"guess has shape {given.shape}; expected configurations (K, {robot.nq}) along a motion.")

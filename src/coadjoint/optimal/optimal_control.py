@@ -55,7 +55,7 @@ class Stage:
             raise CoadjointError(f"a stage has {short(self.steps)} steps; expected 1 to {LONGEST:,}.")
         try:
             dt = np.asarray(to_numpy(self.dt, "dt"), dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise CoadjointError(f"dt is {self.dt!r}; expected a positive number of seconds, or ({self.steps},).") from None
         if dt.shape not in ((), (self.steps,)) or not (np.isfinite(dt).all() and (dt > 0).all()):
             raise CoadjointError(f"dt is {self.dt!r}; expected a positive number of seconds, or ({self.steps},) of them.")

@@ -129,7 +129,7 @@ def as_paths(robot: Robot, path: Any) -> tuple[Splines | Curves, bool]:
         return _of_functions(robot, list(path)), False
     try:
         points = np.asarray(to_numpy(path, "path"), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(
             f"path is {short(path)}; expected waypoints (N, {robot.nv}), or a function such as scipy's CubicSpline."
         ) from None

@@ -30,7 +30,7 @@ def numbers(x: Any, name: str, expected: str) -> np.ndarray:
     """Finite real numbers."""
     try:
         found = np.asarray(to_numpy(x, name), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"{name} is {type(x).__name__}; expected {expected}.") from None
     if not np.isfinite(found).all():
         raise CoadjointError(f"{name} has entries that are not finite numbers.")
@@ -161,7 +161,7 @@ def check_start(robot: Robot, q0: np.ndarray, v0: np.ndarray, states: tuple[np.n
 def _bounds(x: Any, name: str, m: int, what: str = "controls") -> np.ndarray:
     try:
         found = np.asarray(to_numpy(x, name), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"{name} of the {what} is {type(x).__name__}; expected a number or ({m},).") from None
     if found.shape not in ((), (m,)) or np.isnan(found).any():
         raise ShapeError(f"{name} of the {what} has shape {found.shape}; expected a number or ({m},), not NaN.")

@@ -198,7 +198,7 @@ def _limit(given: Any, name: str, size: int, names: Any, default: np.ndarray) ->
         return default
     try:
         found = np.asarray(to_numpy(given, name), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"{name} is {short(given)}; expected a number, or {size}.") from None
     if found.shape not in ((), (1,), (size,)):
         raise ShapeError(f"{name} has shape {found.shape}; expected one number, or ({size},).")
@@ -216,7 +216,7 @@ def _speeds(given: Any, name: str, count: int) -> np.ndarray:
         return np.full(count, min(given * given, LARGE))
     try:
         found = np.asarray(to_numpy(given, name), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"{name} is {short(given)}; expected ds/dt, a number of 0 or more.") from None
     if found.shape not in ((), (count,)) or not np.all(found >= 0):
         raise CoadjointError(f"{name} is {short(given)}; expected ds/dt, a number of 0 or more, or one for each of {count} paths.")

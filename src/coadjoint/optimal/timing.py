@@ -75,7 +75,7 @@ class Timing:
     def _along(self, t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         try:
             t = np.asarray(unmasked(t), dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise CoadjointError(f"t is {short(t)}; expected times in seconds.") from None
         slack = 1e-9 * self.duration
         if not np.all((t >= -slack) & (t <= self.duration + slack)):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arguments import floats
+from ..arguments import a_robot, floats, one_of, takes
 from ..arrays import Array, ArrayLike, like, namespace, solve_spd, transpose
 from ..dynamics.christoffel import mass_matrix_derivative
 from ..dynamics.composite import mass_matrix
@@ -63,6 +63,7 @@ def _manipulability(robot: Robot, q: Array, task: AnyTask, metric: str = "euclid
 
 
 @lazily("", q="nq")
+@takes(metric=one_of(*METRICS))
 def manipulability(
     robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, metric: str = "euclidean"
 ) -> Array:
@@ -85,6 +86,7 @@ def _manipulability_gradient(robot: Robot, q: Array, task: AnyTask, metric: str 
 
 
 @lazily("nv", q="nq")
+@takes(metric=one_of(*METRICS))
 def manipulability_gradient(
     robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, metric: str = "euclidean"
 ) -> Array:
@@ -106,12 +108,11 @@ class Ellipsoid(NamedTuple):
     """A (..., m, m)"""
 
 
+@takes(robot=a_robot, kind=one_of(*KINDS))
 def ellipsoid(
     robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None, kind: str = "velocity"
 ) -> Ellipsoid:
     """One of the ellipsoids that the module lists. Choose rows of one unit, as (3, 4, 5): axes of mixed units have no length."""
-    if kind not in KINDS:
-        raise CoadjointError(f"kind is {kind!r}; choose from {', '.join(KINDS)}.")
     task, q = task_of(frame, rows), floats(q, "q")
     if isinstance(task, Task) and len({row < 3 for row in task.rows}) > 1:
         raise CoadjointError(

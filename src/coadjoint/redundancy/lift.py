@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import a_robot, check_core, floats, takes
+from ..arguments import a_number, a_robot, check_core, floats, takes
 from ..arrays import Array, ArrayLike, like, mirror, mv, namespace, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.singular import explain_singular
@@ -129,6 +129,7 @@ def _weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | Non
 
 
 @lazily("nv task", q="nq", weight="nv nv")
+@takes(damping=a_number)
 def weighted_inverse(
     robot: Robot,
     q: ArrayLike,
@@ -144,7 +145,7 @@ def weighted_inverse(
     if type(weight) is np.ndarray and weight.shape[-2:] == (robot.nv, robot.nv) and not _definite(weight):
         raise CoadjointError("weight is not symmetric positive definite, so there is no least vᵀ W v.")
     given = {} if weight is None else {"weight": weight}
-    return _weighted_inverse(robot, q, task=task_of(frame, rows), damping=damping, **given)
+    return _weighted_inverse(robot, q, task=task_of(frame, rows), damping=float(damping), **given)
 
 
 def _definite(W: np.ndarray) -> bool:
