@@ -58,7 +58,6 @@ class Design:
 @takes(
     robot=a_robot,
     objective=a_function,
-    bounds=a_dictionary,
     constraints=sequence,
     choices=a_dictionary,
     tolerance=positive,
@@ -89,7 +88,7 @@ def optimize(
     ends the search and keeps the best design so far.
     """
     sets = [parameters] if isinstance(parameters, str) else list(some_names(parameters, "parameters"))
-    space = variables(robot, sets, bounds or {})
+    space = variables(robot, sets, {} if bounds is None else bounds)
     lists = _choices(robot, space, choices or {})
     problem = _Problem(robot, space, objective, constraints, states)
     searches: list[_Search] = []
