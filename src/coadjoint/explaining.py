@@ -195,7 +195,7 @@ def explain(
     """
     program = getattr(fn, "program", None) or (fn if is_program(fn) else None)
     if program is not None:
-        return ProgramExplanation(compile_program(program), "" if program is fn else fn.__name__)  # type: ignore[arg-type]
+        return ProgramExplanation(compile_program(program), "" if program is fn else fn.__name__)
     owner = getattr(fn, "__self__", fn)
     graph = getattr(owner, "graph", None)
     if graph is not None or isinstance(owner, CompiledFunction):
