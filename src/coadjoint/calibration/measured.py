@@ -1,4 +1,4 @@
-"""What was measured of a frame, each kind with its own unknowns: points, poses, distances, planes.
+"""Measurements of a frame, each kind with its own unknowns: points, poses, distances, planes.
 
 A kind gives residuals (N, d) at poses T (N, 4, 4) of the frame, their derivatives by the frame's body twist and by its own unknowns,
 and moves its unknowns along a step. `groups` (d,) says which residuals have one scale: rotations and translations of a pose have two.

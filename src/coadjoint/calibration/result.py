@@ -1,4 +1,4 @@
-"""The result of a calibration: the robot with its fitted geometry, what it predicts, and how well each number is known."""
+"""The result of a calibration: the robot with its fitted geometry, its predictions, and the uncertainty of each number."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Calibration:
 
     @property
     def base(self) -> Array:
-        """The pose (4, 4) of the robot's base in the frame of the measurement; the identity where there is none."""
+        """The pose (4, 4) of the robot's base in the frame of the measurement; the identity if the measurement has no such frame."""
         return self.fit.state.base
 
     @property
@@ -237,7 +237,7 @@ class Calibration:
         return f"<Calibration of {self.nominal.name!r} to {self.frame!r}: {len(self.fit.weights)} configurations, held back {error:.3g}>"
 
     def nominal_fit(self) -> Calibration:
-        """The same for the robot as described: only base, tool and points are fitted. It says what calibrating gains."""
+        """The fit of the robot as described: only base, tool and points are fitted. It shows what calibration gains."""
         rigid = replace(self.chain, directions=tuple(np.zeros((0, 6)) for _ in self.chain.links))
         problem = Problem(rigid, self.terms.chosen(()), self.fit.problem.q, np.zeros((len(self.fit.weights), 0)))
         state = State(np.zeros(0), np.zeros(0), self.fit.state.base, self.fit.state.measured)

@@ -1,4 +1,4 @@
-"""What a calibration says: doubts about its input, what cannot be seen, and itself as text."""
+"""The messages of a calibration: doubts about its input, numbers that the data do not determine, and the result as text."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ..motion.columns import SPELLINGS
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
-    """How a log is to be read, where its names do not say it."""
+    """Options for reading a log whose column names do not suffice."""
     group = parser.add_argument_group("reading tables")
     group.add_argument(
         "--columns", metavar="WHAT=NAMES", action="append", help="time=clock, q=pos_{} or q=a,b,c: columns by their names"

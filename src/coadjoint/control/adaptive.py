@@ -106,7 +106,7 @@ def adaptive(
 
 
 def _of_frame(robot: Robot, frame: str, posture: Any, posture_rate: float) -> dict[str, Any]:
-    """What `frame_sliding` needs."""
+    """The arguments of `frame_sliding`."""
     robot.frame(a_name(frame, "frame"))
     if robot.nv < 6:
         raise CoadjointError(f"robot {robot.name!r} has {robot.nv} freedoms; a frame on SE(3) needs 6. Leave frame out.")

@@ -138,7 +138,7 @@ def _check_finite(loop: ClosedLoop, controller: Controller | SampledController, 
 
 
 def _hint(controller: Controller | SampledController, q: np.ndarray, h: float, delay: int) -> str:
-    """What to say if the damping alone makes the sampled loop unstable; nothing if it does not, or is not known.
+    """A hint if the damping alone makes the sampled loop unstable; empty if it does not, or if that is unknown.
 
     A speed that is damped with the rate λ, an eigenvalue of M⁻¹ D, obeys v' = v - h λ v, or one sample late v'' = v' - h λ v: it dies out
     if h λ is below 2, or below 1.

@@ -42,7 +42,7 @@ def desired_at(reference: Law, t: Any, beside: Array | None = None) -> tuple[Arr
 
 
 def desired_during(reference: Law, times: np.ndarray) -> list[np.ndarray]:
-    """What the reference gives at times (...), one after the other: arrays (..., *shape)."""
+    """The values of the reference at times (...): arrays (..., *shape)."""
     each = [[np.asarray(x, dtype=float) for x in reference(float(t))] for t in times.reshape(-1)]
     return [np.stack(x).reshape(*times.shape, *x[0].shape) for x in zip(*each, strict=True)]
 
@@ -67,7 +67,7 @@ def compiled(robot: Robot, law: Law, reference: Law, shapes: Shapes, name: str) 
 
 
 def graph_of(law: Law, reference: Law, shapes: Shapes, name: str) -> Graph:
-    """The graph of the same; where the reference cannot be traced, what it gives takes the place of t as desired0, desired1, …"""
+    """The graph of the force; where the reference cannot be traced, its values take the place of t, as desired0, desired1, …"""
     from ..kernel.passes.simplify import simplify
     from ..kernel.trace.trace import trace
 

@@ -17,7 +17,7 @@ from .of_time import OfTime, plain
 
 @dataclass(frozen=True)
 class MotionAndForce:
-    """What a reference of the motion gives, then the forces."""
+    """The values of a motion's reference, then the forces."""
 
     motion: Callable[[Any], tuple[Array, ...]]
     force: Callable[[Any], tuple[Array, ...]]

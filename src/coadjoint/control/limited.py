@@ -108,7 +108,7 @@ def _motors(controller: Controller) -> list[int] | None:
 
 
 def _symmetric(given: Any, name: str, robot: Robot, own: np.ndarray) -> np.ndarray:
-    """Limits ± (nv,), infinite where there is none."""
+    """Limits ± (nv,), infinite where there are none."""
     if given is False:
         return np.full(robot.nv, np.inf)
     limits = floats(own if given is None else given, name)

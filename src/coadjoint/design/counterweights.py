@@ -65,7 +65,7 @@ class Counterweights:
 
     @property
     def exact(self) -> bool:
-        """Whether the conditions are met to rounding, not only as well as the bounds allow."""
+        """Whether the conditions hold up to rounding, not only as well as the bounds allow."""
         return self.residual[1] <= 1e-12 * max(1.0, self.residual[0])
 
     def __str__(self) -> str:

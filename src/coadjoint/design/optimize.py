@@ -224,7 +224,7 @@ class _Search:
             self.best, self.values = z.copy(), values
 
     def rank(self, values: np.ndarray) -> tuple[float, float]:
-        """What is least for the best design: by how much it violates constraints, then its cost."""
+        """The rank of a design, least for the best: its violation of constraints, then its cost."""
         violation = float(np.max(-values[1:], initial=0.0))
         return (violation if violation > self.tolerance else 0.0), float(values[0])
 
@@ -260,7 +260,7 @@ class _Search:
             self.keep(done.x)
 
     def design(self, finished: bool) -> Design:
-        """What was found, with the conditions of first order at it."""
+        """The design that was found, with its first-order conditions."""
         space, robot = self.problem.space, self.problem.robot
         values, slopes = self.at(self.best)
         error = self.chart.stationarity(self.best, slopes[0] / self.scale, slopes[1:], values[1:])

@@ -1,4 +1,4 @@
-"""Built-in studies: designs that anyone can repeat, each a robot, an objective and what is known of the answer."""
+"""Built-in studies: designs that anyone can repeat, each with a robot, an objective and the known properties of the answer."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Model:
 
 @dataclass
 class Weights:
-    """How residuals count: variance (nv,); freedoms of Student's t or ∞; autoregressions of the joints, or none."""
+    """The weights of residuals: variance (nv,); freedoms of Student's t or ∞; autoregressions of the joints, or none."""
 
     variance: np.ndarray
     freedoms: float = np.inf
@@ -168,7 +168,7 @@ class Weights:
 
 @dataclass
 class Estimate:
-    """θ with its covariance, infinite where nothing is seen, and the information that the data have (0 there)."""
+    """θ with its covariance, infinite in directions that the data do not determine, and the information of the data (0 there)."""
 
     model: Model
     covariance: np.ndarray
@@ -342,7 +342,7 @@ def _whole(data: Prepared, instruments: Prepared | None) -> Iterator[tuple[Prepa
 
 
 def physical(found: Estimate, fitter: Fitter, posterior: Posterior, fit: Fit, gamma: float) -> Fit:
-    """The possible robot nearest to an estimate, in the metric of its information, with a prior of weight γ for what is not seen."""
+    """The possible robot nearest to an estimate, in the metric of its information, with a prior of weight γ where the data say nothing."""
     choice, r, hidden = found.model.choice, fitter.s.rank, fitter.hidden
     n = fitter.size(choice)
     keep = np.r_[0:r, r + hidden : n]

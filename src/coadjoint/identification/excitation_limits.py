@@ -1,4 +1,4 @@
-"""What an exciting motion must keep: limits of position, velocity, acceleration and torque, distances between spheres and from planes.
+"""The limits of an exciting motion: limits of position, velocity, acceleration and torque, distances between spheres and from planes.
 
 All become rows g ≤ 0 without unit, each beside what a message calls it. Distances d(q) are those of the spheres' surfaces:
 
@@ -165,7 +165,7 @@ class Limits:
 
     @cached_property
     def names(self) -> list[str]:
-        """What each distance is."""
+        """The name of each distance."""
 
         def on(i: int) -> str:
             return f"sphere {i} on {self.spheres[i].frame!r}"
@@ -219,7 +219,7 @@ class Limits:
         return result
 
     def signed(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, np.ndarray]:
-        """What has limits, in units of these: within ±1 where they are kept."""
+        """The limited quantities, in units of their limits: within ±1 where the limits hold."""
         found = {
             "position": (q - 0.5 * (self.upper + self.lower)) / (0.5 * (self.upper - self.lower)),
             "velocity": v / self.velocity,
@@ -238,7 +238,7 @@ class Limits:
         return found
 
     def worst(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> str:
-        """What is violated most, in words."""
+        """The limit that is violated most, in words."""
         rows = self.rows(q, v, a)
         kind = max(rows, key=lambda k: float(rows[k].max()))
         g = rows[kind].reshape(-1, rows[kind].shape[-1])

@@ -165,14 +165,14 @@ def _check_parts(payloads: Any, reading: Mapping[str, Any], method: str, shift: 
 
 
 def _warned(notes: tuple[str, ...], doubtful: list[str]) -> tuple[str, ...]:
-    """The notes and what is doubtful, which is warned of."""
+    """The notes and the doubts, which are also warnings."""
     for text in doubtful:
         warnings.warn(text, LogWarning, stacklevel=5)
     return (*notes, *doubtful)
 
 
 def _reverse(rows: Rows, start: np.ndarray, folds: np.ndarray) -> None:
-    """How dry friction reverses, by the data."""
+    """The reversal of dry friction that fits the data."""
     s, r = rows.structure, rows.structure.rank
     Y = np.concatenate([rows.base(k)[..., :r] for k in rows])
     s.shape = reversals(rows.data, Y, Y @ (s.base.matrix @ start.reshape(-1)), folds)

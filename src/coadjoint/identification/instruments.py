@@ -28,7 +28,7 @@ OPTIONS = ("reference", "kp", "kd", "feedforward", "substeps")
 
 @dataclass(frozen=True)
 class Reference:
-    """What a log's robot was told: q_r, v_r, a_r and feedforward forces (N, nv) at its times."""
+    """The commands that a log's robot followed: q_r, v_r, a_r and feedforward forces (N, nv) at its times."""
 
     log: Log
     cutoff: float | None

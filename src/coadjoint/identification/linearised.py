@@ -87,7 +87,7 @@ def data_alone(rows: Rows, eq: Equations, fitter: Fitter, choice: Choice, fit: F
 
 
 def order(rows: int) -> int:
-    """Of the autoregression of so many residuals."""
+    """The order of the autoregression for this number of residuals."""
     return int(np.clip(rows // 50, 1, 24))
 
 

@@ -154,7 +154,7 @@ class Fitter:
         return x
 
     def continued(self, choice: Choice, fit: Fit) -> np.ndarray:
-        """Where to start from a fit of another model."""
+        """The start, from a fit of another model."""
         x = self.first(choice)
         x[: len(self.start)] = np.concatenate([self.s.base.matrix @ fit.inertial, fit.inertial[self.rest]])
         for k, key in enumerate(choice.unknowns):
@@ -274,7 +274,7 @@ class Fitter:
         return found - 0.5 * float((squares / fit.variance / self.correlation).sum()) + self.likelihood(sums, fit)
 
     def likelihood(self, sums: Sums, fit: Fit) -> float:
-        """What the log-likelihood has beside its squares: -½ Σ N log σ² / c."""
+        """The part of the log-likelihood that is no sum of squares: -½ Σ N log σ² / c."""
         return float(-0.5 * (sums[3] / self.correlation * np.log(fit.variance)).sum())
 
     def gaussian(self, gamma: float) -> tuple[np.ndarray, np.ndarray]:

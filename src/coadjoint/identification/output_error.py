@@ -139,7 +139,7 @@ def _drives(given: Any) -> tuple[str, ...]:
 
 
 def _base(robot: Robot, drives: tuple[str, ...]) -> BaseParameters:
-    """Base parameters with these drives; damping and friction are always told from inertias, armature not."""
+    """Base parameters with these drives; damping and friction are always distinguishable from inertias, armature is not."""
     if not drives or "armature" in drives or robot.mimics:
         return base_parameters(robot, drives=bool(drives))
     own, further, n = base_parameters(robot), robot.parameter_names("drives"), robot.tree_nv

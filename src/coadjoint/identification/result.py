@@ -1,4 +1,4 @@
-"""The result of an identification: a robot, its friction, what is known of each number, and how well it fits."""
+"""The result of an identification: a robot, its friction, the uncertainty of each number, and how well it fits."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class Identification:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to record next: joints that hardly move or whose forces are hardly explained, combinations that are badly known."""
+        """Advice for the next recording: joints that hardly move or whose forces are hardly explained, uncertain combinations."""
         speed = np.sqrt(np.mean(self.data.v**2, axis=0))
         limit = np.where(np.isfinite(self.prior.velocity_limit), self.prior.velocity_limit, np.inf)
         found = []

@@ -28,7 +28,7 @@ SIMULATED = ("output_error", "inverse_output_error")
 
 @dataclass
 class Simulated:
-    """What output error finds, in the terms of an identification."""
+    """The result of output error, in the terms of an identification."""
 
     rigid: Robot
     friction: Friction

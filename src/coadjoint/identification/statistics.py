@@ -1,4 +1,4 @@
-"""What residuals say: how correlated they are, and the covariance of estimates from them."""
+"""The statistics of residuals: their correlation, and the covariance of estimates."""
 
 from __future__ import annotations
 

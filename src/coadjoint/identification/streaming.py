@@ -1,4 +1,4 @@
-"""Identification of logs that are longer than memory: what is prepared of them lies in a file, and every sum is made a block at a time.
+"""Identification of logs that are larger than memory: their prepared rows lie in a file, and every sum is computed block by block.
 
 A log in parts is cut into windows that overlap by more than a filter remembers, so that the prepared rows are those of the whole log. The
 model (terms of friction, tilt, weight of the prior) is chosen on stretches spread over the log; its numbers are fitted to all rows.

@@ -48,7 +48,8 @@ class Op:
     wasm: int | None = None
     """The instruction of WebAssembly; without one, the function of JavaScript is called."""
     latex: str = ""
-    r"""A form with {}, whose other braces are doubled; or a function's name, `\sin`, or a relation's sign. Sums, products and quotients have forms of their own."""
+    r"""A form with {}, other braces doubled; or a function's name, `\sin`, or a relation's sign. Sums, products and
+    quotients have forms of their own."""
     sympy: Callable[[Any], Callable[..., Any]] | None = None
     """From the module to the function; without one `number` serves."""
     casadi: Callable[[Any], Callable[..., Any]] | None = None

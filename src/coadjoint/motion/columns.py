@@ -1,4 +1,4 @@
-"""Which column of a table is which coordinate: `q1`, `position_0`, `dq1`, `elbow_velocity`, `/joint_states/elbow/effort`, `t_ms` …
+"""The coordinate that each column of a table holds: `q1`, `position_0`, `dq1`, `elbow_velocity`, `/joint_states/elbow/effort`, `t_ms` …
 
 A name is cut into words; what remains without fillers ("actual", "joint") must be a spelling of a quantity and a number or a joint.
 Columns of commanded values ("desired", "target") are never taken for measured ones. A unit at the end of a name is applied.
@@ -55,7 +55,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Name:
-    """What the name of a column says."""
+    """The meaning of a column's name."""
 
     what: str
     index: int | None
@@ -94,7 +94,7 @@ def _without_unit(name: str, what: str) -> list[tuple[str, str]]:
 
 
 def read_name(name: str, what: str, joints: Mapping[str, int]) -> Name | None:
-    """What a column says of a quantity; None if it says nothing of it. `joints`: coordinates by their names, cut into words."""
+    """The part of a quantity that a column holds; None if it holds none. `joints`: coordinates by their names, cut into words."""
     for text, unit in _without_unit(name, what):
         parts = [x for x in text.split("/") if x]
         for k in range(len(parts)):

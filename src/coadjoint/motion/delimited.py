@@ -29,7 +29,7 @@ _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 
 
 class Dialect(NamedTuple):
-    """How a text is written."""
+    """The delimiter and number format of a text."""
 
     delimiter: str | None
     """None: any white space."""
@@ -67,7 +67,7 @@ class Csv(Columns):
         raise ReadError(f"{self.path}: columns= names {len(names)} columns; the file has {len(cells)}.")
 
     def _header_at(self, start: list[tuple[int, str]]) -> int:
-        """Which line has the names: the first that is no remark, or the remark just before a line of numbers."""
+        """The line with the names: the first that is no comment, or the comment just before a line of numbers."""
         remarks = [line.lstrip()[:1] in ("#", "%") for _, line in start]
         if not remarks[0]:
             return 0
@@ -125,7 +125,7 @@ class Csv(Columns):
             yield number, line
 
     def blocks(self, rows: int) -> Iterator[dict[str, np.ndarray]]:
-        """The columns of numbers, so many rows at a time; a cell without one is NaN."""
+        """The columns of numbers, block by block; a cell without a number is NaN."""
         order = self.numeric()
         names = [self.header[k] for k in order]
         whole, self.largest = self.largest, ENDLESS
@@ -203,7 +203,7 @@ class Csv(Columns):
 
 
 def _dialect(header: str, rows: list[str]) -> Dialect:
-    """What stands between cells, and what before decimals."""
+    """The delimiter between cells, and the decimal mark."""
     bare = re.sub(r'"[^"]*"', "", header)
     delimiter = next((x for x in "\t;|" if x in bare.strip("\r\n")), None)
     if delimiter is None and "," in bare:

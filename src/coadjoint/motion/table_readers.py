@@ -124,7 +124,7 @@ class Parquet(Columns):
         return [k for k, kind in enumerate(kinds) if types.is_floating(kind) or types.is_integer(kind)]
 
     def blocks(self, rows: int) -> Iterator[dict[str, np.ndarray]]:
-        """The columns of numbers, so many rows at a time."""
+        """The columns of numbers, block by block."""
         import pyarrow.parquet
 
         names = [self.header[k] for k in self.numeric()]

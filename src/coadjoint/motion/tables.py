@@ -143,7 +143,7 @@ def _write_csv(path: Path, names: list[str], table: np.ndarray, report: Report |
 
 
 def _missing(robot: Robot | None, missing: list[str]) -> str:
-    """What columns are missing."""
+    """The names of missing columns."""
     choices = []
     for what in missing:
         if robot is None:

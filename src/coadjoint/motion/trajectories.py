@@ -105,15 +105,15 @@ class Trajectories(Trajectory):
 
     @property
     def states(self) -> States:
-        """Of one motion only."""
+        """Only a single motion can do this; see motions[k]."""
         self._refuse("the table of states")
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Of one motion only."""
+        """Only a single motion can do this; see motions[k]."""
         self._refuse("a plot")
 
     def animate(self, path: str | Path | None = None, **_: Any) -> Any:
-        """Of one motion only."""
+        """Only a single motion can do this; see motions[k]."""
         self._refuse("a film")
 
     def _refuse(self, what: str) -> NoReturn:

@@ -220,6 +220,6 @@ class Trajectory:
         return text + (self._happened() or "nothing happened") + (f", stopped: {self.stopped}>" if self.stopped else ">")
 
     def _happened(self) -> str:
-        """How often what happened."""
+        """The number of events of each kind."""
         kinds = [x.kind for x in self.happenings]
         return ", ".join(f"{kinds.count(k)} {k}{'s' * (kinds.count(k) > 1)}" for k in dict.fromkeys(kinds))

@@ -31,7 +31,7 @@ CLOSING = (1.05, 0.8, 0.5, 0.25, 0.1, 0.0)
 
 @dataclass
 class Search:
-    """How problems `which` are solved, and to what."""
+    """How the problems `which` are solved, and to which tolerance."""
 
     problem: Transcription | Shots
     which: np.ndarray
@@ -69,7 +69,7 @@ class Search:
                 break
 
     def untried(self, x: np.ndarray) -> interior_point.Solution:
-        """x as it is, after an interrupt."""
+        """x unchanged, after an interrupt."""
         found = interior_point.start(self.problem, self.which, x)
         found.message, found.interrupted = ["interrupted before the search began"] * len(x), True
         return found
@@ -116,17 +116,17 @@ class Search:
 
 
 def allowed(rows: Rows) -> float:
-    """The part by which limits may be exceeded between the nodes: of distances nothing."""
+    """The fraction by which limits may be exceeded between the nodes; 0 for distances."""
     return 0.0 if isinstance(rows, Clearances) else EXCEEDED
 
 
 def drawn_of(limits: Sequence[Rows], count: int, nodes: int) -> list[np.ndarray]:
-    """By how much limits are drawn in to begin with (count, nodes, m)."""
+    """The initial margins by which limits are tightened (count, nodes, m)."""
     return [np.full((count, nodes, len(x.names)), SKIN if isinstance(x, Clearances) else 0.0) for x in limits]
 
 
 def size(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """What a part of a limit is a part of: the larger of the two, or 1 where there is only one."""
+    """The scale of a limit: the larger magnitude of its two bounds, or 1 where there is only one bound."""
     both = np.isfinite(upper) & np.isfinite(lower)
     largest = np.maximum(np.abs(np.where(both, upper, 1.0)), np.abs(np.where(both, lower, 1.0)))
     return np.maximum(largest, 1e-300)

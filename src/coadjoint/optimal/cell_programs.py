@@ -49,7 +49,7 @@ def stride(R: int, V: int) -> int:
 
 
 def too_long(coarse: Floats, kinds: Floats, first: int, last: int, W: int, R: int, smooth: float, sizes: Floats) -> int:
-    """How many coarse cells are too long for rows as polynomials; these have 8 added to their kind.
+    """The number of coarse cells that are too long for rows as polynomials; 8 is added to their kind.
 
     The last coefficient is then larger than this part of the largest value along the path.
     """

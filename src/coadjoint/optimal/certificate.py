@@ -34,7 +34,7 @@ MOST = 400_000
 
 @dataclass(frozen=True)
 class Proof:
-    """What is known of the least distance of pairs along a motion."""
+    """Bounds of the least distance of pairs along a motion."""
 
     least: float
     """The smallest distance, beyond what was asked for, at any place that was looked at."""

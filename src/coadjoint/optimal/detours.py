@@ -62,7 +62,7 @@ def around(
 
 
 def fine_enough(rows: Clearances, spline: Spline, control: np.ndarray) -> Spline:
-    """The spline with so many nodes that no capsule of these motions (B, size, n) jumps over another between two of them."""
+    """A spline with enough nodes that no capsule of these motions (B, size, n) jumps over another between two nodes."""
     q = np.einsum("ks,bsn->bkn", spline.basis[:, 0], control)
     ends = rows.gaps(q.reshape(-1, q.shape[-1])).ends
     steps = np.linalg.norm(np.diff(ends.reshape(*q.shape[:2], -1, 3), axis=1), axis=-1).max(initial=0.0)
@@ -81,7 +81,7 @@ class Detours:
         self.step = PART * float(rows.bodies.thickness.min())
 
     def clear(self, q: np.ndarray, margin: float) -> np.ndarray:
-        """Whether configurations q (N, n) are clear of everything by a margin more than is asked for."""
+        """Whether configurations q (N, n) are clear of everything by more than the required margin."""
         return np.asarray((self.rows.gaps(q).value >= self.rows.lower + margin).all(1))
 
     def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:

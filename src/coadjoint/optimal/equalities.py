@@ -1,4 +1,4 @@
-"""Equations that a motion meets: points on the way, what is asked of its end, and periodicity."""
+"""Equations that a motion must satisfy: via points, conditions on its end, and periodicity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .drives import Closure
 
 
 class TargetGap:
-    """What is missing to targets, (g,): of each the rows of log(Rᵀ R*) and R*ᵀ (p* - p), in the target's axes."""
+    """The remaining errors to targets, (g,): for each, the rows of log(Rᵀ R*) and R*ᵀ (p* - p), in the target's axes."""
 
     def __init__(self, targets: Sequence[Target]) -> None:
         self.targets = tuple(targets)

@@ -102,7 +102,7 @@ def solve(
 
 
 def _rounds(room: Workspace, iterations: int, piece: int) -> Iterator[int]:
-    """Run up to so many iterations, a piece at a time; the status after each."""
+    """Run up to the given number of iterations, a few at a time; the status after each."""
     done = 0
     while True:
         now = min(piece, iterations - done)

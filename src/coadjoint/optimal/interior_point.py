@@ -129,7 +129,7 @@ def start(problems: Problems, which: np.ndarray, x: np.ndarray) -> Solution:
 
 
 def again(problems: Problems, which: np.ndarray, found: Solution, rows: np.ndarray, moved: np.ndarray) -> Solution:
-    """Where to go on from solutions `rows`, after inequalities fell by `moved` (b, m) ≥ 0."""
+    """The start for the next solution, from solutions `rows`, after inequalities fell by `moved` (b, m) ≥ 0."""
     x, z = found.x[rows], found.z[rows]
     c = problems.values(x, which)[1]
     mu = np.maximum(found.mu[rows], 1e-3 * (z * moved).max(1, initial=0.0))
@@ -273,7 +273,7 @@ def _ratio(z: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _slacks(c: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """Slacks of constraints that hold are what is left of them; of others what the step gave."""
+    """The slacks: values of the constraints that hold; for the others, the slacks of the step."""
     return np.where(c > 0, c, s)
 
 

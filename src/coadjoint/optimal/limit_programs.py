@@ -101,7 +101,7 @@ def add_curves(at: Ints, w: Floats) -> None:
 
 
 def limits_cost(at: Ints, w: Floats, row: int) -> float:
-    """What the limits add to the cost of a new trajectory; of the present one if row is -1."""
+    """The penalty of the limits for a new trajectory; for the present one if row is -1."""
     nx = at[NX]
     N = at[STEPS]
     rho = w[at[SCALARS] + RHO]

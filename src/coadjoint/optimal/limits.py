@@ -33,7 +33,7 @@ SLOW = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What a motion may not exceed: (nv,) each, inf where there is no limit; reactions are (joint number, component, limit)."""
+    """The limits of a motion: (nv,) each, inf where there is no limit; reactions are (joint number, component, limit)."""
 
     robot: Robot
     velocity: np.ndarray
@@ -77,7 +77,7 @@ class Limits:
 
     @cached_property
     def speed_names(self) -> tuple[tuple[str, str], ...]:
-        """What each limit of speed is: a quantity and its joint or frame."""
+        """The name of each limit of speed: a quantity and its joint or frame."""
         return (*(("velocity", self.robot.v_names[j]) for j in self.fast), *((x.quantity, x.frame) for x in self.frame_speeds))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a user gives `optimal_motion`: states, costs, limits and a first guess, checked and with the motions as their first axis."""
+"""The arguments of `optimal_motion`: states, costs, limits and a first guess, checked, with the motions as their first axis."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def limits_of(robot: Robot, given: Mapping[str, Any], own: bool) -> list[Rows]:
 
 
 def clearances_of(robot: Robot, obstacles: Any, bodies: Any, clearance: Any, self_collision: Any) -> Clearances | None:
-    """What must keep apart; None if nothing is there."""
+    """The pairs that must keep apart; None if there are none."""
     try:
         least = float(clearance)
     except (TypeError, ValueError, OverflowError):
@@ -179,7 +179,7 @@ def _bounds(position: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def drives_of(robot: Robot, constraints: Any, motors: Any, start: np.ndarray) -> tuple[Drives, Closure | None]:
-    """What moves the robot, and the constraint that its motions meet, with values that it leaves open as at the first start."""
+    """The drives of the robot, and the constraint of its motions; values that the constraint leaves open are those of the first start."""
     if constraints is None:
         check_open(robot, "optimal_motion", "Give constraints=coadjoint.Constraint.loops(robot).")
         if motors is not None:

@@ -249,7 +249,7 @@ def motions_of(problem: Transcription | Shots, which: np.ndarray, found: interio
 
 
 def _near(proof: Proof, problem: Transcription | Shots) -> str:
-    """What is said of a motion whose clearance is not proved."""
+    """The note about a motion whose clearance is not proved."""
     rows = next(x for x in problem.limits if isinstance(x, Clearances))
     where = f"{rows.names[proof.pair]} come as near as {proof.distance:.3g} m at {proof.time:.3g} s"
     if proof.interrupted:
@@ -260,7 +260,7 @@ def _near(proof: Proof, problem: Transcription | Shots) -> str:
 
 
 def _too_long(spans: int, T: float, missed: float) -> str:
-    """What is said of shots that do not meet."""
+    """The note about shots that do not meet."""
     return (
         f"joint forces that are linear in spans of {T / spans:.2g} s were not found to lead from node to node: states are "
         f'off by {missed:.1e} there; take more spans (a light link leaves its way in a tenth of a second), or transcription="collocation"'
@@ -270,7 +270,7 @@ def _too_long(spans: int, T: float, missed: float) -> str:
 def _doubts(
     problem: Transcription | Shots, over: Sequence[np.ndarray], e: np.ndarray, cost: float, exact: float, solved: bool
 ) -> list[str]:
-    """What speaks against a motion: limits that do not hold, and a cost that is another between the nodes."""
+    """Doubts about a motion: limits that do not hold, and a cost that differs between the nodes."""
     found = []
     parts = [x.max(initial=0.0) for x in over]
     if parts and max(parts) > EXCEEDED:

@@ -84,7 +84,7 @@ class Shots:
         return Quintics(self.spans * self.steps)
 
     def split(self, x: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What is at the nodes (b, nodes, 3, n), and durations (b,)."""
+        """The states at the nodes (b, nodes, 3, n), and durations (b,)."""
         count = self.variables - self.free_time
         return x[:, :count].reshape(len(x), *self.begin.shape[1:]), (x[:, count] if self.free_time else self.durations[which])
 
@@ -113,7 +113,7 @@ class Shots:
         return np.asarray((whole * here.T[:, None, None, None] ** np.arange(DYNAMIC)[:, None]).reshape(b, -1, n))
 
     def forces_at(self, here: Flight, places: Places) -> Forces:
-        """What is at these places, (b S): the motion as it was integrated, and joint forces that are linear between the nodes."""
+        """The stages at these places, (b S): the integrated motion, and joint forces that are linear between the nodes."""
         stage = self.spline.stage(places, self.control(here), here.T)
         k = np.minimum((places.s * self.spans).astype(int), self.spans - 1)
         part, u = (places.s * self.spans - k)[:, None], here.nodes[:, :, 2]
@@ -125,7 +125,7 @@ class Shots:
         return replace(self, steps=2 * self.steps).at(self.join(here.nodes, here.T), here.which).f
 
     def missed(self, here: Flight) -> np.ndarray:
-        """How far (b,) the states arrive from where twice as many steps lead."""
+        """The distance (b,) of the final states from those of twice as many steps."""
         finer = replace(self, steps=2 * self.steps).at(self.join(here.nodes, here.T), here.which)
         return np.asarray(np.abs(finer.arrived - here.arrived).reshape(len(here.T), -1).max(1))
 

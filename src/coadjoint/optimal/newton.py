@@ -62,7 +62,7 @@ def newton_step(local: Local, s: np.ndarray, z: np.ndarray, y: np.ndarray, mu: n
 
 @dataclass
 class Spaces:
-    """What the rows E (k, n) of rank r span, from Eᵀ P = Q R."""
+    """Range and null space of the rows E (k, n) of rank r, from Eᵀ P = Q R."""
 
     along: np.ndarray
     """An orthonormal basis of the null space (n, n - r)."""

@@ -1,4 +1,4 @@
-"""What is said of robots whose loops a function would leave open."""
+"""The error for robots whose loops a function would leave open."""
 
 from __future__ import annotations
 

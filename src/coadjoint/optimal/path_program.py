@@ -78,7 +78,7 @@ def time_paths(
     smooth: Floats,
     most: int,
 ) -> int:
-    """How many paths were timed before the room in `out`, in cells, ended; -1 where there was no memory for rows.
+    """The number of paths that were timed before the room in `out`, in cells, ended; -1 where there was no memory for rows.
 
     kernels, rows        the function of rows, bound to `coarse`, and of how many coarse cells they must be computed first
     first (paths + 1)    number of the first coarse cell of every path
@@ -129,7 +129,7 @@ def time_path(
     smooth: float,
     most: int,
 ) -> int:
-    """What became of one path; its cells are records in w, each with the number of the next or -1, from number 0 on."""
+    """The status of one path; its cells are records in w, each with the number of the next or -1, from number 0 on."""
     size = stride(R, V)
     told[4 * path + 1] = 0.0
     count = end - begin
@@ -208,7 +208,7 @@ def write_out(w: Floats, path: int, R: int, V: int, out: Floats, to: int, told: 
 
 
 def smooth(out: Floats, to: int, count: int) -> None:
-    """What is left of cuts on the limit of speed, cells too short for a slope, goes on like the cells beside them."""
+    """Cells that are too short for a slope, left over by cuts on the limit of speed, take the slopes of their neighbours."""
     for k in range(count - 1, -1, -1):
         at = to + k * RECORD
         if out[at + 3] == float(SLIDE) and out[at + 1] - out[at] < 1e-8:

@@ -44,7 +44,7 @@ class Grid:
 
     @cached_property
     def scale(self) -> float:
-        """What s is multiplied by in the program, whose smallest lengths are those of paths of some pieces: a power of two."""
+        """The factor of s in the program, a power of two: its smallest lengths are meant for paths of few pieces."""
         pieces = len(self.breaks) - 1
         return 1.0 if pieces <= FEW else float(2 ** int(np.log2(pieces / (FEW / 2))))
 
@@ -88,7 +88,7 @@ class Grid:
 
 @lru_cache(maxsize=64)
 def even_grid(breaks_bytes: bytes, curved: bool, count: int) -> Grid:
-    """About so many cells, equal on every piece."""
+    """About the given number of cells, equal on every piece."""
     breaks = np.frombuffer(breaks_bytes)
     each = -(-count // (len(breaks) - 1))
     s = np.append(np.concatenate([np.linspace(p, q, each, endpoint=False) for p, q in pairwise(breaks)]), breaks[-1])

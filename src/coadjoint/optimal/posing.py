@@ -1,4 +1,4 @@
-"""What a user gives for an optimal control problem, checked, as arrays of P problems."""
+"""The arguments of an optimal control problem, checked, as arrays of P problems."""
 
 from __future__ import annotations
 

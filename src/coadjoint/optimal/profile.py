@@ -183,7 +183,7 @@ class _Task:
         return len(self.grid.breaks) - 1
 
     def most(self, status: float) -> int:
-        """How often other cells are tried for a path of many pieces."""
+        """The number of attempts with other cells for a path of many pieces."""
         return len(PARTS) + self.pieces // FEW if status == UNFINISHED else len(PARTS) * (status in LOST)
 
     def other(self, s: float) -> _Task:

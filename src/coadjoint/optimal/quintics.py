@@ -1,4 +1,4 @@
-"""Motions as polynomials of degree 5 between states: what is there of a motion that was integrated, step by step.
+"""Motions as polynomials of degree 5 between states: an integrated motion, step by step.
 
 Control points c (3 (pieces + 1), n) are q, q' and q'' at the ends of every piece, ' = d/ds, 0 ≤ s ≤ 1; s is t/T.
 """
@@ -31,7 +31,7 @@ class Places(NamedTuple):
 
 
 class Quintics:
-    """The basis of such motions with so many pieces of the same length on [0, 1]."""
+    """The basis of such motions with a number of pieces of equal length on [0, 1]."""
 
     per_span = DATA
 

@@ -27,7 +27,7 @@ _TAIL = np.ascontiguousarray(MONOMIALS[-2])
 def settle(
     w: Floats, c: int, constants: Floats, R: int, V: int, curved: int, x0: float, x1: float, near: float, z: Floats
 ) -> float:
-    """What x follows in a cell from x at both its ends; σ where to cut it, -1 where it need not be."""
+    """The curve that x follows in a cell, from x at both ends; σ where to cut the cell, -1 where it need not be cut."""
     h = w[c + S1] - w[c + S0]
     ahead = empty(2)
     behind = empty(2)

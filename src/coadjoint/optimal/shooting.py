@@ -1,4 +1,4 @@
-"""What a step of an optimal control problem, and its end, cost: compiled functions of the state and the control, with derivatives.
+"""The costs of a step and of the end of an optimal control problem: compiled functions of the state and the control, with derivatives.
 
 Deviations z = (δq, δv, δu) are tangent vectors, q ⊕ δq as in `robot.integrate`. Rows of Hessians are filled up with zeros to multiples of
 eight, as programs read them (`layout.py`).

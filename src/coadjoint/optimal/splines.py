@@ -24,7 +24,7 @@ LEFT = 1e-13
 
 
 class Spline:
-    """The basis of splines on [0, 1] of a degree, with so many spans, and Gauss nodes in each.
+    """The basis of splines on [0, 1] of given degree and number of spans, and the Gauss nodes in each span.
 
     smooth: how many derivatives are continuous where spans meet, all but the last if None.
     """

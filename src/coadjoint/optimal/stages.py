@@ -1,4 +1,4 @@
-"""What a motion costs and must keep at every instant: functions of the stage (q, v, a, jerk) with first and second derivatives.
+"""Costs and limits at every instant of a motion: functions of the stage (q, v, a, jerk) with first and second derivatives.
 
 A stage is an array (N, 4, n): N nodes, of one or of many motions, the position and its three derivatives. Costs are (N,), rows of
 limits (N, m). Second derivatives are summed in a `Curvature`: what comes from joint forces is there three weights for every joint.
@@ -32,7 +32,7 @@ class Forces:
         self._kept: dict[int, Any] = {}
 
     def once(self, owner: object, make: Callable[[], Any]) -> Any:
-        """What `make` gives, computed once for this owner at these nodes."""
+        """The result of `make`, computed once for this owner at these nodes."""
         if id(owner) not in self._kept:
             self._kept[id(owner)] = make()
         return self._kept[id(owner)]

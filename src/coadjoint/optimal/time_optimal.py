@@ -178,7 +178,7 @@ def _limits(
 
 @per_robot
 def _own_limits(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Those of velocity and effort of its description, and none."""
+    """The robot's own limits of velocity and effort, and infinite limits of acceleration."""
     return np.array(robot.velocity_limit, dtype=float), np.array(robot.effort_limit, dtype=float), np.full(robot.nv, np.inf)
 
 

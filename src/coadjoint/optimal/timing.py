@@ -140,7 +140,7 @@ class Timing:
         return found
 
     def excess(self, samples: int = 2001) -> float:
-        """By how much the worst limit is exceeded at dense times, relative to it: zero or less, but for rounding."""
+        """The largest relative excess over a limit, at dense times: zero or less up to rounding."""
         t = np.linspace(0.0, self.duration, samples)
         inside = (self._clock.times[:-1, None] + np.diff(self._clock.times)[:, None] * np.linspace(1e-6, 1 - 1e-6, 9)).ravel()
         return max(float(np.max(x)) for x in self.use(np.concatenate([t, inside])).values() if x.size) - 1.0

@@ -25,7 +25,7 @@ PARAMETER = "parameters: "
 
 
 def parameter(name: str) -> str:
-    """What a set of a robot's numbers, an item of the argument `parameters`, is called among the arrays of a task."""
+    """The name, among the arrays of a task, of a set of a robot's numbers (an item of the argument `parameters`)."""
     return PARAMETER + name
 
 

@@ -1,4 +1,4 @@
-"""One HTML file from its parts. Nothing in it comes from elsewhere, and nothing in it that names are made of is ever code."""
+"""One HTML file from its parts. It loads nothing from elsewhere, and no name in it is ever code."""
 
 from __future__ import annotations
 

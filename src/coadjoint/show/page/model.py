@@ -1,4 +1,4 @@
-"""What a page says of a robot, as values for JSON: its tree, limits, masses, doubts, and shapes made from its numbers."""
+"""The data of a robot's page, as values for JSON: its tree, limits, masses, doubts, and shapes made from its numbers."""
 
 from __future__ import annotations
 

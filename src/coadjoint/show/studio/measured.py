@@ -1,4 +1,4 @@
-"""A log of the real robot: its joint forces beside those of the description and of the model that fits them, for the page."""
+"""A log of the real robot, for the page: measured joint forces, those of the description and those of the fitted model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = 1200
 
 
 def identified(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
-    """What `identify` finds in the text of a table: forces measured, of the description as it is, and of the fit; rms of what is left."""
+    """The result of `identify` on the text of a table: forces measured, of the description, and of the fit; rms of the residuals."""
     text = data.get("table")
     if not isinstance(text, str) or not text.strip():
         raise CoadjointError("table must be the text of a log: columns time, q1 …, tau1 ….")

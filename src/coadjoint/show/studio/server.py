@@ -79,7 +79,7 @@ class Studio(ThreadingHTTPServer):
         self.answer({"ask": "reach", "q": q.tolist(), "frame": frame, "position": place[:3, 3].tolist(), "turn": True})
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle of an answer is no error; anything else is told in one line."""
+        """A browser that disconnects in the middle of an answer is no error; any other error is printed in one line."""
         error = sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):
             print(f"coadjoint: studio: {error!r}", file=sys.stderr)

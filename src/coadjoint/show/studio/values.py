@@ -39,5 +39,5 @@ def frame_of(robot: Robot, data: dict[str, Any], name: str = "frame") -> str:
 
 
 def finite(x: np.ndarray) -> list[float | None]:
-    """All numbers one after the other; None where there is none."""
+    """All numbers, flattened; None in place of NaN and infinity."""
     return [float(y) if np.isfinite(y) else None for y in np.ravel(x)]
