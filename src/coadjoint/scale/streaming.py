@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from ..arguments import a_function_of, takes
 from ..errors import CoadjointError, MissingPackageError
 from .sources import Source, import_zarr, open_source
 from .store import chunks, is_done, missing_chunks, open_store, write_chunk
@@ -35,6 +36,7 @@ RETRIES = 100
 """How often a chunk is retried when its worker dies."""
 
 
+@takes(report=a_function_of("part"))
 def stream(
     fn: Callable[..., Any],
     robot: Robot,
