@@ -31,7 +31,14 @@ GAIN = 0.002
 """By how much, at least."""
 
 
-@takes(robot=a_robot, q=numbers, frame=a_name, loss=one_of("robust", "squares"), mounted=one_of("hand", "fixed"), report=a_function_of("part"))
+@takes(
+    robot=a_robot,
+    q=numbers,
+    frame=a_name,
+    loss=one_of("robust", "squares"),
+    mounted=one_of("hand", "fixed"),
+    report=a_function_of("part"),
+)
 @on_one_thread
 def calibrate(
     robot: Robot,
