@@ -120,7 +120,8 @@ def derivatives(fn: Callable[..., Any], x: np.ndarray, rng: np.random.Generator)
         wrong = steady & (np.abs(along(x, d) - differences[0]) > 20 * size)
     if wrong.any():
         k, i = np.argwhere(wrong)[0]
-        return f"the derivative of result {i} at {x[k].tolist()} along {d[k].tolist()} is {along(x, d)[k, i]}, by differences {differences[0][k, i]}"
+        found, wanted = along(x, d)[k, i], differences[0][k, i]
+        return f"the derivative of result {i} at {x[k].tolist()} along {d[k].tolist()} is {found}, by differences {wanted}"
     return ""
 
 
