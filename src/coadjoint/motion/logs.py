@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_dictionary, a_name, a_robot, keywords, one_of, positive, refuse_keywords, takes
+from ..arguments import a_dictionary, a_function_of, a_name, a_robot, keywords, one_of, positive, refuse_keywords, takes
 from ..arrays import unmasked
 from ..errors import CoadjointError, LogWarning, ReadError
 from ..robot.robot import Robot
@@ -114,7 +114,7 @@ class Log:
         return f"<Log{name}: {len(self)} rows over {self.duration:.4g} s, {self.rate:.4g} a second, of {', '.join(has)}{more}>"
 
 
-@takes(robot=a_robot, units=a_dictionary, rate=positive, topic=a_name)
+@takes(robot=a_robot, units=a_dictionary, rate=positive, topic=a_name, report=a_function_of("part"))
 def read_log(
     source: Any,
     robot: Robot | None = None,

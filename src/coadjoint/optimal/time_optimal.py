@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, takes
+from ..arguments import a_function_of, a_robot, takes
 from ..arrays import to_numpy
 from ..errors import CoadjointError, ShapeError
 from ..memo import per_robot
@@ -23,7 +23,7 @@ from .standstill import STILL, speeds_along
 from .timing import Timing, Timings
 
 
-@takes(robot=a_robot)
+@takes(robot=a_robot, report=a_function_of("part"))
 def time_optimal(
     robot: Robot,
     path: Any,
