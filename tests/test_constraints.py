@@ -145,7 +145,7 @@ def _way(request):
 LAWS = [(name, seed) for name in CONSTRAINTS for seed in (1, 2)]
 
 
-@pytest.mark.parametrize(("name", "seed"), [*LAWS, pytest.param("nonholonomic", 3, marks=pytest.mark.native)])
+@pytest.mark.parametrize(("name", "seed"), [*LAWS, pytest.param("nonholonomic", 3, marks=[pytest.mark.native, pytest.mark.slow])])
 def test_laws_of_constrained_motion(name, seed):
     """The equations themselves; P idempotent, symmetric in M, and nothing for A; power without that of the constraint."""
     robot = robot_of(seed, n=5 if seed > 2 else 9, mimic=seed == 2, armature=True)
@@ -255,7 +255,7 @@ def test_geodesics_keep_energy_and_the_constraint():
         constraints.constrained_geodesic(robot, constraint, q, v + 0.1, t)
 
 
-@pytest.mark.parametrize("name", [*CONSTRAINTS, pytest.param("nonholonomic", marks=pytest.mark.native)])
+@pytest.mark.parametrize("name", [*CONSTRAINTS, pytest.param("nonholonomic", marks=[pytest.mark.native, pytest.mark.slow])])
 def test_derivatives_are_those_of_differences(name):
     robot = robot_of(9, ("revolute", "prismatic", "spherical"), 4)
     constraint, rng = CONSTRAINTS[name](robot), np.random.default_rng(1)
@@ -369,8 +369,10 @@ def test_frames_held_as_by_pinocchio(seed):
 # --- rows that depend on each other
 
 
-@pytest.mark.usefixtures("_way")
-def test_redundant_rows_change_no_motion():
+@pytest.mark.parametrize(
+    "_way", ["as written", pytest.param("native", marks=[pytest.mark.native, pytest.mark.slow])], indirect=True
+)
+def test_redundant_rows_change_no_motion(_way):
     robot = robot_of(1, ("revolute", "spherical"), 4, tree=False)
     once = Constraint.twist(robot, "tip", "x y z", "world") & Constraint.twist(robot, "l2", "rx")
     twice = once & Constraint.point(robot, "tip", "xyz")
@@ -387,8 +389,10 @@ def test_redundant_rows_change_no_motion():
     assert str(rank) == f"rank 4, {robot.nv - 4} freedoms; implied by other rows: tip x, tip y, tip z"
 
 
-@pytest.mark.usefixtures("_way")
-def test_redundant_rows_along_other_axes_change_no_motion():
+@pytest.mark.parametrize(
+    "_way", ["as written", pytest.param("native", marks=[pytest.mark.native, pytest.mark.slow])], indirect=True
+)
+def test_redundant_rows_along_other_axes_change_no_motion(_way):
     """A frame's origin held by its own axes and by those of space: for velocities that satisfy both, one motion and one force."""
     robot = robot_of(1, ("revolute", "spherical"), 4, tree=False)
     once = Constraint.frame(robot, "tip", "x y z") & Constraint.twist(robot, "l2", "rx")

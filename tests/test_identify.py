@@ -523,6 +523,7 @@ def test_command_and_report(arm, tmp_path, monkeypatch, capsys):
     assert main(["identify", "arm.json", "log.csv", "--report", "fit.pdf"]) == 1
 
 
+@pytest.mark.slow
 def test_command_takes_method_prior_and_bounds(arm, tmp_path, monkeypatch, capsys):
     from coadjoint.cli import main
 

@@ -9,7 +9,7 @@ import pytest
 
 from coadjoint.errors import KernelWarning
 from coadjoint.kernel import program_trial, programs
-from coadjoint.kernel.emit.sequential import module_text
+from coadjoint.kernel.emit.sequential import module_of
 from coadjoint.kernel.emit.sequential_module import ProgramError
 from coadjoint.kernel.program_trial import Called, Example
 from coadjoint.kernel.programs import (
@@ -282,10 +282,10 @@ def by_name(x: Floats) -> float:
 )
 def test_what_programs_do_not_have_is_told(fn, message):
     with pytest.raises(ProgramError, match=message):
-        module_text(fn)
+        module_of(fn)
 
 
 def test_the_program_of_timing_has_no_symbols_from_outside():
     """So that it is linked without LLVM (`runtime/elf.py`)."""
-    text = module_text(time_paths)
+    text = module_of(time_paths).text()
     assert not [line for line in text.splitlines() if line.startswith("declare") and "@llvm." not in line]

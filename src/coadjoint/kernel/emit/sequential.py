@@ -14,14 +14,14 @@ from .sequential_expressions import Expressions
 from .sequential_module import ARRAYS, LLVM, Module, ProgramError, Value, parameters, returned, tree
 
 
-def module_text(entry: Callable[..., Any]) -> str:
-    """The LLVM text of a program and of all it calls."""
+def module_of(entry: Callable[..., Any]) -> Module:
+    """The module of a program and of all it calls."""
     module = Module()
     module.ask(entry)
     while module.waiting:
         fn = module.waiting.pop()
         module.parts.append(_Function(module, fn, exported=fn is entry).text())
-    return module.text()
+    return module
 
 
 class _Function(Expressions):
