@@ -224,7 +224,7 @@ def read_table(
     others = _others(reader, wanted) if extra else {}
     arrays = reader.read(wanted | {f"extra {name}": x for name, x in others.items()}, report, [f"extra {name}" for name in others])
     found = {name: (x[:, 0] if x.shape[1] == 1 else x) for name in others if (x := arrays.pop(f"extra {name}")).size}
-    if not len(next(iter(arrays.values()), np.zeros(0))):
+    if any(not len(x) for x in arrays.values()):
         raise ReadError(f"{reader.path}: the table has no rows.")
     notes, stated = [], set()
     for what, place in places.items():
