@@ -193,7 +193,7 @@ def violated(values: Floats) -> float:
 def change(curves: Floats, found: Floats) -> int:
     """The place before which the least of three curves becomes another one for the first time; found: both their numbers.
 
-    Where curves begin or end together, the next place decides; where none changes both numbers are the same.
+    Of curves that begin or end together the one counts that is least at the next place; where none changes both numbers are the same.
     """
     label = empty(72)
     for q in range(LAST + 1):
@@ -207,8 +207,11 @@ def change(curves: Floats, found: Floats) -> int:
         end = 0 if side == 0 else LAST
         inside = 1 if side == 0 else LAST - 1
         lowest = curves[72 * int(label[end]) + end]
-        if curves[72 * int(label[inside]) + end] - lowest <= TIE * abs(lowest):
-            label[end] = label[inside]
+        next_place = 1e300
+        for k in range(3):
+            if curves[72 * k + end] - lowest <= TIE * abs(lowest) and curves[72 * k + inside] < next_place:
+                next_place = curves[72 * k + inside]
+                label[end] = float(k)
     for q in range(LAST):
         if label[q] != label[q + 1]:
             found[0] = label[q]
