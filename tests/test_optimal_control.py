@@ -422,6 +422,32 @@ def test_wrong_costs_are_told(arm):
         cj.optimal_control(arm, [], [0.3, 0.4])
 
 
+@pytest.mark.parametrize("effort", [None, 50.0])
+def test_a_maximum_is_left_for_a_minimum(effort):
+    """At the top of its cost a rod meets the conditions of first order; the Hessian of the cost by all controls says what it is."""
+    bar = cj.Link.solid("bar", "base", cj.Joint.revolute((0, 0, 1)), mass=1.0, com=(0.5, 0, 0), inertia=0.1)
+    rod, N, h = cj.Robot("rod", [bar]), 8, 0.1
+
+    def far(robot, q, v, u):
+        return namespace(q).concat([1.0 + namespace(q).cos(q), 0.1 * v], axis=-1)
+
+    costs = [cj.costs.control(1e-2), cj.costs.residual(far)]
+    found = cj.optimal_control(rod, cj.Stage(N, costs, h), [0.0], cj.costs.residual(far, 10.0), effort=effort)
+    assert found.converged, found.message
+    assert found.message.startswith("optimal")
+
+    def cost(u):
+        q, v = cj.rollout(rod, np.zeros(1), np.zeros(1), u.reshape(N, 1), dt=h)
+        r = np.concatenate([1.0 + np.cos(q), 0.1 * v], axis=-1) ** 2
+        return 0.5 * h * (r[:-1].sum() + 1e-2 * u @ u) + 5.0 * r[-1].sum()
+
+    u, e = found.u.ravel(), 1e-3 * np.eye(N)
+    assert found.cost == pytest.approx(cost(u), rel=1e-12)
+    assert found.cost < 0.5 * cost(np.zeros(N))
+    H = [[cost(u + x + y) - cost(u + x - y) - cost(u - x + y) + cost(u - x - y) for y in e] for x in e]
+    assert np.linalg.eigvalsh(np.array(H))[0] > 0
+
+
 def test_limits_of_the_robot(arm):
     with pytest.raises(cj.CoadjointError, match="effort limits"):
         posing.control_limits(arm, np.eye(2), "robot")

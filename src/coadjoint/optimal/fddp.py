@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernel.runtime.threads import cores, most_threads, share
 from . import layout
-from .fddp_program import GOING, INFEASIBLE, NO_MEMORY, NOT_CONVEX, OPTIMAL, STUCK
+from .fddp_program import GOING, INFEASIBLE, NO_MEMORY, NO_MINIMUM, NOT_CONVEX, OPTIMAL, STUCK
 from .workspace import Path, Problem, Workspace
 
 PIECE = 8
@@ -118,9 +118,10 @@ def _told(room: Workspace, status: int, iterations: int) -> str:
     held = f"the conditions of first order hold to {error:.1e}"
     return {
         GOING: f"stopped after {iterations} iterations: {held}",
-        OPTIMAL: f"optimal: {held}",
+        OPTIMAL: f"optimal: {held}" if room.exact else f"{held}; those of second order were not looked at",
         NOT_CONVEX: "no direction of descent was found: a cost is not convex in the controls, or not a number",
         STUCK: f"no further progress: {held}",
+        NO_MINIMUM: f"no minimum: {held}, but the cost falls to either side of this motion; give another guess",
         INFEASIBLE: (
             f"no motion keeps all limits: those of the states are missed by {room.memory.scalar(layout.VIOLATION):.1e}; "
             "give more time, wider limits, or another start"

@@ -65,6 +65,7 @@ from .layout import (
     U,
     V,
 )
+from .escape_program import leave
 from .limit_programs import add_curves, add_limits, update_multipliers
 from .line_search_program import search
 from .matrix_programs import add_combination, copy
@@ -82,8 +83,10 @@ SETTLED = 1e-2
 """The expected change of the cost, beside it, below which a receding horizon renews multipliers."""
 PATIENCE = 5
 """Updates of multipliers in a row that do not halve the violation, after which no motion is taken to keep the limits."""
-GOING, OPTIMAL, NOT_CONVEX, STUCK, NO_MEMORY, INFEASIBLE, UPDATED = 0, 1, 2, 3, 4, 5, 6
-"""Why iterations ended; that multipliers are new."""
+GOING, OPTIMAL, NOT_CONVEX, STUCK, NO_MEMORY, INFEASIBLE, UPDATED, NO_MINIMUM = 0, 1, 2, 3, 4, 5, 6, 7
+"""Why iterations ended; that multipliers are new; that the conditions of first order hold, but not those of second."""
+STIFF = 1e3
+"""By how much the penalty of limits of states is larger where conditions of second order do not hold with it as it is."""
 WIDTH = 7
 """Numbers of a row of the table."""
 
@@ -240,6 +243,45 @@ def tighten(at: Ints, w: Floats, error: float) -> int:
     return GOING
 
 
+def verified(kernels: Kernels, at: Ints, w: Floats) -> int:
+    """Whether a motion that meets the conditions of first order is a minimum: OPTIMAL with the exact gains, or NO_MINIMUM, or NO_MEMORY.
+
+    Without exact Hessians it is taken for one.
+    """
+    scalars = at[SCALARS]
+    w[scalars + SHIFT] = 0.0
+    w[scalars + USED_EXACT] = w[scalars + EXACT]
+    if w[scalars + EXACT] == 0.0:
+        status = policy(kernels, at, w)
+        return OPTIMAL if status == GOING else status
+    rho = w[scalars + RHO]
+    for turn in range(2 + at[BOUNDED]):
+        w[scalars + SHIFT] = 0.0 if turn == 0 else LEAST_SHIFT  # controls that change nothing
+        w[scalars + RHO] = rho if turn < 2 else STIFF * rho
+        if exact_hessians(kernels, at, w) != 0:
+            return NO_MEMORY
+        least = backward(at, w)
+        w[scalars + RHO] = rho
+        if least > 0.0:
+            return OPTIMAL
+    return NO_MINIMUM
+
+
+def descend(kernels: Kernels, at: Ints, w: Floats, row: int) -> int:
+    """Leave a motion that is no minimum: GOING, or NO_MINIMUM if the cost is lower nowhere, or NO_MEMORY."""
+    scalars = at[SCALARS]
+    length = leave(kernels, at, w)
+    w[row + 3] = length
+    w[scalars + SHIFT] = 0.0
+    w[scalars + FULL] = 0.0
+    w[scalars + FAILED] = 1.0
+    if length > 0.0:
+        w[scalars + STEP] = length
+        w[scalars + TAKEN] += 1.0
+        return GOING
+    return NO_MINIMUM if length == 0.0 else NO_MEMORY
+
+
 def iterate(kernels: Kernels, at: Ints, w: Floats, last: int) -> int:
     """One iteration: GOING, or why it was the last. With `last` the conditions and the gains are computed, and no step is taken."""
     scalars = at[SCALARS]
@@ -259,13 +301,19 @@ def iterate(kernels: Kernels, at: Ints, w: Floats, last: int) -> int:
         return done
     if done == UPDATED and derivatives(kernels, at, w) != 0:
         return NO_MEMORY
+    if done == OPTIMAL:
+        status = verified(kernels, at, w)
+        w[row + 5] = w[scalars + USED_EXACT]
+        if status == NO_MINIMUM and last == 0:
+            status = descend(kernels, at, w, row)
+        if status == NO_MINIMUM and (derivatives(kernels, at, w) != 0 or policy(kernels, at, w) == NO_MEMORY):
+            return NO_MEMORY  # gains of Gauss and Newton's kind
+        return status
     status = policy(kernels, at, w)
     w[row + 4] = w[scalars + SHIFT]
     w[row + 5] = w[scalars + USED_EXACT]
     if status != GOING:
         return status
-    if done == OPTIMAL:
-        return OPTIMAL
     if last == 1:
         return GOING
     length = search(kernels, at, w)
