@@ -17,16 +17,16 @@ from .layout import (
     LIMITED,
     NX,
     PIVOT,
-    R,
     SCALARS,
     STEPS,
     STOPPED,
     SX,
     SZ,
     TOTAL,
+    WORK,
+    R,
     U,
     V,
-    WORK,
 )
 from .line_search_program import search
 from .matrix_programs import factorise, solve_factored

@@ -8,6 +8,7 @@ finds them convex, and of Gauss and Newton's kind elsewhere: so convergence is q
 from __future__ import annotations
 
 from ..kernel.programs import Floats, Ints, Kernels, run
+from .escape_program import leave
 from .layout import (
     BOUNDED,
     BY_VELOCITY,
@@ -65,7 +66,6 @@ from .layout import (
     U,
     V,
 )
-from .escape_program import leave
 from .limit_programs import add_curves, add_limits, update_multipliers
 from .line_search_program import search
 from .matrix_programs import add_combination, copy
