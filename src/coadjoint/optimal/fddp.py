@@ -108,6 +108,8 @@ def _rounds(room: Workspace, iterations: int, piece: int) -> Iterator[int]:
         now = min(piece, iterations - done)
         done += now
         status = room.run(now, last=done == iterations)
+        if status == OPTIMAL and not room.exact:
+            status = room.judge(last=done == iterations)
         yield status
         if status != GOING or done == iterations:
             return
@@ -118,7 +120,7 @@ def _told(room: Workspace, status: int, iterations: int) -> str:
     held = f"the conditions of first order hold to {error:.1e}"
     return {
         GOING: f"stopped after {iterations} iterations: {held}",
-        OPTIMAL: f"optimal: {held}" if room.exact else f"{held}; those of second order were not looked at",
+        OPTIMAL: f"optimal: {held}",
         NOT_CONVEX: "no direction of descent was found: a cost is not convex in the controls, or not a number",
         STUCK: f"no further progress: {held}",
         NO_MINIMUM: f"no minimum: {held}, but the cost falls to either side of this motion; give another guess",
