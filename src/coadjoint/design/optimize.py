@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_dictionary, a_function, a_function_of, a_robot, finite, positive, sequence, some_names, takes, whole
+from ..arguments import a_function, a_function_of, a_robot, finite, positive, sequence, some_names, takes, whole
 from ..arrays import concat, unmasked
 from ..compiling import with_values
 from ..errors import CoadjointError, ShapeError
@@ -59,7 +59,6 @@ class Design:
     robot=a_robot,
     objective=a_function,
     constraints=sequence,
-    choices=a_dictionary,
     tolerance=positive,
     iterations=whole,
     report=a_function_of("part"),
