@@ -162,7 +162,7 @@ def test_examples_of_programs_are_far_from_ties(program, examples):
 
 def test_the_examples_of_optimal_control_find_the_optimum():
     """So that their functions, written by hand, are right: iterations converge quadratically, both ways to the same cost."""
-    by_control, _, by_velocity, _ = (
+    by_control, _, by_velocity, _, _ = (
         program_trial.results(programs._as_written(solve), [x]) for x in control_examples.solve_examples()
     )
     costs = by_control[-1]
