@@ -1,5 +1,6 @@
 """What a controller was made of stays: references with variables that change, limits of velocity, entries that are masked."""
 
+import contextlib
 import gc
 import pickle
 
@@ -72,10 +73,8 @@ def by_error(t):
 
 def in_place(t):
     q = np.zeros(2)
-    try:
+    with contextlib.suppress(Exception):
         q[0] = t
-    except Exception:
-        pass
     return (q, V + t, STILL)
 
 
