@@ -85,12 +85,15 @@ class _Riccati:
 
         The stable eigenvectors (X, Y) of the Hamiltonian matrix give P = Y X⁻¹.
         """
-        from scipy.linalg import schur
+        from scipy.linalg import LinAlgError, schur
 
         n = len(self.A)
         S = self.B @ np.linalg.solve(self.R, self.B.T) - self.D @ self.D.T / gamma**2
         H = np.block([[self.A, -S], [-self.Q, -self.A.T]])
-        _, U, stable = schur(H, output="real", sort="lhp")
+        try:
+            _, U, stable = schur(H, output="real", sort="lhp")
+        except LinAlgError:  # eigenvalues so close to the imaginary axis that rounding moves them across
+            return None
         X, Y = U[:n, :n], U[n:, :n]
         if stable != n or np.linalg.cond(X) > 1e12:
             return None
