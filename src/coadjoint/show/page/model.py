@@ -19,8 +19,8 @@ FEW = 1e-3
 """Joints nearer than this share of the robot's size are drawn as one."""
 
 
-def describe(robot: Robot, source: str = "", constraints: Constraint | None = None) -> dict[str, Any]:
-    """The robot as JSON values: numbers where they are finite, None where there is no limit."""
+def describe(robot: Robot, source: str = "", constraints: Constraint | None = None, at: np.ndarray | None = None) -> dict[str, Any]:
+    """The robot as JSON values: numbers where they are finite, None where there is no limit. `at`: where the constraints hold."""
     size, centre = extent(robot)
     return {
         "name": robot.name,
@@ -30,6 +30,7 @@ def describe(robot: Robot, source: str = "", constraints: Constraint | None = No
         "gravity": robot.gravity.tolist(),
         "nq": robot.nq,
         "nv": robot.nv,
+        "freedoms": robot.nv if constraints is None else robot.nv - _rank(robot, constraints, at),
         "treeNv": robot.tree_nv,
         "vMap": None if robot._v_map is None else robot._v_map.tolist(),
         "qNames": list(robot.q_names),
@@ -44,12 +45,18 @@ def describe(robot: Robot, source: str = "", constraints: Constraint | None = No
         "mass": float(np.sum(robot.inertias[:, 0])),
         "frame": shown_frame(robot),
         "links": [_link(robot, i, size) for i in range(robot.n_links)],
+        "loops": [{"frame": robot.frame_names.index(x.frame_a), "kind": x.joint} for x in robot.loops],
         "springs": [_spring(robot, k) for k in range(len(robot.springs))],
         "frames": [_frame(robot, name) for name in robot.frame_names],
         "holonomic": [] if constraints is None else constraints.holonomic_rows(robot).tolist(),
         "constraints": [] if constraints is None else list(constraints.names(robot)),
         "warnings": list(robot.warnings),
     }
+
+
+def _rank(robot: Robot, constraints: Constraint, at: np.ndarray | None) -> int:
+    sizes = np.linalg.svd(np.asarray(constraints.jacobian(robot, start(robot) if at is None else at)), compute_uv=False)
+    return int(np.count_nonzero(sizes > 1e-9 * max(sizes.max(initial=0.0), 1e-300)))
 
 
 def start(robot: Robot) -> np.ndarray:
