@@ -223,7 +223,8 @@ def test_a_closed_chain_is_kept_closed(page, tmp_path):
     robot = robot.with_frame("middle", "link2", cj.lie.se3.pose(np.eye(3), np.array([0.5, 0, 0])))
     opened(page, tmp_path, robot, constraints=constraint)
     assert page.run("document.getElementById('head').textContent").split("·")[1].strip() == "1 freedom"
-    page.run("coadjoint.state.set({ frame: coadjoint.model.frames.findIndex((x) => x.name === 'middle') })")
+    middle = "coadjoint.model.frames.findIndex((x) => x.name === 'middle')"
+    page.run(f"coadjoint.state.set({{ frame: coadjoint.model.frame = {middle} }})")
     rng = np.random.default_rng(1)
     first = rng.uniform(-0.8, 1.9, STATES)
     way = np.array([1.2, 0.8]) - np.stack([np.cos(first), np.sin(first)], axis=-1)
