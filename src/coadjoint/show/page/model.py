@@ -60,11 +60,14 @@ def _rank(robot: Robot, constraints: Constraint, at: np.ndarray | None) -> int:
 
 
 def start(robot: Robot) -> np.ndarray:
-    """Home, with coordinates for which zero lies beyond their limits, or close to one, in the middle of them."""
+    """Home, with coordinates for which zero lies beyond their limits, or for an arm close to one, in the middle of them: an arm that
+    is stretched shows little, a robot with legs stands.
+    """
     q, lower, upper = robot.neutral(), robot.lower, robot.upper
+    near = 0.04 if len(set(robot.parents)) == robot.n_links else 0.0
     for k in range(robot.nq):
         ends = [x for x in (lower[k], upper[k]) if np.isfinite(x)]
-        margin = 0.04 * (ends[1] - ends[0]) if len(ends) == 2 else 0.0
+        margin = near * (ends[1] - ends[0]) if len(ends) == 2 else 0.0
         if not lower[k] + margin <= q[k] <= upper[k] - margin and ends:
             q[k] = sum(ends) / len(ends)
     return robot.normalize(q)

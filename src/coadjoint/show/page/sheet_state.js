@@ -25,7 +25,7 @@ export function stateSheet(state) {
   const buttons = h("div", { class: "row" },
     segmented([["q", "position", TIPS.q], ["v", "velocity", TIPS.v], ["a", "acceleration", TIPS.a]], "q", choose),
     h("span", { class: "spring" }),
-    h("button", { type: "button", id: "home", "data-tip": "The start: every joint at zero, or in the middle of its limits where zero is not allowed.", onclick: () => state.set({ q: state.mechanism.assemble(model.start.slice()) ?? model.start.slice(), v: zeros(model.nv), a: zeros(model.nv) }, "home") }, "home"),
+    h("button", { type: "button", id: "home", "data-tip": "The start: every joint at zero, or in the middle of its limits where zero is not allowed, or near a limit of an arm.", onclick: () => state.set({ q: state.mechanism.assemble(model.start.slice()) ?? model.start.slice(), v: zeros(model.nv), a: zeros(model.nv) }, "home") }, "home"),
     h("button", { type: "button", id: "random", "data-tip": "A random configuration within the limits.", onclick: () => state.randomize() }, "random"));
   choose("q");
   const readings = h("dl", { class: "readings" });
