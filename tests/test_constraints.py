@@ -275,6 +275,14 @@ def test_derivatives_are_those_of_differences(name):
                 np.testing.assert_allclose(derivative[:, k], (y1 - y0) / (2 * h), atol=1e-7 * size)
 
 
+def test_derivatives_of_no_states():
+    robot = cj.load("planar2r")
+    found = constraints.constrained_dynamics_derivatives(
+        robot, Constraint.point(robot, "tip", "x"), *(np.zeros((0, 2)) for _ in range(3))
+    )
+    assert [x.shape for x in found] == [(0, 2, 2)] * 3 + [(0, 1, 2)] * 3
+
+
 def _turned(robot, rows="spherical"):
     """A planar loop whose rows stand askew to its plane, so that they depend on each other with weights that change with q."""
     T = np.eye(4)

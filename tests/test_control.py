@@ -381,6 +381,8 @@ def test_wrong_arguments_are_named():
         (lambda: control.pd(arm, [np.nan, 0.0], kp=1.0, kd=1.0), "entries that are not finite"),
         (lambda: control.point_to_point(arm, goal, [np.inf, 0.0], 1.0), "goal has entries that are not finite"),
         (lambda: control.adaptive(arm, goal, rate=1.0, damping=1.0, adaptation=1.0, friction=-1.0), "friction is -1"),
+        (lambda: control.sinusoid(arm, np.nan, 1.0, 1.0), "center has entries that are not finite"),
+        (lambda: control.pd(arm, lambda t, x: goal, kp=1.0, kd=1.0), r"reference takes \(t, x\); expected a function reference\(t\)"),
         (lambda: control.verify(control.pd(arm, goal, kp=1.0, kd=1.0), None), "motion is None; expected a motion with time, q and v"),
     ]:  # fmt: skip
         with pytest.raises(CoadjointError, match=words):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, takes
+from ..arguments import a_function_of, a_robot, takes
 from ..arrays import to_numpy
 from ..errors import CoadjointError, ShapeError
 from ..kernel.programs import runs
@@ -26,7 +26,7 @@ from .timing import Timing, Timings
 
 
 @runs(time_paths)
-@takes(robot=a_robot)
+@takes(robot=a_robot, report=a_function_of("part"))
 def time_optimal(
     robot: Robot,
     path: Any,
