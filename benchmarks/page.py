@@ -44,6 +44,14 @@ def processor() -> str:
     return found[1] if found else platform.processor() or platform.machine()
 
 
+def commit() -> str:
+    """The commit that is measured, with its day."""
+    found = subprocess.run(
+        ["git", "log", "-1", "--format=commit %h of %cs"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return found.stdout.strip()
+
+
 def replaced(text: str, name: str, content: str) -> str:
     """The text with the part between the marks of that name replaced."""
     mark = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
@@ -72,7 +80,7 @@ def main() -> int:
         title, words = SECTIONS[name]
         print(f"{title}: python -m {' '.join(words)}", flush=True)
         done = subprocess.run([sys.executable, "-m", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-        measured = f"Measured on {processor()}.\n\n{done.stdout.strip()}"
+        measured = f"Measured on {processor()}, {commit()}.\n\n{done.stdout.strip()}"
         PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), name, measured), encoding="utf-8")
     if "dynamics" in chosen:
         table = readme_table(json.loads(RESULTS.read_text())["speed"])
