@@ -150,8 +150,8 @@ class _Run:
     def take_steps(self, tau: Array | None, control: Any) -> None:
         """All steps, under the forces tau (..., steps, nv) or a control."""
         family, constraint = self.family, self.constraint
-        force: Traced | Staged | None = staged(family.robot, control, self.method, self.dt, self.steps)
-        given = None if force is None else force.values
+        force: Traced | Staged | None
+        force, given = staged(family.robot, control, self.method, self.dt, self.steps) or (None, None)
         if force is None and control is not None:
             force = traced_step(family, control) if is_sampled(control) else traced_control(family, as_function(control))
         if is_sampled(control):
@@ -215,7 +215,7 @@ def _step(
     """The compiled step of these arguments: (q, v, tau or t, *numbers) -> (q', v')."""
 
     def step(robot: Robot, numbers: tuple[Array, ...], q: Array, v: Array, third: Array) -> tuple[Array, Array]:
-        def force(q: Array, v: Array, t: Array) -> Array:
+        def force(q: Array, v: Array, t: Any) -> Array:
             return third if with_tau else 0.0 * v if control is None else control(q, v, t, *numbers)
 
         return moved(robot, q, v, _time(control, third), force, dt, method, friction, constraint)
@@ -232,7 +232,7 @@ def _time(control: Traced | Staged | None, third: Array) -> Any:
 
 
 def _size(control: Traced | Staged | None) -> int:
-    return control.values.shape[-1] if isinstance(control, Staged) else 1
+    return control.size if isinstance(control, Staged) else 1
 
 
 def _sampled_step(

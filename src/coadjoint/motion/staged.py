@@ -5,7 +5,7 @@ reference is evaluated beforehand at the times of their stages, once each and in
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,11 @@ class Staged:
     """Those of what the reference gives at one time."""
     stages: tuple[float, ...]
     dt: float
-    values: np.ndarray = field(compare=False, repr=False)
-    """What it gives at the stages of every step (steps, stages · numbers)."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers the reference gives for one step."""
+        return len(self.stages) * sum(int(np.prod(shape)) for shape in self.shapes)
 
     def __call__(self, q: Array, v: Array, t: At, *numbers: Array) -> Array:
         """The joint forces (nv,) at the stage t."""
@@ -76,12 +79,14 @@ def outside(control: Any) -> tuple[Callable[..., Any], Callable[[np.ndarray], li
     return ask() if callable(ask) else None
 
 
-def staged(robot: Robot, control: Any, method: str, dt: float, steps: int) -> Staged | None:
-    """A controller whose reference must be evaluated outside, for steps of a method; None for every other control."""
+def staged(robot: Robot, control: Any, method: str, dt: float, steps: int) -> tuple[Staged, np.ndarray] | None:
+    """A controller whose reference must be evaluated outside, for steps of a method, and what it gives for each of them (steps, numbers);
+    None for every other control.
+    """
     found = outside(control)
     if found is None:
         return None
-    law, during = found
+    fn, during = found
     state = np.shape(control.initial) if hasattr(control, "initial") else None
     stages = STAGES[method] if state is None else (0.0,)
     times = 0.5 * dt * np.arange(2 * steps + 1) if len(stages) > 1 else dt * (np.arange(steps) + stages[0])
@@ -90,4 +95,5 @@ def staged(robot: Robot, control: Any, method: str, dt: float, steps: int) -> St
     rows = [flat[0:-1:2], flat[1::2], flat[2::2]] if len(stages) > 1 else [flat]
     shapes = {"q": (robot.nq,), "v": (robot.nv,)} | ({} if state is None else {"state": state})
     shapes |= {f"desired{k}": x.shape[1:] for k, x in enumerate(desired)}
-    return Staged(traced(law, shapes, "control"), tuple(x.shape[1:] for x in desired), stages, dt, np.concatenate(rows, axis=1))
+    law = traced(fn, shapes, "control")
+    return Staged(law, tuple(x.shape[1:] for x in desired), stages, dt), np.concatenate(rows, axis=1)
