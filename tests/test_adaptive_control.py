@@ -172,7 +172,7 @@ def test_an_unknown_payload_is_learned():
 @pytest.mark.native
 @pytest.mark.slow
 def test_a_panda_learns_what_it_holds():
-    """2 kg that it does not know: in 10 s the error falls to a tenth. Natural estimates always are inertias; Euclidean ones are not."""
+    """2 kg that it does not know: in 10 s the error falls to a tenth. Natural estimates are always inertias; Euclidean ones are not."""
     panda, home = cj.load("panda"), np.array([0.1, -0.6, 0.2, -2.0, 0.1, 1.6, 0.5])
     last, own = panda.link_names[-1], np.diag(cj.mass_matrix(panda, home))
     plant = panda.with_payload(last, mass=2.0, com=(0.02, 0.01, 0.1), inertia=0.005)

@@ -76,6 +76,7 @@ def test_lyapunov_functions_fall_as_the_theorems_say(name):
             assert fall(q, v, t) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_the_lyapunov_function_never_increases_along_a_motion():
     arm, rng = ROBOTS["arm"], np.random.default_rng(3)
@@ -98,6 +99,7 @@ def test_the_lyapunov_function_of_pd_falls_under_constraints_too():
     assert one.lyapunov(motion.q[-1], motion.v[-1], 1.5) < 0.5 * one.lyapunov(start, np.zeros(3), 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_the_loop_is_passive():
     """∫ vᵀf dt ≥ -V(0) for every external force f: what the environment takes out of a PD loop is no more than it held at first."""

@@ -101,6 +101,7 @@ def test_positions_and_velocities_are_never_exceeded(arm):
     assert (np.abs(motion.tau) <= [200.0, 80.0]).all()
 
 
+@pytest.mark.slow
 def test_without_limits_touched_nothing_changes(arm):
     law = control.computed_torque(arm, [0.1, 0.1], kp=10.0, kd=5.0)
     within = control.limited(law, effort=1e4, velocity=1e3, position=(-100.0, 100.0))
@@ -136,6 +137,7 @@ def test_a_joint_without_motor_gets_no_force(metric):
     assert cj.forward_dynamics(robot, q[0], v[0], tau)[0] <= 20.0 * (0.05 - 0.1) * (1 - 1e-6)
 
 
+@pytest.mark.slow
 def test_limits_beyond_the_reach_of_the_motors_are_left():
     """Two pendulums side by side, one motor: that the other is too fast changes nothing."""
     joints = [cj.Joint.revolute((0, 1, 0), name=f"joint{k}") for k in range(2)]

@@ -30,6 +30,7 @@ def test_the_forces_along_a_motion_are_those_that_made_it(dense):
         assert not a.any()
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_motions_that_were_planned_are_tracked_and_held_at_the_end():
     slow = cj.optimal_motion(ARM, [0.0, 0.0], [0.5, -0.5], 0.5)
