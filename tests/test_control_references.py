@@ -47,9 +47,38 @@ def test_sampled_loops_take_references_that_cannot_be_traced(kind, sampled):
         running = make(by).start()
         motion = cj.simulate(arm, [0.1, 0.2], [0.0, 0.0], [0.0, steps * h], control=running, period=h)
         np.testing.assert_allclose(motion.q[-1], expected.q[-1], atol=1e-7)
-    if kind != "stream":
-        with pytest.raises(CoadjointError, match="the reference cannot be traced"):
-            cj.rollout(arm, [0.1, 0.2], [0.0, 0.0], dt=h, steps=3, control=control.computed_torque(arm, by, kp=100.0, kd=20.0))
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("method", ["euler", "rk4", "variational"])
+def test_rollouts_evaluate_what_cannot_be_traced_at_their_stages(method):
+    """A spline moves a batch of robots as the same function does that can be traced, and so does a controller with a state."""
+    goal = np.array([0.3, -0.2])
+    traced = lambda t: (goal * np.sin(3 * t), 3 * goal * np.cos(3 * t), -9 * goal * np.sin(3 * t))
+    outside = lambda t: tuple(np.asarray(x) for x in traced(float(t)))
+    q, v = np.array([[0.1, 0.2], [-0.3, 0.5]]), np.zeros((2, 2))
+    given = {"dt": 4e-3, "steps": 40, "method": method, "parameters": {"masses": np.array([[1.0, 1.0], [1.5, 0.7]])}}
+    expected, found = (cj.rollout(ARM, q, v, control=control.pd_plus(ARM, x, kp=30.0, kd=5.0), **given) for x in (traced, outside))
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-11)
+    if method != "variational":
+        learning = (
+            control.adaptive(ARM, x, rate=5.0, damping=4.0, adaptation=1.0, period=4e-3, metric="base") for x in (traced, outside)
+        )
+        expected, found = (cj.rollout(ARM, q, v, control=one, **given) for one in learning)
+        np.testing.assert_allclose(found[0], expected[0], atol=1e-11)
+
+
+@pytest.mark.native
+def test_batches_of_simulate_take_what_cannot_be_traced():
+    motion = cj.simulate(ARM, [0.2, 0.3], [0.0, 0.0], np.linspace(0, 0.1, 3), control=np.array([1.0, -0.5]))
+    one = control.lqr_tracking(ARM, motion)
+    q = motion.q[0] + np.array([[0.05, 0.0], [0.0, -0.1]])
+    many = cj.simulate(ARM, q, np.zeros((2, 2)), 0.1, control=one)
+    for k in range(2):
+        alone = cj.simulate(ARM, q[k], np.zeros(2), 0.1, control=one)
+        np.testing.assert_allclose(many.q[k, -1], alone.q[-1], atol=1e-12)
+    rolled = cj.rollout(ARM, q, np.zeros((2, 2)), dt=1e-3, steps=100, control=one, method="rk4")[0]
+    np.testing.assert_allclose(rolled[:, -1], many.q[:, -1], atol=1e-8)
 
 
 def test_references_beyond_limits_are_refused_before_any_work():

@@ -86,7 +86,7 @@ def test_a_function_that_is_another_one_for_symbols_is_not_traced(reference):
     expected = cj.inverse_dynamics(ARM, Q, V, a + 10.0 * (v - V) + 25.0 * (q - Q))
     np.testing.assert_allclose(one.force(Q, V, 0.7), expected, rtol=1e-12)
     with pytest.raises(CoadjointError, match="another one for a number"):
-        cj.rollout(ARM, Q, V, dt=1e-3, steps=2, control=one)
+        cj.simulate(ARM, Q, V, 1e-3, control=one, method="symplectic")
 
 
 @pytest.mark.native

@@ -207,7 +207,10 @@ def test_a_rotation_is_made_of_vectors(wrong):
         (lambda: cj.design.optimize(R2, "masses", cj.total_mass, report="x"), "report is 'x'"),
         (lambda: cj.simulate(R2, ZERO, ZERO, 0.1, report=np.ones(2)), r"report is .*expected a function report\(part\)"),
         (lambda: cj.calibrate(R2, np.zeros((9, 2)), "tip", points=np.zeros((9, 3)), report=np.ones(2)), "report is "),
-        (lambda: cj.optimal_motion(R2, ZERO, goal=ZERO + 0.1, duration=1.0, report=lambda: 0), r"a function report\(count, error\)"),
+        (
+            lambda: cj.optimal_motion(R2, ZERO, goal=ZERO + 0.1, duration=1.0, report=lambda: 0),
+            r"a function report\(count, error\)",
+        ),
         (lambda: cj.time_optimal(R2, [ZERO, ZERO + 1], velocity=1.0, acceleration=5.0, report=5), "report is 5"),
         (lambda: cj.read_log({"time": [0.0]}, R2, report=5), "report is 5"),
         (lambda: cj.jvp(cj.gravity_force, R2, dtype="\ud800"), "dtype is"),

@@ -18,7 +18,7 @@ from ..errors import CoadjointError, ShapeError
 from ..kernel.graph import Graph
 from ..robot.robot import Robot
 from ..words import short
-from .evaluation import compiled, desired_at, desired_during, graph_of
+from .evaluation import compiled, desired_at, desired_during, graph_of, is_traced
 from .references import check_limits
 
 Law = Callable[..., Array]
@@ -65,6 +65,14 @@ class Controller:
         `simulate`, `rollout` and `closed_loop` ask before they run.
         """
         check_limits(self.reference, times)
+
+    def outside(self) -> tuple[Law, Callable[[np.ndarray], list[np.ndarray]]] | None:
+        """The law as a function of q, v and what is desired, and what is desired at times (N,), (N, ...) each; None where the reference
+        can be traced. `rollout` asks.
+        """
+        if is_traced(self.reference):
+            return None
+        return self._of(self._law), lambda times: desired_during(self.reference, times)
 
     def graph(self) -> Graph:
         """The expression graph of force(q, v, t), t of shape (1,): for `coadjoint.export.c` and `coadjoint.export.js`.

@@ -36,8 +36,8 @@ def desired_at(reference: Law, t: Any, beside: Array | None = None) -> tuple[Arr
         return tuple(reference(t))
     except Exception as problem:  # whatever a user's function does with a symbol: with a number it may be right
         raise UntracedReference(
-            f"the reference cannot be traced ({problem}). It is evaluated outside of the compiled step by `simulate`, `closed_loop`, "
-            "`force` and `step`; for `rollout`, write it with array operations, as `coadjoint.where` for a choice."
+            f"the reference cannot be traced ({problem}). It is evaluated outside of the compiled step by `simulate`, `rollout`, "
+            "`closed_loop`, `force` and `step`; here, write it with array operations, as `coadjoint.where` for a choice."
         ) from None
 
 

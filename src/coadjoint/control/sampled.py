@@ -19,7 +19,7 @@ from ..kernel.graph import Graph
 from ..robot.robot import Robot
 from ..words import short
 from .controller import Controller
-from .evaluation import compiled, desired_at, graph_of
+from .evaluation import compiled, desired_at, desired_during, graph_of, is_traced
 from .force_references import MotionAndForce, as_force
 from .references import check_limits
 from .sampling import Sampling
@@ -64,6 +64,12 @@ class SampledController:
     def check_reference(self, times: Any) -> None:
         """An error if the reference leaves the limits of the robot's joints at some of the times (N,)."""
         check_limits(self.reference, times)
+
+    def outside(self) -> tuple[Callable[..., Any], Callable[[np.ndarray], list[np.ndarray]]] | None:
+        """The law as a function of q, v, the state and what is desired, and the latter at times (N,), as `Controller.outside`."""
+        if is_traced(self.reference):
+            return None
+        return self._of_state, lambda times: desired_during(self.reference, times)
 
     def graph(self) -> Graph:
         """The expression graph of step(q, v, t, state), t of shape (1,): for `coadjoint.export.c` and `coadjoint.export.js`.

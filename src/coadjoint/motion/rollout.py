@@ -36,6 +36,7 @@ from .control import as_function, check_controller, is_sampled, traced_control, 
 from .equations_of_motion import SimulationError
 from .friction import has_dry_friction
 from .frictional_steps import Frictional
+from .staged import Staged, staged
 
 METHODS = ("euler", "rk4", "variational")
 
@@ -67,7 +68,8 @@ def rollout(
     tau (..., steps, nv): joint forces, constant during each step; or `control`, a function control(robot, q, v, t) or an object with
     force(q, v, t), as for `simulate`, with `steps`; or neither, for no force. A control is written with array operations. It is traced
     at every call of `rollout`, with the values that the variables it reads have then, and runs inside the compiled steps: "euler" asks
-    it at the beginning of a step, "rk4" at its four stages and their times, "variational" in the middle. A controller with a state, as
+    it at the beginning of a step, "rk4" at its four stages and their times, "variational" in the middle. The reference of a controller
+    that cannot be traced is evaluated at these times beforehand. A controller with a state, as
     from `control.adaptive` or `control.sampled`, is asked at the beginning of each step, and dt is its period. (`policy` is an older name.)
 
     parameters {name: (..., numbers)}: numbers of the robot that differ from state to state, named as for `coadjoint.compile`, such as
@@ -101,7 +103,7 @@ def rollout(
     if is_sampled(control):
         _check_sampled(control, float(dt), method)
     if steps and qs.size:
-        run.take_steps(tau, control if control is None or is_sampled(control) else as_function(control))
+        run.take_steps(tau, control)
     return qs, vs
 
 
@@ -148,17 +150,20 @@ class _Run:
     def take_steps(self, tau: Array | None, control: Any) -> None:
         """All steps, under the forces tau (..., steps, nv) or a control."""
         family, constraint = self.family, self.constraint
-        force = None if control is None or is_sampled(control) else traced_control(family, control)
+        force: Traced | Staged | None
+        force, given = staged(family.robot, control, self.method, self.dt, self.steps) or (None, None)
+        if force is None and control is not None:
+            force = traced_step(family, control) if is_sampled(control) else traced_control(family, as_function(control))
         if is_sampled(control):
             states = np.empty((*self.qs.shape[:-1], np.size(control.initial)))
             _begin(states, np.asarray(control.initial))
-            take = _sampled_step(family, self.dt, traced_step(family, control), self.method, self.friction, constraint)
-            roll_states(take, [self.qs, self.vs, states], [self._third(None), *self._constant()], self.threads)
+            take = _sampled_step(family, self.dt, force, self.method, self.friction, constraint)  # type: ignore[arg-type]
+            roll_states(take, [self.qs, self.vs, states], [self._third(given), *self._constant()], self.threads)
         elif self.method == "variational":
-            self._variational(tau, force)
+            self._variational(tau if given is None else given, force, tau is not None)
         else:
             take = _step(family, self.dt, force, self.method, self.friction, constraint, tau is not None)
-            roll_states(take, [self.qs, self.vs], [self._third(tau), *self._constant()], self.threads)
+            roll_states(take, [self.qs, self.vs], [self._third(tau if given is None else given), *self._constant()], self.threads)
         if constraint is not None:
             check_kept(family, constraint, self._states(-1), self.numbers, self.qs.shape[:-2])
 
@@ -167,7 +172,7 @@ class _Run:
         return [np.broadcast_to(x[:, None], (len(x), self.steps, x.shape[-1])) for x in self.numbers]
 
     def _third(self, tau: Array | None) -> np.ndarray:
-        """The forces (N, steps, nv), or the times (N, steps, 1), of all steps."""
+        """The forces, or what a reference gives, (N, steps, size), else the times (N, steps, 1), of all steps."""
         n = int(np.prod(self.qs.shape[:-2]))
         if tau is None:
             return np.broadcast_to(self.dt * np.arange(self.steps)[:, None], (n, self.steps, 1))
@@ -176,7 +181,7 @@ class _Run:
             tau = np.ascontiguousarray(tau)
         return np.broadcast_to(tau, (*self.qs.shape[:-2], *tau.shape[-2:])).reshape(n, self.steps, tau.shape[-1])
 
-    def _variational(self, tau: Array | None, force: Traced | None) -> None:
+    def _variational(self, tau: Array | None, force: Traced | Staged | None, with_tau: bool) -> None:
         family, vs, nv = self.family, self.vs, self.family.robot.nv
         ps, ws, left = np.empty(vs.shape), np.empty(vs.shape), np.empty((*vs.shape[:-1], 1))
         sizes = {"q": (family.robot.nq,), "v": (nv,)}
@@ -184,9 +189,9 @@ class _Run:
         _begin(ps, momentum(*self._states(0), *self.numbers).reshape(ps[..., 0, :].shape))
         _begin(ws, vs[..., 0, :])
         _begin(left, np.zeros(1))
-        third = self._third(tau) + (0.0 if tau is not None else self.dt / 2)  # forces act in the middle of a step
+        third = self._third(tau) if tau is not None else self._third(None) + self.dt / 2  # forces act in the middle of a step
         length = np.broadcast_to(self.dt, (*third.shape[:-1], 1))
-        take = variational_step(family, force, self.friction, self.constraint, tau is not None)
+        take = variational_step(family, force, self.friction, self.constraint, with_tau)
         roll_states(take, [self.qs, ps, ws, left], [third, length, *self._constant()], self.threads, inputs=3)
         check_converged(left[..., 1:, 0], self.dt)
         q, p = (x[..., 1:, :].reshape(-1, self.steps, x.shape[-1]) for x in (self.qs, ps))
@@ -199,35 +204,54 @@ class _Run:
 
 
 def _step(
-    family: Family, dt: float, control: Traced | None, method: str, friction: bool, constraint: Constraint | None, with_tau: bool
+    family: Family,
+    dt: float,
+    control: Traced | Staged | None,
+    method: str,
+    friction: bool,
+    constraint: Constraint | None,
+    with_tau: bool,
 ) -> Callable[..., Any]:
     """The compiled step of these arguments: (q, v, tau or t, *numbers) -> (q', v')."""
 
     def step(robot: Robot, numbers: tuple[Array, ...], q: Array, v: Array, third: Array) -> tuple[Array, Array]:
-        def force(q: Array, v: Array, t: Array) -> Array:
+        def force(q: Array, v: Array, t: Any) -> Array:
             return third if with_tau else 0.0 * v if control is None else control(q, v, t, *numbers)
 
-        return moved(robot, q, v, third, force, dt, method, friction, constraint)
+        return moved(robot, q, v, _time(control, third), force, dt, method, friction, constraint)
 
     robot = family.robot
     key = ("step", dt, control, method, friction, constraint, is_hard(robot, constraint), with_tau)
-    name, size = ("tau", robot.nv) if with_tau else ("t", 1)
+    name, size = ("tau", robot.nv) if with_tau else ("t", _size(control))
     return family.compiled(key, step, "step", q=(robot.nq,), v=(robot.nv,), **{name: (size,)})
 
 
+def _time(control: Traced | Staged | None, third: Array) -> Any:
+    """The time of a control at the beginning of a step, or what stands for it."""
+    return control.at(third) if isinstance(control, Staged) else third
+
+
+def _size(control: Traced | Staged | None) -> int:
+    return control.size if isinstance(control, Staged) else 1
+
+
 def _sampled_step(
-    family: Family, dt: float, control: Traced, method: str, friction: bool, constraint: Constraint | None
+    family: Family, dt: float, control: Traced | Staged, method: str, friction: bool, constraint: Constraint | None
 ) -> Callable[..., Any]:
     """The compiled step (q, v, state, t, *numbers) -> (q', v', state') under a control with a state, whose forces are held."""
     robot = family.robot
 
     def step(robot: Robot, numbers: tuple[Array, ...], q: Array, v: Array, state: Array, t: Array) -> tuple[Array, ...]:
-        tau, following = all_evaluated(control.graph, q, v, t, state)
+        if isinstance(control, Staged):
+            tau, following = control.sampled(q, v, state, control.at(t))
+        else:
+            tau, following = all_evaluated(control.graph, q, v, t, state)
         return (*moved(robot, q, v, t, lambda q, v, t: tau, dt, method, friction, constraint), following)
 
     key = ("sampled step", dt, control, method, friction, constraint, is_hard(robot, constraint))
-    size = control.graph.input_shapes[-1]
-    return family.compiled(key, step, "sampled_step", q=(robot.nq,), v=(robot.nv,), state=size, t=(1,))
+    graph = control.law.graph if isinstance(control, Staged) else control.graph
+    size = graph.input_shapes[graph.input_names.index("state")]
+    return family.compiled(key, step, "sampled_step", q=(robot.nq,), v=(robot.nv,), state=size, t=(_size(control),))
 
 
 def _check_sampled(control: Any, dt: float, method: str) -> None:
@@ -271,12 +295,12 @@ def moved(
 
 
 def variational_step(
-    family: Family, control: Traced | None, friction: bool, constraint: Constraint | None, with_tau: bool
+    family: Family, control: Traced | Staged | None, friction: bool, constraint: Constraint | None, with_tau: bool
 ) -> Callable[..., Any]:
     """The compiled step (q, p, w, tau or t, h, *numbers) -> (q', p', w', how far from converged); see `variational.step`."""
 
     def step(robot: Robot, numbers: tuple[Array, ...], q: Array, p: Array, w: Array, third: Array, h: Array) -> tuple[Array, ...]:
-        force = None if control is None else (lambda q, v: control(q, v, third, *numbers))
+        force = None if control is None else (lambda q, v: control(q, v, _time(control, third), *numbers))
         force = (lambda q, v: third) if with_tau else force
         if friction and has_dry_friction(robot):
             asked = lambda q, v, t: 0.0 * v if force is None else force(q, v)
@@ -285,7 +309,7 @@ def variational_step(
 
     robot = family.robot
     key = ("variational step", control, friction, constraint, is_hard(robot, constraint), with_tau)
-    name, size = ("tau", robot.nv) if with_tau else ("t", 1)
+    name, size = ("tau", robot.nv) if with_tau else ("t", _size(control))
     shapes = {"q": (robot.nq,), "p": (robot.nv,), "w": (robot.nv,), name: (size,), "h": (1,)}
     return family.compiled(key, step, "variational_step", **shapes)
 

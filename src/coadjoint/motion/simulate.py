@@ -20,6 +20,7 @@ from .control import Control, as_function, check_controller, is_sampled
 from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
 from .rollout import check_rows, is_hard
+from .staged import outside
 from .symplectic import Symplectic
 from .together import Run, not_reached
 from .trajectories import Trajectories
@@ -68,8 +69,9 @@ def simulate(
 
     States (..., nq), (..., nv) with batch axes, and `parameters` {name: (..., numbers)} of robots that differ, as for `rollout`, give
     `Trajectories`: every member takes steps of its own, all in compiled code, and a control is then written with array operations.
-    Members run one after the other where something has to be located in their time (events, stops, dry friction, a period) and where
-    they are stiff. It computes with, and returns, NumPy arrays; Dask arrays and DataArrays of states stay what they are.
+    Members run one after the other where something has to be located in their time (events, stops, dry friction, a period), where they
+    are stiff, and where the reference of a controller cannot be traced. It computes with, and returns, NumPy arrays; Dask arrays and
+    DataArrays of states stay what they are.
 
     control: joint forces (nv,), or a function control(robot, q, v, t) or an object with force(q, v, t) that gives them, as for `rollout`.
     With a `period`, in seconds, it is evaluated at samples only, and what it gives is held between them, from `delay` seconds after the
@@ -111,7 +113,7 @@ def simulate(
     forces = {"control": control.shape[:-1]} if isinstance(control, np.ndarray) else {}
     if batch := family.batch(q=q.shape[:-1], v=v.shape[:-1], **forces):
         options = {"method": method, "tolerance": tolerance, "friction": friction, "period": period, "delay": delay}
-        own = given if is_sampled(given) else control  # which begins anew for every member
+        own = given if is_sampled(given) or outside(given) else control  # which begins anew for every member
         return _batch(family, batch, q, v, times, own, constraints, happening, step, say, **options)
     robot = family.member(family.flat(())[0])
     constraint = check_start(robot, constraints, q, v)
@@ -189,7 +191,9 @@ def _batch(
         if failure is not None:
             failure.motion = run.result(batch)
             raise failure
-    elif happening or dry or options["period"] is not None or method == "implicit" or is_hard(robot, constraint):
+    elif (
+        happening or dry or options["period"] is not None or method == "implicit" or is_hard(robot, constraint) or outside(control)
+    ):
         run.one_by_one(alone)
     else:
         run.together(alone)

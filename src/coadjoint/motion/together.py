@@ -230,8 +230,8 @@ class Run:
             tau = run(
                 self.q, self.v, np.broadcast_to(self.times[:, None], (*self.q.shape[:2], 1)), *(x[:, None] for x in self.numbers)
             )
-        elif self.control is not None:
-            tau = tau + self.control[:, None]  # type: ignore[index]
+        elif isinstance(self.control, np.ndarray):
+            tau = tau + self.control[:, None]
         return tau
 
 
