@@ -76,3 +76,16 @@ def test_errors_of_compile():
     f = cj.compile(cj.mass_matrix, robot)
     with pytest.raises(cj.errors.ShapeError, match=r"q has shape \(3,\); expected \(..., 2\)"):
         f(np.zeros(3))
+
+
+def test_a_differential_at_numbers_takes_arrays_as_functions_do():
+    robot, q = cj.load("planar2r").with_gravity((0, -9.81, 0)), np.array([[0.3, 0.9], [0.1, -0.2], [1.0, 2.0]])
+    slope = cj.differential(cj.gravity_force)
+    wanted, out = slope(robot, q), np.zeros((3, 2, 2))
+    assert slope(robot, q, out=out) is out
+    np.testing.assert_array_equal(out, wanted)
+    assert np.isnan(slope(robot, np.ma.masked_array(q, np.arange(6).reshape(3, 2) == 1))[0]).any()
+    assert not hasattr(slope, "source")
+    for odd, words in ((q + 1j, "expected real numbers"), (pytest.importorskip("dask.array").from_array(q), "is a Dask array")):
+        with pytest.raises(cj.CoadjointError, match=words):
+            slope(robot, odd)

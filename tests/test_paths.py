@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,9 @@ PATHS = {
 
 def slope(f, t, h=1e-3):
     return (45 * (f(t + h) - f(t - h)) - 9 * (f(t + 2 * h) - f(t - 2 * h)) + (f(t + 3 * h) - f(t - 3 * h))) / (60 * h)
+
+
+END = random_pose(np.random.default_rng(3))
 
 
 @pytest.mark.parametrize("name", PATHS)
@@ -104,3 +109,19 @@ def test_wrong_input_is_named():
     with pytest.raises(CoadjointError, match="start"):
         cj.circle_path(np.ones((4, 4)), [0, 0, 0], [0, 0, 1])
     assert isinstance(PATHS["spline"], Path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        cj.geodesic_path(np.eye(4), END),
+        cj.geodesic_path(np.eye(4), END, kind="double"),
+        cj.circle_path(END, [0, 0, 0], [0, 0, 1.0]),
+        cj.circle_path(END, [0, 0, 0], [0, 0, 1.0], turn=True),
+        cj.spline_path([np.eye(4), END, np.eye(4)], rest=True),
+    ],
+)
+def test_paths_pickle(path):
+    t = np.linspace(0, 1, 7)
+    for x, y in zip(pickle.loads(pickle.dumps(path))(t), path(t), strict=True):
+        np.testing.assert_array_equal(x, y)

@@ -125,6 +125,12 @@ def test_a_stream_is_not_continued_with_another_reduction_of_the_same_name(tmp_p
     np.testing.assert_allclose(found[0], 2.0 * one_call(Q, V, A)[:128].sum(0), rtol=1e-12)
 
 
+def test_derivatives_of_kernels_are_not_taken_for_kernels(tmp_path):
+    """They were streamed as the function itself, whose `out=` they did not write to."""
+    with pytest.raises(CoadjointError, match="not a function of states that can be streamed"):
+        cj.scale.stream(cj.differential(cj.inverse_dynamics), ROBOT, States(), tmp_path / "out.zarr", chunk=128)
+
+
 def test_another_computation_is_refused(tmp_path, monkeypatch):
     out = tmp_path / "out.zarr"
     stream(States(), out)

@@ -205,6 +205,12 @@ def test_a_rotation_is_made_of_vectors(wrong):
         ),
         (lambda: cj.excitation(R2, 2.0, velocity=1.0, acceleration=1.0, drives=np.zeros(2)), "drives is"),
         (lambda: cj.design.optimize(R2, "masses", cj.total_mass, report="x"), "report is 'x'"),
+        (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), digits=-5), "digits is -5"),
+        (lambda: cj.Shape("link1", "box", name=np.zeros(2)), r"name is array\(\[0., 0.\]\); expected text"),
+        (lambda: cj.control.h_infinity(R2, np.zeros((2, 2, 2))), r"goal has shape \(2, 2, 2\)"),
+        (lambda: cj.motion.filtering.zero_phase(np.zeros((9, 1)), 100.0, 1e-300), "the cut-off frequency is 1e-300 Hz"),
+        (lambda: cj.identification.recursive_least_squares(R2, prior=1e300), "prior is 1e.300, whose square overflows"),
+        (lambda: cj.control.FrameTask("tip", POSE, 1.0, 1.0, rows=np.array("a")), "rows is array"),
         (lambda: cj.simulate(R2, ZERO, ZERO, 0.1, report=np.ones(2)), r"report is .*expected a function report\(part\)"),
         (lambda: cj.calibrate(R2, np.zeros((9, 2)), "tip", points=np.zeros((9, 3)), report=np.ones(2)), "report is "),
         (

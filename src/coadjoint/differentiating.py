@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import a_dictionary, a_function, a_name, a_robot, a_type, names, some_names, takes
-from .arrays import Array, concat, mv, namespace, transpose
+from .arguments import a_dictionary, a_function, a_name, a_robot, a_type, floats, names, some_names, takes
+from .arrays import Array, concat, mv, namespace, refuse_lazy, transpose
 from .compiling import PARAMETERS, SIZES, function_of, trace
 from .errors import CoadjointError, unknown
-from .kernel.dispatch import core_shape
+from .kernel.dispatch import core_shape, written_to
 from .kernel.graph import Graph
 from .kernel.runtime.function import Recipe
 from .robot.parameters import FRAME_SETS, SETS
@@ -36,9 +36,13 @@ def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     @functools.wraps(fn)
     def derivative(robot: Robot, *args: Any, **options: Any) -> Any:
         given = dict(zip(names, args, strict=False)) | options
+        out = given.pop("out", None)
+        for name, x in given.items():
+            refuse_lazy(x, name)
         arrays = {name: np.asanyarray(x) if name == wrt else x for name, x in given.items() if name == wrt or hasattr(x, "shape")}
         if not namespace(*arrays.values(), *(getattr(robot, x) for x in PARAMETERS)).__name__.endswith("symbols"):
-            return _evaluated(derivative, robot, arrays, {name: x for name, x in given.items() if name not in arrays})
+            found = _evaluated(derivative, robot, arrays, {name: x for name, x in given.items() if name not in arrays})
+            return written_to(out, found, derivative.__name__)
         from .kernel.passes.derive import jacobian, substitute
 
         here = _Place(fn, robot, given, [wrt])
@@ -48,6 +52,7 @@ def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
             found = [y @ along for y in found]
         return tuple(found) if here.several else found[0]
 
+    vars(derivative).pop("source", None)  # `wraps` copied that of fn
     return derivative
 
 
@@ -217,7 +222,7 @@ def _evaluated(derivative: Callable[..., Any], robot: Robot, arrays: dict[str, A
     cores = getattr(getattr(derivative, "kernel", None), "cores", SIZES)
     shapes = {name: core_shape(cores[name], robot) if name in cores else x.shape for name, x in arrays.items()}
     graph = trace(derivative, robot, shapes=shapes, **options)
-    return _evaluate(graph, *(np.asarray(arrays[name], dtype=float) for name in graph.input_names))
+    return _evaluate(graph, *(floats(arrays[name], name) for name in graph.input_names))
 
 
 def _evaluate(graph: Graph, *arrays: Array) -> Any:

@@ -19,6 +19,7 @@ from .kernel.pipeline import Compilation, CompiledProgram, compile_graph, compil
 from .kernel.programs import is_program
 from .kernel.runtime.function import CompiledFunction
 from .robot.robot import Robot
+from .scale.task import kernel_of
 from .words import short
 
 ARITHMETIC = ("mul", "add", "sub", "neg", "div")
@@ -210,7 +211,7 @@ def explain(
         raise CoadjointError(
             f"explain({short(fn)}) needs a robot, explain(fn, robot); only controllers and the results of `compile` are explained alone."
         )
-    kernel = getattr(fn, "kernel", None)
+    kernel = kernel_of(fn)
     try:
         graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
     except CoadjointError as error:

@@ -104,6 +104,8 @@ def motors_of(robot: Robot, actuated: Sequence[str]) -> list[int]:
 
 
 def resting_force(robot: Robot, q: np.ndarray, motors: list[int]) -> np.ndarray:
+    if q.ndim != 1:
+        raise CoadjointError(f"goal has shape {q.shape}; expected one configuration ({robot.nq},).")
     tau = equilibrium_force(robot, q)
     passive = [k for k in range(robot.nv) if k not in motors]
     scale = max(1.0, float(np.abs(tau).max(initial=0.0)))

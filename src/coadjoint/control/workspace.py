@@ -97,7 +97,7 @@ class FrameTask:
         one_of(*ERRORS)(self.error, "error")
         object.__setattr__(self, "kp", gain(self.kp, "kp", 6, of=TWIST))
         object.__setattr__(self, "kd", gain(self.kd, "kd", 6, of=TWIST))
-        object.__setattr__(self, "rows", Task(self.frame, tuple(self.rows)).rows)
+        object.__setattr__(self, "rows", Task(self.frame, tuple(sequence(self.rows, "rows"))).rows)
         object.__setattr__(self, "reference", as_pose_reference(self.reference))
 
     @property

@@ -132,6 +132,8 @@ def recursive_least_squares(
         carried = np.asarray(inertia.transform(pose, np.eye(10))).T
         law = _LeastSquares(len(theta), forgetting, weight, link=link, carried=carried)
     p = len(theta)
+    if not prior < 1e150:
+        raise CoadjointError(f"prior is {prior:g}, whose square overflows; expected less than 1e150.")
     initial = np.concatenate([theta, (prior**2 * np.eye(p))[np.triu_indices(p)]])
     key = ("recursive least squares", payload, drives, forgetting, tuple(weight))
     return Estimator(robot, names, initial, law.step, law.read, key)

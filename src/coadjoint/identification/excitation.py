@@ -314,6 +314,10 @@ def _result(design: Design, base: BaseParameters, x: np.ndarray, rate: float, kn
     q, v, a = design.center + p @ c, d @ c, dd @ c
     A, _ = design.information(*design.motion(x))
     A = A / np.outer(design.scale, design.scale)
+    if not np.isfinite(A).all():
+        raise CoadjointError(
+            "the limits of position, velocity or acceleration are so large that the forces overflow; give smaller ones."
+        )
     size = np.sqrt(np.diag(A))
     size[size == 0] = 1.0
     seen = int((np.linalg.eigvalsh(A / np.outer(size, size)) > 1e-10 * len(A)).sum())

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,21 +92,27 @@ def geodesic_path(start: ArrayLike, goal: ArrayLike, duration: float = 1.0, rest
     if kind == "screw":
         return Path(_screw(T0, se3.log(se3.inverse(T0) @ T1)), duration, rest, "geodesic")
     turn, way = so3.log(T0[:3, :3].T @ T1[:3, :3]), T1[:3, 3] - T0[:3, 3]
-    motion = _Screws(np.concatenate([turn, np.zeros(3)]))
+    return Path(partial(_apart, T0, _Screws(np.concatenate([turn, np.zeros(3)])), turn, way), duration, rest, "geodesic")
 
-    def double(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        T = T0 @ motion(s)
-        T[..., :3, 3] = T0[:3, 3] + s[..., None] * way
-        v = way @ T[..., :3, :3]
-        return T, np.concatenate([np.broadcast_to(turn, v.shape), v], -1)
 
-    return Path(double, duration, rest, "geodesic")
+# The curves are functions of the module with their numbers bound, so that paths pickle.
+
+
+def _apart(T0: np.ndarray, motion: _Screws, turn: np.ndarray, way: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rotation and straight line apart."""
+    T = T0 @ motion(s)
+    T[..., :3, 3] = T0[:3, 3] + s[..., None] * way
+    v = way @ T[..., :3, :3]
+    return T, np.concatenate([np.broadcast_to(turn, v.shape), v], -1)
 
 
 def _screw(T0: np.ndarray, xi: np.ndarray) -> Curve:
     """T₀ exp(s ξ)."""
-    motion = _Screws(xi)
-    return lambda s: (T0 @ motion(s), np.broadcast_to(xi, (*s.shape, 6)))
+    return partial(_screwed, T0, _Screws(xi), xi)
+
+
+def _screwed(T0: np.ndarray, motion: _Screws, xi: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return T0 @ motion(s), np.broadcast_to(xi, (*s.shape, 6))
 
 
 @takes(angle=a_number)
@@ -133,17 +140,20 @@ def circle_path(
         return Path(_screw(T0, se3.Ad_inv_act(T0, angle * np.concatenate([w, np.cross(c, w)]))), duration, rest, "circle")
     arm = T0[:3, 3] - c
     side = np.cross(w, arm)
-    across = arm - (arm @ w) * w
+    along = (arm @ w) * w
+    return Path(partial(_circled, T0, angle, c + along, arm - along, side), duration, rest, "circle")
 
-    def curve(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sin, cos = np.sin(angle * s)[..., None], np.cos(angle * s)[..., None]
-        T, X = np.empty((*s.shape, 4, 4)), np.zeros((*s.shape, 6))
-        T[...] = T0
-        T[..., :3, 3] = c + (arm @ w) * w + cos * across + sin * side
-        X[..., 3:] = angle * (cos * side - sin * across) @ T0[:3, :3]
-        return T, X
 
-    return Path(curve, duration, rest, "circle")
+def _circled(
+    T0: np.ndarray, angle: float, center: np.ndarray, across: np.ndarray, side: np.ndarray, s: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The place goes round, the orientation stays."""
+    sin, cos = np.sin(angle * s)[..., None], np.cos(angle * s)[..., None]
+    T, X = np.empty((*s.shape, 4, 4)), np.zeros((*s.shape, 6))
+    T[...] = T0
+    T[..., :3, 3] = center + cos * across + sin * side
+    X[..., 3:] = angle * (cos * side - sin * across) @ T0[:3, :3]
+    return T, X
 
 
 @takes(poses=numbers, duration=positive, rest=a_flag, closed=a_flag)
@@ -160,19 +170,19 @@ def spline_path(poses: ArrayLike, duration: float = 1.0, rest: bool = False, clo
     pieces = len(poses) if closed else len(poses) - 1
     control = _controls(poses, closed)
     steps = se3.log(se3.inverse(control[:-1]) @ control[1:])  # Ω_k from control k to k + 1
-    motions = _Screws(steps)
+    return Path(partial(_splined, control, steps, _Screws(steps), pieces), duration, rest, "spline")
 
-    def curve(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        k = np.minimum((s * pieces).astype(int), pieces - 1)
-        u = s * pieces - k
-        T, X = control[k], np.zeros((*s.shape, 6))
-        for j, (weight, rate) in enumerate(_cumulative(u)):
-            step = steps[k + j]
-            factor = motions(weight, k + j)
-            T, X = T @ factor, se3.Ad_inv_act(factor, X) + (pieces * rate)[..., None] * step
-        return T, X
 
-    return Path(curve, duration, rest, "spline")
+def _splined(control: np.ndarray, steps: np.ndarray, motions: _Screws, pieces: int, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The cumulative cubic spline of controls and of the steps between them."""
+    k = np.minimum((s * pieces).astype(int), pieces - 1)
+    u = s * pieces - k
+    T, X = control[k], np.zeros((*s.shape, 6))
+    for j, (weight, rate) in enumerate(_cumulative(u)):
+        step = steps[k + j]
+        factor = motions(weight, k + j)
+        T, X = T @ factor, se3.Ad_inv_act(factor, X) + (pieces * rate)[..., None] * step
+    return T, X
 
 
 def _cumulative(u: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -13,6 +13,8 @@ from .logs import Log
 
 ORDER = 4
 """Of the Butterworth filter in each direction."""
+LOWEST = 1e-6
+"""Cut-off frequency beside the rate, below which the filter's coefficients cannot be computed."""
 
 ENDS = 1.0
 """Periods of the cut-off frequency that are dropped at each end, where the filter has data on one side only."""
@@ -40,9 +42,9 @@ def zero_phase(x: np.ndarray, rate: float, cutoff: float) -> np.ndarray:
     """
     from scipy.signal import butter, sosfiltfilt
 
-    if not 0 < cutoff < 0.5 * rate:
+    if not LOWEST * rate < cutoff < 0.5 * rate:
         raise CoadjointError(
-            f"the cut-off frequency is {cutoff:g} Hz; expected one between 0 and half the rate, {0.5 * rate:.4g} Hz."
+            f"the cut-off frequency is {cutoff:g} Hz; expected one between {LOWEST * rate:.4g} Hz and half the rate, {0.5 * rate:.4g} Hz."
         )
     sections = butter(ORDER, cutoff, fs=rate, output="sos")
     pad = min(len(x) - 1, int(3 * rate / cutoff))

@@ -61,9 +61,8 @@ class Shape:
             raise unknown("kind of shape", self.kind, SIZES)
         if self.role not in ROLES:
             raise unknown("role of a shape", self.role, ROLES)
-        label = (
-            f"{self.kind} {short(self.name)} of link {short(self.link)}" if self.name else f"{self.kind} of link {short(self.link)}"
-        )
+        own = "" if isinstance(self.name, str) and not self.name else f" {short(self.name)}"
+        label = f"{self.kind}{own} of link {short(self.link)}"
         for key in ("link", "name", "uri", "path"):
             if not isinstance(value := getattr(self, key), str):
                 raise ModelError(f"{label}: {key} is {short(value)}; expected text.")

@@ -21,7 +21,7 @@ from ..errors import CoadjointError, MissingPackageError
 from .reduction import Reduction
 from .sources import Source, import_zarr, open_source
 from .store import chunks, is_done, missing_chunks, open_store, write_chunk
-from .task import Task, check_robot, fields, library_digest, name_of
+from .task import Task, check_robot, fields, kernel_of, library_digest, name_of
 
 if TYPE_CHECKING:
     from ..robot.robot import Robot
@@ -249,9 +249,10 @@ def _check_only_killed(future: Any, chunks: list[int], tries: int) -> None:
 
 def _needs(fn: Callable[..., Any]) -> tuple[str, ...]:
     """The names of the arrays that a function takes for every state."""
-    if not hasattr(fn, "kernel"):
+    kernel = kernel_of(fn)
+    if kernel is None:
         raise CoadjointError(f"{_name(fn)} is not a function of states that can be streamed; give one such as inverse_dynamics.")
-    return tuple(fn.kernel.required)
+    return tuple(kernel.required)
 
 
 def _no_states(source: Source, needs: tuple[str, ...]) -> list[np.ndarray]:

@@ -131,8 +131,14 @@ def _batched(result: Any) -> list[str]:
     return [field.name for field in dataclasses.fields(result) if not field.metadata.get("for_all")]
 
 
+def kernel_of(fn: Any) -> Any:
+    """The kernel that a function is; None for others, such as wrappers that took over the attributes of one."""
+    kernel = getattr(fn, "kernel", None)
+    return kernel if getattr(kernel, "public", None) is fn else None
+
+
 def _takes_threads(fn: Callable[..., Any]) -> bool:
-    return hasattr(fn, "kernel") or "threads" in inspect.signature(fn).parameters
+    return kernel_of(fn) is not None or "threads" in inspect.signature(fn).parameters
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from ...arguments import a_dictionary, takes, whole
+from ...errors import CoadjointError
 from ..graph import Graph
 from ..ops import OPS, TRUTH
 from .names import a_graph, places
@@ -33,6 +34,8 @@ def latex(
     cos q_1 is c_1
     wherever only one input occurs within sines and cosines, as is usual for robots.
     """
+    if digits < 1:
+        raise CoadjointError(f"digits is {digits}; expected 1 or more.")
     return _Printer(graph, names or {}, outputs, digits, inline, short).equations()
 
 
