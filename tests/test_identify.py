@@ -53,6 +53,18 @@ def test_separate_states_return_exactly(arm):
         cj.identify(arm, {name: x for name, x in log.items() if name != "a"})
 
 
+def test_exact_data_of_thin_bodies_return_exactly():
+    """Bodies of the Panda are thin, one a thousandth as wide as long: a fit must go along the boundary of the possible to the truth."""
+    panda, rng = cj.load("panda"), np.random.default_rng(3)
+    truth = perturbed(panda)
+    q, (v, a) = panda.random(rng, (200,)), rng.normal(size=(2, 200, 7))
+    log = {"time": 0.01 * np.arange(200), "q": q, "v": v, "a": a, "tau": np.asarray(cj.inverse_dynamics(truth, q, v, a)) + 0.3 * v}
+    with pytest.warns(LogWarning):
+        fit = cj.identify(panda, log, friction=("offset", "viscous"), gravity="fixed")
+    base = cj.base_parameters(panda)
+    assert np.abs(base.values(fit.robot) - base.values(truth)).max() < 1e-8 * np.abs(base.values(truth)).max()
+
+
 @pytest.mark.parametrize("slip", [0.0, 2e-3])
 def test_dry_friction_and_springs_return_exactly(arm, slip):
     """Dry friction that reverses at once or after a slip, springs, rotors: the forces of another motion to 1e-8, and the coefficients."""
