@@ -38,6 +38,33 @@ def test_exact_data_return_exactly(arm):
     assert all(not inertia.violations(x) for x in fit.robot.inertias)
 
 
+def test_separate_states_return_exactly(arm):
+    """Random states with their accelerations and forces are rows as good as a motion's: none is filtered, with noise or without."""
+    truth, rng = perturbed(arm), np.random.default_rng(0)
+    q, (v, a) = arm.random(rng, (300,)), rng.normal(size=(2, 300, arm.nv))
+    log = {"time": 0.01 * np.arange(300), "q": q, "v": v, "a": a, "tau": np.asarray(cj.inverse_dynamics(truth, q, v, a)) + 0.7 * v}
+    with pytest.warns(LogWarning, match="separate states"):
+        fit = cj.identify(arm, log)
+    base = cj.base_parameters(arm)
+    assert np.abs(base.values(fit.robot) - base.values(truth)).max() < 1e-8 * np.abs(base.values(truth)).max()
+    assert np.abs(fit.torque(q, v, a) - log["tau"]).max() < 1e-8 * np.abs(log["tau"]).max()
+    assert any("not filtered" in note for note in fit.notes)
+    with pytest.warns(LogWarning), pytest.raises(CoadjointError, match="no slopes"):
+        cj.identify(arm, {name: x for name, x in log.items() if name != "a"})
+
+
+def test_exact_data_of_thin_bodies_return_exactly():
+    """Bodies of the Panda are thin, one a thousandth as wide as long: a fit must go along the boundary of the possible to the truth."""
+    panda, rng = cj.load("panda"), np.random.default_rng(3)
+    truth = perturbed(panda)
+    q, (v, a) = panda.random(rng, (200,)), rng.normal(size=(2, 200, 7))
+    log = {"time": 0.01 * np.arange(200), "q": q, "v": v, "a": a, "tau": np.asarray(cj.inverse_dynamics(truth, q, v, a)) + 0.3 * v}
+    with pytest.warns(LogWarning):
+        fit = cj.identify(panda, log, friction=("offset", "viscous"), gravity="fixed")
+    base = cj.base_parameters(panda)
+    assert np.abs(base.values(fit.robot) - base.values(truth)).max() < 1e-8 * np.abs(base.values(truth)).max()
+
+
 @pytest.mark.parametrize("slip", [0.0, 2e-3])
 def test_dry_friction_and_springs_return_exactly(arm, slip):
     """Dry friction that reverses at once or after a slip, springs, rotors: the forces of another motion to 1e-8, and the coefficients."""

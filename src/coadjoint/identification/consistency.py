@@ -88,6 +88,10 @@ def consistent(parameters: np.ndarray, names: Sequence[str] = ()) -> tuple[np.nd
     return out, notes
 
 
+FAR = 10.0
+"""The ratio of weights from which on a primal-dual method goes to the minimum: along thin bodies the steps of Newton's would be short."""
+
+
 @dataclass
 class ConsistentFit:
     """The minimum of ½ xᵀ A x - bᵀ x + Σ γ_l D(Σ_l ‖ Σ₀_l) - μ Σ log x_k over x, where φ = K x and k runs through `positive`."""
@@ -164,6 +168,12 @@ class ConsistentFit:
         """The minimum, the weight falling from one at which x is nearly the minimum: far from it single Newton steps would be short."""
         g, H = self.derivatives(x, gamma, mu)
         weight = float(g @ _solve(H, g)) / (4 * max(len(self.prior), 1))
+        if weight > FAR * gamma > 0:
+            rows = np.eye(len(x))[self.positive]
+            linear = self.b - gamma * (self._trace.reshape(-1) @ self.K)
+            near = Program(self.A, linear, self.K, C=rows, d=np.zeros(len(rows))).solve(x, least=gamma)
+            if self.value(near, gamma, mu) < self.value(x, gamma, mu):
+                return self.newton(near, gamma, mu, tolerance=tolerance)
         while weight > gamma:
             x = self.newton(x, weight, max(mu, 1e-2 * weight), tolerance=0.05, most=8)
             weight *= 0.1

@@ -51,21 +51,24 @@ class Program:
         phi = self.K @ x if self.k is None else self.K @ x + self.k
         return np.asarray((phi.reshape(-1, 10) @ _FLAT).reshape(-1, 4, 4))
 
-    def solve(self, x: np.ndarray, gap: float = 1e-8) -> np.ndarray:
-        """The minimum, its value within `gap` relatively, from x."""
+    def solve(self, x: np.ndarray, gap: float = 1e-8, least: float = 0.0) -> np.ndarray:
+        """The minimum, its value within `gap` relatively, from x; or about the point of the central path where μ is `least`."""
         size = max(abs(float(self.b @ x)), abs(float(x @ self.A @ x)), 1e-300)
         mu = size / max(self._degree, 1)
         S, s = _positive(self.pseudo(x)), self.C @ x - self.d
         s = np.maximum(s, 1e-2 * np.maximum(np.abs(s).max(initial=0.0), 1e-3))
         Z, z = mu * np.linalg.inv(S), mu / s
         for _ in range(STEPS):
-            x, S, s, Z, z = self._step(x, S, s, Z, z)
+            try:
+                x, S, s, Z, z = self._step(x, S, s, Z, z, least)
+            except np.linalg.LinAlgError:  # nearer to the boundary than rounding
+                break
             self.steps += 1
             mu = self._mu(S, s, Z, z)
             off = max(float(np.abs(self.pseudo(x) - S).max(initial=0.0)), float(np.abs(self.C @ x - self.d - s).max(initial=0.0)))
             self.feasible = off <= 1e-9 * max(float(np.abs(S).max(initial=0.0)), float(np.abs(s).max(initial=0.0)))
             value = abs(float(0.5 * x @ self.A @ x - self.b @ x))
-            if self.feasible and mu * self._degree <= gap * max(value, 1e-12 * size):
+            if self.feasible and (mu * self._degree <= gap * max(value, 1e-12 * size) if not least else mu < 1.5 * least):
                 break
         return x
 
@@ -73,7 +76,7 @@ class Program:
         return (float((S * Z).sum()) + float(s @ z)) / max(self._degree, 1)
 
     def _step(
-        self, x: np.ndarray, S: np.ndarray, s: np.ndarray, Z: np.ndarray, z: np.ndarray
+        self, x: np.ndarray, S: np.ndarray, s: np.ndarray, Z: np.ndarray, z: np.ndarray, least: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         inverse = np.linalg.inv(S)
         rp, rl = self.pseudo(x) - S, self.C @ x - self.d - s
@@ -102,7 +105,7 @@ class Program:
         t = min(_longest(roots, dS, dZ), _shortest(both, ds, dz), 1.0)
         ahead = self._mu(S + t * dS, s + t * ds, Z + t * dZ, z + t * dz)
         sigma = min(max(ahead / now, 0.0) ** 3, 1.0) if now > 0 else 0.0
-        dx, dS, ds, dZ, dz = direction(max(sigma, 1e-6) * now, dS @ dZ, ds * dz)
+        dx, dS, ds, dZ, dz = direction(max(max(sigma, 1e-6) * now, least), dS @ dZ, ds * dz)
         t = min(SHORTEN * min(_longest(roots, dS, dZ), _shortest(both, ds, dz)), 1.0)
         return x + t * dx, S + t * dS, s + t * ds, Z + t * _sym(dZ), z + t * dz
 

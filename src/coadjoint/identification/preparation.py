@@ -1,7 +1,8 @@
 """Logs made ready for a fit: even, smooth, without what would mislead; each thing done is a note.
 
-A log that has q, v and a, smooth as simulated or filtered ones are, is used as it is. Any other is resampled to even times, filtered
-forward and backward at `cutoff` Hz, differentiated, freed of its ends, where a filter knows only one side, and thinned to what passed it.
+A log that has q, v and a, smooth as simulated or filtered ones are, or of states that are no motion in time, is used as it is. Any
+other is resampled to even times, filtered forward and backward at `cutoff` Hz, differentiated, freed of its ends, where a filter knows
+only one side, and thinned to what passed it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ CURRENTS = {"i", "current", "currents"}
 """What columns of motor currents are called."""
 NOISE = 1.0
 """The mean square of the steps of a position, relative to its variance, above which it is noise."""
+WANDERING = 0.02
+"""The range of a position (rad or m) from which on it is no noise of a robot that stands."""
 BAND, FEW = 3e-3, 0.01
 """A force is saturated with noise if so wide a band at its largest value, relative to its range, holds most of what is near …"""
 MOST = 3.0
@@ -137,15 +140,25 @@ def _check(robot: Robot, log: Log) -> None:
         raise CoadjointError(
             f"{label}: the log is constant: no joint moves. Record a motion that moves every joint; `coadjoint.excitation` designs one."
         )
-    if not log.gaps.size and all(_is_noise(x) for x in log.q.T if np.ptp(x) > 1e-6):
-        raise CoadjointError(
-            f"{label}: the log is constant but for noise: no position moves by more than from row to row. Record a motion that moves "
-            "every joint; `coadjoint.excitation` designs one."
-        )
+    if _are_separate(log):
+        if np.ptp(log.q, axis=0).max() < WANDERING:
+            raise CoadjointError(
+                f"{label}: the log is constant but for noise: no position moves by more than from row to row. Record a motion that moves "
+                "every joint; `coadjoint.excitation` designs one."
+            )
+        if log.v is None or log.a is None:
+            raise CoadjointError(
+                f"{label}: positions jump from row to row, so that they have no slopes: separate states need v and a in every row."
+            )
     if not np.ptp(log.tau, axis=0).max() > 0:
         raise CoadjointError(f"{label}: the measured joint forces are constant: the first row has {short(log.tau[0].tolist())}.")
     if log.v is None and robot.nq != robot.nv:
         raise CoadjointError(f"{label}: robot {robot.name!r} has joints of several coordinates; the log needs v and a.")
+
+
+def _are_separate(log: Log) -> bool:
+    """Whether rows are states of no motion in time: every position changes from row to row as much as at all."""
+    return not log.gaps.size and all(_is_noise(x) for x in log.q.T if np.ptp(x) > 1e-6)
 
 
 def _is_noise(x: np.ndarray) -> bool:
@@ -249,7 +262,14 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
     rate = log.rate
     auto = cutoff == "auto"
     frequency = None if cutoff is None else min(CUTOFF, 0.2 * rate) if auto else float(cutoff)
-    if robot.nq != robot.nv or (auto and log.v is not None and log.a is not None and frequency and not is_rough(log, frequency)):
+    separate = auto and _are_separate(log)
+    if separate:
+        notes.append("positions jump from row to row: rows are separate states, which are not filtered")
+    if (
+        separate
+        or robot.nq != robot.nv
+        or (auto and log.v is not None and log.a is not None and frequency and not is_rough(log, frequency))
+    ):
         frequency = None
     if frequency is None and log.v is not None and log.a is not None:
         assert log.tau is not None
