@@ -404,6 +404,11 @@ def test_limits_that_no_motion_keeps_are_named():
         assert ("alone needs 0.75 s" in quick.message) == told
 
 
+def test_a_free_duration_from_a_place_to_itself_is_refused():
+    with pytest.raises(CoadjointError, match="start and goal are the same"):
+        cj.optimal_motion(ARM, [0.1, 0.4], [0.1, 0.4], cost="time", effort=50.0)
+
+
 def test_a_guess_is_taken_by_its_times():
     uneven = np.linspace(0.0, 1.0, 30) ** 3
     q = np.stack([np.sin(2 * uneven), uneven], axis=-1)
