@@ -405,6 +405,17 @@ def test_limits_that_no_motion_keeps_are_named():
     assert not motion.converged
     assert "the velocity of m0" in motion.message
     assert "give more time" in motion.message
+    assert "no motion takes 0.1 s: m0_joint alone needs 0.5 s" in motion.message
+    least = 1.0 / 2.0 + 2.0 / 8.0  # a trapezoid of velocity
+    for part, told in ((0.99, True), (1.01, False)):
+        options = {"velocity": 2.0, "acceleration": 8.0, "spans": 4, "iterations": 3}
+        quick = cj.optimal_motion(slider(), [0.0], [1.0], part * least, **options)
+        assert ("alone needs 0.75 s" in quick.message) == told
+
+
+def test_a_free_duration_from_a_place_to_itself_is_refused():
+    with pytest.raises(CoadjointError, match="start and goal are the same"):
+        cj.optimal_motion(ARM, [0.1, 0.4], [0.1, 0.4], cost="time", effort=50.0)
 
 
 def test_a_guess_is_taken_by_its_times():

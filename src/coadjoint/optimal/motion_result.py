@@ -17,6 +17,7 @@ from . import interior_point
 from .between_nodes import EXCEEDED, INEXACT, beyond
 from .certificate import Proof, proof_of
 from .clearance import Clearances
+from .least_times import slowest_joint
 from .multiple_shooting import Flight, Shots
 from .newton import least_curvature
 from .quintics import Quintics
@@ -212,6 +213,8 @@ def motions_of(problem: Transcription | Shots, which: np.ndarray, found: interio
     for k in range(b):
         beside = [part[k] for part, rows in zip(over, problem.limits, strict=True) if not isinstance(rows, Clearances)]
         doubts = _doubts(problem, beside, here.e[k], float(here.f[k]), float(exact[k]), bool(found.converged[k]))
+        if isinstance(problem, Transcription) and not (found.converged[k] or problem.free_time):
+            doubts += _too_fast(problem, c[k], float(T[k]))
         proof = proof_of(problem, c[k], float(T[k]))
         if proof is not None and not proof.holds:
             doubts.append(_near(proof, problem))
@@ -246,6 +249,13 @@ def motions_of(problem: Transcription | Shots, which: np.ndarray, found: interio
             )
         )
     return made
+
+
+def _too_fast(problem: Transcription, c: np.ndarray, T: float) -> list[str]:
+    """What is said of a duration that no motion keeps."""
+    need, joint = slowest_joint(problem, c)
+    short = need > T * (1.0 + EXCEEDED)
+    return [f"no motion takes {T:.6g} s: {joint} alone needs {need:.6g} s within its limits"] if short else []
 
 
 def _near(proof: Proof, problem: Transcription | Shots) -> str:

@@ -132,6 +132,8 @@ def optimal_motion(
         v0 = v1 = None
     if free_time and any(v is not None and v.any() for v in (v0, v1)):
         raise CoadjointError("a free duration goes with velocities at the ends that are zero or free; give a duration.")
+    if free_time and not tasks and not via and (start == end).all(1).any():
+        raise CoadjointError("start and goal are the same, and the best duration is none; give a duration, via=, or another goal.")
     if whole(spans, "spans") < 1 or whole(iterations, "iterations") < 1:
         raise CoadjointError(f"spans is {spans} and iterations {iterations}; expected at least 1 of each.")
     tolerance = float(positive(tolerance, "tolerance"))
