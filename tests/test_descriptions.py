@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
+from coadjoint.cli import main
 from coadjoint.errors import CoadjointError, MissingPackageError, ModelWarning, ReadError
 from coadjoint.robot.packages import Finder
 from coadjoint.robot.storage import from_json
@@ -230,6 +231,22 @@ def test_the_closing_joint_says_what_is_held(kind, rows) -> None:
     robot = loaded(four_bar(closing=kind))
     constraint = cj.Constraint.loops(robot)
     assert constraint.jacobian(robot, np.zeros(3)).shape[-2] == rows
+
+
+def test_a_link_is_carried_by_the_joint_that_fixes_it() -> None:
+    """A part without mass that is fixed to a link, last in the file, does not become a link of its own."""
+    text = four_bar()
+    start, end = text.index('<joint name="tip"'), text.index('<joint name="crank"')
+    robot = loaded(text[:start] + text[end:].replace("</robot>", text[start:end] + "</robot>"))
+    assert robot.joint_names == ("crank", "coupler", "rocker")
+    assert [x.name for x in robot.loops] == ["closing"]
+
+
+def test_the_command_keeps_loops_closed(tmp_path, capsys) -> None:
+    (tmp_path / "four.urdf").write_text(four_bar())
+    assert main(["simulate", str(tmp_path / "four.urdf"), "--duration", "0.2", "--samples", "5"]) == 0
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("loops open by")]
+    assert float(line.split()[-1]) < 1e-9
 
 
 # --- the package robot_descriptions

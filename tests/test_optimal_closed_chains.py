@@ -16,6 +16,7 @@ def ends():
     return [cj.constraints.assemble(ARM, HELD, [x, 0.8, 0.9], fixed="joint1") for x in (-0.2, 0.5)]
 
 
+@pytest.mark.slow
 @pytest.mark.native
 @pytest.mark.parametrize("motors", ["joint1", ("joint1", "joint2"), None])
 def test_the_mechanism_moves_as_found_under_the_forces_found(motors):
@@ -75,3 +76,17 @@ def test_loops_are_not_left_open():
     ):
         with pytest.raises(CoadjointError, match=r"has the loop 'hinge', from 'pin' to 'tip', which .* would leave open"):
             call()
+
+
+@pytest.mark.native
+def test_loops_of_a_description_need_no_choice_of_rows():
+    """A loop in a plane repeats rows; the motion is that of the two rows which are independent, and meets all of them."""
+    start, goal = ends()
+    placed = ARM.with_frame("pin", "base", cj.lie.se3.pose(np.eye(3), np.array([1.2, 0.8, 0.0])))
+    robot = cj.Robot("four bar", placed.links, placed.frames, placed.gravity, loops=[Loop("hinge", "pin", "tip", "revolute")])
+    options = {"motors": "joint1", "spans": 32}
+    motion = cj.optimal_motion(robot, start, goal, 1.0, constraints=cj.Constraint.loops(robot), **options)
+    assert motion.converged, motion.message
+    assert np.abs(cj.Constraint.loops(robot).residual(robot, motion.q)).max() < 1e-6
+    other = cj.optimal_motion(ARM, start, goal, 1.0, constraints=HELD, **options)
+    assert motion.cost == pytest.approx(other.cost, rel=1e-6)

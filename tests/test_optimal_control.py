@@ -48,6 +48,7 @@ def found(arm):
     return reach(arm)
 
 
+@pytest.mark.slow
 def test_the_gradient_of_the_cost_vanishes(arm, found):
     assert found.converged, found.message
     assert found.error < 1e-8

@@ -12,6 +12,7 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
+import scipy.linalg
 
 import coadjoint as cj
 from browser import Browser, chromium
@@ -123,7 +124,16 @@ def in_library(robot, frame, constraints, q, v, a, tau, wrench):
     else:
         found["forward"] = cj.constrained_dynamics(robot, constraints, q, v, tau)[0]
         found["residual"] = constraints.residual(robot, q)
+        found |= of_the_mechanism(cj.jacobian(robot, q, frame)[:, 3:], M, constraints.jacobian(robot, q))
     return found
+
+
+def of_the_mechanism(J, M, A):
+    """Ellipsoids of what the constraints leave: J N along the null space of A, by the mass matrix Nᵀ M N."""
+    N = np.stack([scipy.linalg.null_space(x) for x in A])
+    J, M = J @ N, N.swapaxes(1, 2) @ M @ N
+    velocity, mobility = J @ J.swapaxes(1, 2), J @ np.linalg.inv(M) @ J.swapaxes(1, 2)
+    return {"ellipsoid velocity": velocity, "ellipsoid mobility": mobility}
 
 
 def compare(page, robot, constraints=None, q=None, count=STATES, skip=()):
@@ -210,7 +220,11 @@ def test_joints_of_every_kind(page, tmp_path, seed):
 
 def test_a_closed_chain_is_kept_closed(page, tmp_path):
     robot, constraint = closed_chain()
+    robot = robot.with_frame("middle", "link2", cj.lie.se3.pose(np.eye(3), np.array([0.5, 0, 0])))
     opened(page, tmp_path, robot, constraints=constraint)
+    assert page.run("document.getElementById('head').textContent").split("·")[1].strip() == "1 freedom"
+    middle = "coadjoint.model.frames.findIndex((x) => x.name === 'middle')"
+    page.run(f"coadjoint.state.set({{ frame: coadjoint.model.frame = {middle} }})")
     rng = np.random.default_rng(1)
     first = rng.uniform(-0.8, 1.9, STATES)
     way = np.array([1.2, 0.8]) - np.stack([np.cos(first), np.sin(first)], axis=-1)
@@ -225,6 +239,13 @@ def test_a_closed_chain_is_kept_closed(page, tmp_path):
     after = np.array(page.run("coadjoint.state.q"))
     assert np.abs(after - before).max() > 0.01
     assert np.abs(constraint.residual(robot, after)).max() < 1e-12
+    page.click(".segmented button:nth-child(2)")
+    x, y = page.middle(".slider input[type=range]")
+    page.drag((x, y), (x + 20, y))
+    v, a = np.array(page.run("[coadjoint.state.v, coadjoint.state.a]"))
+    assert abs(v[0]) > 0.1
+    assert np.abs(constraint.jacobian(robot, after) @ v).max() < 1e-12
+    assert np.abs(constraint.jacobian(robot, after) @ a + constraint.bias(robot, after, v)).max() < 1e-9
     assert page.errors == []
 
 
@@ -297,6 +318,7 @@ def test_several_robots_stand_in_one_scene(page, tmp_path):
     assert page.errors == []
 
 
+@pytest.mark.slow
 def test_the_whole_robot_is_seen(page, tmp_path):
     """Also along a motion that leaves the place where it begins."""
     robot = cj.load("planar2r")
@@ -340,6 +362,7 @@ def test_every_sheet_opens_without_error(page, tmp_path):
     assert page.errors == []
 
 
+@pytest.mark.slow
 def test_a_fall_keeps_its_energy_and_is_that_of_the_library(page, tmp_path):
     robot = cj.load("panda")
     opened(page, tmp_path, robot)
@@ -393,6 +416,7 @@ def test_rotations_fall_as_in_the_library(page, tmp_path, kind):
     assert page.errors == []
 
 
+@pytest.mark.slow
 def test_a_table_of_states_is_played(page, tmp_path):
     robot = cj.load("planar2r")
     motion = cj.simulate(robot, [0.3, 0.2], [0.0, 0.0], 1.0)

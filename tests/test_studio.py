@@ -540,6 +540,39 @@ def test_many_questions_leave_nothing_behind(asked, count):
     assert grown < 200_000
 
 
+def test_loops_of_a_description_stay_closed():
+    """Whatever moves the robot keeps its loops; what would leave them open is refused."""
+    robot = four_bar()
+    loops = cj.Constraint.loops(robot)
+    q = cj.constraints.assemble(robot, loops, [0.3, -0.5, 2.6])
+    still = {"q": q.tolist(), "v": [0, 0, 0]}
+    fall = ask(robot, "motion", **still, duration=0.3)
+    assert np.abs(loops.residual(robot, np.array(fall["q"]))).max() < 1e-9
+    np.testing.assert_allclose(fall["q"][-1], cj.simulate(robot, q, np.zeros(3), [0, 0.3], constraints=loops).q[-1], atol=1e-7)
+    goal = cj.constraints.assemble(robot, loops, q + np.array([0.2, 0, 0]), fixed="joint1")
+    place = cj.pose(robot, goal, "link3")[:3, 3]
+    found = ask(robot, "reach", q=q.tolist(), frame="link3", position=place.tolist())
+    assert found["reached"]
+    np.testing.assert_allclose(found["q"], goal, atol=1e-7)
+    far = ask(robot, "reach", q=q.tolist(), frame="link3", position=[3.0, 3.0, 0.0])
+    assert not far["reached"]
+    assert np.abs(loops.residual(robot, np.array(far["q"]))).max() < 1e-9
+    # A rod locks the mechanism: it bears what the loop does not.
+    held = ask(robot, "hold", **still, bonds=[{"kind": "rod", "a": "link3", "b": "base"}])
+    whole = loops & cj.Constraint.cable(robot, ("link3", "base"))
+    a, multipliers = cj.constrained_dynamics(robot, whole, q, np.zeros(3), np.zeros(3))
+    assert np.abs(a).max() < 1e-9
+    assert np.linalg.norm(held["forces"][0]) == pytest.approx(abs(multipliers[3]), rel=1e-9)
+    for name in ("torus", "geodesic", "phase", "null"):
+        with pytest.raises(cj.CoadjointError, match="leave the loop 'pin'"):
+            ask(robot, name, q=q.tolist(), start=q.tolist(), goal=goal.tolist(), frame="tip", joint="joint1")
+
+
+def test_the_curvature_of_a_robot_without_mass_is_refused_by_name():
+    with pytest.raises(cj.CoadjointError, match="'shoulder' moves no mass"):
+        ask(cj.Robot("light", [cj.Link("a", "base", cj.Joint.revolute(name="shoulder"))]), "torus", q=[0.0])
+
+
 @pytest.mark.native
 def test_a_ball_holds_where_it_was_made_and_a_rod_keeps_its_length_beside_it():
     robot = cj.load("planar3r")

@@ -74,12 +74,13 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _robot(args: argparse.Namespace) -> tuple[Robot, Constraint | None]:
-    """The robot, and the loops that an MJCF file closes."""
+    """The robot, and the loops that its description closes."""
     if Path(args.robot).suffix.lower() == ".xml" and Path(args.robot).is_file():
         from ..constraints.mjcf import read_mjcf
 
         return read_mjcf(args.robot, args.base, args.fixed_joints)
-    return read_robot(args.robot, args.base, args.fixed_joints), None
+    robot = read_robot(args.robot, args.base, args.fixed_joints)
+    return robot, Constraint.loops(robot) if robot.loops else None
 
 
 def _numbers(name: str, given: list[float] | None, size: int, default: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arguments import floats, positive
 from ..arrays import unmasked
+from ..constraints.chosen import independent
 from ..constraints.constraint import Constraint, checked
 from ..errors import CoadjointError, ShapeError
 from ..memo import recent
@@ -190,6 +191,8 @@ def drives_of(robot: Robot, constraints: Any, motors: Any, start: np.ndarray) ->
     if len(constraint.holonomic_rows(robot)) < rows:
         raise CoadjointError("constraints has rows on velocities alone, such as rolling; `optimal_motion` takes holonomic ones.")
     rank = int(np.linalg.matrix_rank(np.asarray(constraint.jacobian(robot, start[0])), tol=1e-9))
+    if rank < rows and robot.loops and constraint == Constraint.loops(robot):  # a loop in a plane has rows that repeat others
+        constraint, rows = independent(robot, constraint, start[0]), rank
     if rank < rows:
         raise CoadjointError(
             f"constraints has {rows} rows and only {rank} of them are independent at the start; leave out the others, as by axes=."

@@ -11,10 +11,11 @@ import numpy as np
 from ..arguments import a_function_of, a_robot, one_of, positive, takes, whole
 from ..arrays import to_numpy
 from ..errors import CoadjointError
+from ..kernel.programs import runs
 from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
 from ..words import short
-from . import fddp
+from . import fddp, fddp_program
 from .costs import Term, terms
 from .posing import (
     actuation_matrix,
@@ -117,6 +118,7 @@ class OptimalControl(Trajectory):
         return f"<{self}>"
 
 
+@runs(fddp_program.solve)
 @takes(robot=a_robot, method=one_of(*METHODS), report=a_function_of("count", "error"))
 def optimal_control(
     robot: Robot,

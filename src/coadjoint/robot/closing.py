@@ -1,8 +1,9 @@
 """Descriptions with closed loops: which joints carry the tree, and frames where the others close it.
 
-A link that several joints carry is carried by the first of them in the order of the description, or by another where the first
-ones form a cycle; each other joint closes a loop. It becomes a `Loop` between two frames, `JOINT parent` and `JOINT child`, whose
-z is the joint's axis. Its coordinate is none of the robot's: limits, friction and drives of such a joint are left out.
+A link that several joints carry is carried by the one that fixes it, if there is one, else by the first of them in the order of the
+description, or by another where these form a cycle; each other joint closes a loop. It becomes a `Loop` between two frames,
+`JOINT parent` and `JOINT child`, whose z is the joint's axis. Its coordinate is none of the robot's: limits, friction and drives of
+such a joint are left out.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ class Edge(NamedTuple):
     joint: str
     parent: str
     child: str
+    fixed: bool = False
 
 
 def tree_and_loops(edges: Sequence[Edge], roots: Sequence[str]) -> tuple[dict[str, str], list[Edge]]:
     """The joint that carries each link that is reached from the roots, in the order of the joints, and the joints that close loops."""
     first: dict[str, int] = {}
-    for k, edge in enumerate(edges):
-        first.setdefault(edge.child, k)
+    for k in sorted(range(len(edges)), key=lambda k: not edges[k].fixed):
+        first.setdefault(edges[k].child, k)
     chosen = _reached(edges, roots, set(first.values()))
     if len(chosen) < len(first):  # then some of these joints form a cycle, and others of their links may still be reached
         chosen = _reached(edges, roots, set(range(len(edges))))

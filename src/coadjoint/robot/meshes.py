@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -95,7 +95,7 @@ def packed(robot: Robot, most: int = 60_000, role: str = "visual") -> Packed:
     """The triangles of all shapes of a role, at most about `most`, each part quantised over its bounding box.
 
     No shape raises an error: what is missing or unreadable is a note. Meshes with fewer triangles than their share keep them all; the
-    others are simplified to the same number. The error of quantisation is 1/131070 of the box's side.
+    others are simplified, to numbers in proportion to their widths. The error of quantisation is 1/131070 of the box's side.
     """
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise CoadjointError(f"most is {short(most)}; expected a number of triangles above zero.")
@@ -109,24 +109,29 @@ def packed(robot: Robot, most: int = 60_000, role: str = "visual") -> Packed:
         except CoadjointError as error:
             notes[str(error)] = None
     whole = [(link, Part(*welded(part.vertices, part.faces), part.colour)) for link, part in found]
-    share = _share([len(part.faces) for _, part in whole], most)
+    shares = _shares([len(part.faces) for _, part in whole], [_width(part.vertices) for _, part in whole], most)
     parts = []
-    for link, part in whole:
+    for (link, part), share in zip(whole, shares, strict=True):
         vertices, faces = simplified(part.vertices, part.faces, share)
         if len(faces):
             parts.append(_quantised(link, Part(vertices, faces, part.colour), role))
     return Packed(parts, list(notes))
 
 
-def _share(sizes: Iterable[int], most: int) -> int:
-    """The largest c with Σ min(size, c) ≤ most, at least 12, which is a box."""
-    left, waiting = most, sorted(sizes)
-    for k, size in enumerate(waiting):
-        share = left // (len(waiting) - k)
-        if size > share:
-            return max(share, 12)
-        left -= size
-    return max(waiting, default=most)
+def _shares(sizes: Sequence[int], widths: Sequence[float], most: int) -> list[int]:
+    """For each mesh min(size, c width), with the largest c whose sum is at most `most`; at least 12, which is a box."""
+    left, wide, c = float(most), sum(widths), np.inf
+    for size, width in sorted(zip(sizes, widths, strict=True), key=lambda x: x[0] / x[1]):
+        if size > left * width / wide:
+            c = left / wide
+            break
+        left, wide = left - size, wide - width
+    return [size if size <= c * width else max(int(c * width), 12) for size, width in zip(sizes, widths, strict=True)]
+
+
+def _width(vertices: np.ndarray) -> float:
+    """The diagonal of a mesh's box, above zero."""
+    return max(float(np.linalg.norm(np.ptp(vertices, axis=0))), 1e-12) if len(vertices) else 1e-12
 
 
 def _quantised(link: str, part: Part, role: str) -> PackedPart:

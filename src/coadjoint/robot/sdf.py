@@ -185,7 +185,7 @@ class _Reader:
             above = WORLD if parent == WORLD else self.frames.link(self.frames.find(parent, joint.one("parent"), LINKS))
             if above == below:
                 raise joint.error(f"parent and child are both on link {short(above)}; a joint is between two links.")
-            edges.append(Edge(name, above, below))
+            edges.append(Edge(name, above, below, joint.attributes.get("type") == "fixed"))
         return edges
 
     def _tree(self, free: bool) -> tuple[dict[str, tuple[str, str | Joint]], list[Edge]]:

@@ -197,7 +197,8 @@ def _carriers(links: dict[str, xml.Element], joints: dict[str, xml.Element]) -> 
             element = joint.only(end)
             if element.text("link") not in links:
                 raise element.error(f"{joint}: {unknown('link', element.text('link'), links)}")
-        edges.append(Edge(joint.text("name"), joint.only("parent").text("link"), joint.only("child").text("link")))
+        parent, child = (joint.only(end).text("link") for end in ("parent", "child"))
+        edges.append(Edge(joint.text("name"), parent, child, joint.attributes.get("type") == "fixed"))
     children = {edge.child for edge in edges}
     chosen, closing = tree_and_loops(edges, [name for name in links if name not in children])
     carriers = {child: joints[name] for child, name in chosen.items()}

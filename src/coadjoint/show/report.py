@@ -94,7 +94,7 @@ def page_text(
         at = assembled(robot, constraints)
         constraints = constraints.at(robot, at)
     made = programs(robot, constraints, LIGHT if light and robot.nv > FREEDOMS else None)
-    model = describe(robot, source, constraints)
+    model = describe(robot, source, constraints, at)
     if at is not None:
         model["start"] = at.tolist()
     shapes, notes = visuals(robot, FEW_TRIANGLES if light else TRIANGLES)
@@ -105,7 +105,14 @@ def page_text(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         saved = "" if light else robot.to_json()
-    return html(model, made.text, saved=saved, equations="" if light else equations_of(robot), wasm=made.wasm, **options)
+    return html(
+        model,
+        made.text,
+        saved=saved,
+        equations="" if light else equations_of(robot, constraints is not None),
+        wasm=made.wasm,
+        **options,
+    )
 
 
 def assembled(robot: Robot, constraints: Constraint) -> np.ndarray:

@@ -1,12 +1,16 @@
 // A camera that orbits: drag turns it, two fingers or the right button move it, the wheel comes nearer.
 
-import { add, cross, dot, multiply, scale, subtract, unit } from "./linear.js";
+import { add, cross, dot, multiply, norm, scale, subtract, unit } from "./linear.js";
 
 const WIDE = Math.tan((32 * Math.PI) / 360);
 
 export class Camera {
-  constructor(target, size, floor) {
-    this.home = { target, distance: 1.7 * size, azimuth: -0.95, elevation: 0.33 };
+  // Up is where gravity does not pull; a robot that moves in an upright plane, or hangs on a wall, has its grid behind it.
+  constructor(target, size, floor, gravity) {
+    const pull = norm(gravity), above = pull > 0 ? scale(gravity, -1 / pull) : [0, 0, 1], steep = Math.abs(above[2]) > 0.7;
+    const side = steep ? [1, 0, 0] : [0, 0, 1], first = unit(subtract(side, scale(above, dot(side, above))));
+    this.ways = [first, cross(above, first), above];
+    this.home = { target, distance: 1.7 * size, azimuth: steep ? -0.95 : -0.45, elevation: 0.33 };
     this.size = size;
     this.floor = floor;
     this.reset();
@@ -31,11 +35,11 @@ export class Camera {
 
   eye() {
     const { azimuth: a, elevation: e, distance: d } = this;
-    return add(this.target, [d * Math.cos(e) * Math.cos(a), d * Math.cos(e) * Math.sin(a), d * Math.sin(e)]);
+    return [Math.cos(e) * Math.cos(a), Math.cos(e) * Math.sin(a), Math.sin(e)].reduce((at, x, k) => add(at, scale(this.ways[k], d * x)), this.target);
   }
 
   axes() {
-    const back = unit(subtract(this.eye(), this.target)), right = unit(cross([0, 0, 1], back));
+    const back = unit(subtract(this.eye(), this.target)), right = unit(cross(this.ways[2], back));
     return { right, up: cross(back, right), back };
   }
 

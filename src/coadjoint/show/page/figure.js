@@ -76,6 +76,7 @@ export class Figure {
       if (show.inertia && this.ellipsoids[i]) found.push({ mesh: "sphere", world: multiply(T, this.ellipsoids[i]), colour: link.possible ? look.inertia : look.wrong, alpha: show.bodies ? 0.34 : 0.999, shadow: !show.bodies });
     });
     if (show.bodies && !see) found.push(...this.base(poses, look));
+    if (show.bodies && !see) found.push(...this.loops(poses, look));
     if (show.bodies) found.push(...this.springs(poses, look));
     return found;
   }
@@ -120,6 +121,15 @@ export class Figure {
     return found;
   }
 
+  // The joints that close loops.
+  loops(poses, look) {
+    const r = 1.4 * Math.max(...this.radii, 0);
+    return this.mechanism.model.loops.flatMap(({ frame, kind }) => {
+      const T = this.mechanism.framePose(poses, frame), at = position(T), axis = scale(turn(T, [0, 0, 1]), 1.5 * r);
+      return kind === "spherical" ? [ball(at, 1.1 * r, look.joint, { shadow: true })] : rod(subtract(at, axis), add(at, axis), r, r, look.joint, { shadow: true });
+    });
+  }
+
   springs(poses, look) {
     const { links, springs } = this.mechanism.model, r = 0.016 * this.size;
     return springs.flatMap(({ joint, links: ends, points }) => {
@@ -147,12 +157,14 @@ export class Figure {
     const { model } = this.mechanism, found = this.boxes(poses);
     if (found.length) return found;
     model.links.forEach(({ rods, joint, parent }, i) => {
-      found.push(move(poses[i], joint.point), ...rods.flat().map((x) => move(poses[i], x)));
+      found.push(...around(move(poses[i], joint.point), 2.2 * this.radii[i]), ...rods.flat().flatMap((x) => around(move(poses[i], x), this.radii[i])));
       if (joint.kind === "free" && this.ellipsoids[i]) for (let k = 0; k < 8; k++) found.push(move(multiply(poses[i], this.ellipsoids[i]), [1, 2, 4].map((bit) => (k & bit ? 1 : -1))));
       if (parent < 0 && joint.kind !== "free") found.push([0, 0, 0]);
     });
     model.frames.forEach((_, k) => found.push(position(this.mechanism.framePose(poses, k))));
-    return found;
+    for (const { frame } of model.loops) found.push(...around(position(this.mechanism.framePose(poses, frame)), 3 * Math.max(...this.radii)));
+    const shown = this.mechanism.framePose(poses, model.frame);
+    return found.concat(transpose(rotation(shown)).map((axis) => add(position(shown), scale(axis, 0.09 * this.size))));
   }
 
   // The link under a line of sight and the point of it, in its frame; null if there is none.
@@ -168,6 +180,8 @@ export class Figure {
     return best && { link: best.link, point: best.point };
   }
 }
+
+const around = (p, r) => [0, 1, 2].flatMap((k) => [r, -r].map((x) => p.map((y, i) => (i === k ? y + x : y))));
 
 // How near a ray passes a segment, how deep, and the segment's point.
 function nearest(from, along, a, b) {

@@ -36,6 +36,29 @@ export function towards(direction) {
 // --- solving
 
 // The lower factor of a symmetric positive definite matrix, or null.
+// Orthonormal directions (n of each) that rows A leave free, as rows: what is left of the space after Gram and Schmidt, the largest first.
+export function freedoms(A, n) {
+  const found = [], most = Math.max(...A.map(norm), 0);
+  const left = (x) => {
+    for (let k = 0; k < 2; k++) for (const e of found) x = subtract(x, scale(e, dot(e, x)));
+    return x;
+  };
+  const take = (all, least) => {
+    let rest = all.map(left);
+    while (rest.length) {
+      const sizes = rest.map(norm), k = sizes.indexOf(Math.max(...sizes));
+      if (!(sizes[k] > least) || found.length === n) return;
+      found.push(unit(left(unit(rest[k]))));
+      rest.splice(k, 1);
+      rest = rest.map(left);
+    }
+  };
+  take(A, 1e-9 * most);
+  const held = found.length;
+  take(identity(n), 1e-6);
+  return found.slice(held);
+}
+
 export function cholesky(a) {
   const n = a.length, l = a.map(() => zeros(n));
   for (let i = 0; i < n; i++)

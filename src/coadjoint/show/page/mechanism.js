@@ -1,6 +1,6 @@
 // A robot at a state: everything that the page shows, computed by the functions of the robot.
 
-import { add, apply, cholesky, cross, dot, eigen, move, multiply, norm, position, rotation, rows, scale, solve, subtract, transpose, turn, turnBack, zeros } from "./linear.js";
+import { add, apply, cholesky, cross, dot, eigen, freedoms, move, multiply, norm, position, rotation, rows, scale, solve, subtract, transpose, turn, turnBack, zeros } from "./linear.js";
 
 export class Mechanism {
   constructor(model, programs) {
@@ -55,10 +55,33 @@ export class Mechanism {
     return found;
   }
 
+  // The columns of J along the freedoms that the constraints leave, and the mass matrix of these; both as they are without constraints.
+  free(q, J) {
+    const M = this.programs.mass?.(q);
+    if (!this.programs.rows) return { J, M };
+    const N = freedoms(this.programs.rows(q), this.model.nv), columns = transpose(N);
+    if (!N.length) return { J: J.map(() => [0]), M: [[1]] };
+    return { J: multiply(J, columns), M: M && multiply(multiply(N, M), columns) };
+  }
+
+  // v moved by the least that makes coordinate k equal to x, along the freedoms that the constraints leave; null where they hold it.
+  turned(q, v, k, x) {
+    const N = freedoms(this.programs.rows(q), this.model.nv), reach = N.reduce((sum, e) => sum + e[k] * e[k], 0);
+    return reach < 1e-12 ? null : N.reduce((sum, e) => add(sum, scale(e, (e[k] * (x - v[k])) / reach)), v);
+  }
+
+  // The acceleration next to a that the constraints permit: A a = −(dA/dt) v.
+  accelerated(q, v, a) {
+    const A = this.programs.rows(q), n = this.model.nv, N = freedoms(A, n), S = multiply(transpose(A), A);
+    N.forEach((e) => S.forEach((row, i) => row.forEach((_, j) => (row[j] += e[i] * e[j]))));
+    const l = cholesky(S), off = apply(transpose(A), add(apply(A, a), this.programs.bias(q, v)));
+    return l ? subtract(a, solve(l, off)) : a;
+  }
+
   // Matrices of the velocity, mobility and inertia ellipsoids of a frame's linear velocity, in body axes.
   ellipsoids(q, number, poses) {
-    const J = this.jacobian(q, number, "body", poses).slice(3), velocity = multiply(J, transpose(J));
-    const factor = this.programs.mass ? cholesky(this.programs.mass(q)) : null;
+    const { J, M } = this.free(q, this.jacobian(q, number, "body", poses).slice(3)), velocity = multiply(J, transpose(J));
+    const factor = M ? cholesky(M) : null;
     if (!factor) return { velocity };
     const mobility = multiply(J, transpose(J.map((row) => solve(factor, row))));
     const l = cholesky(mobility);

@@ -59,27 +59,35 @@ export function box() {
 // A square of side 1 in the plane of x and y.
 export const square = () => ({ positions: [-0.5, -0.5, 0, 0.5, -0.5, 0, 0.5, 0.5, 0, -0.5, 0.5, 0], normals: [0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1], indices: [0, 1, 2, 0, 2, 3] });
 
-// Triangles with given corners, lit smoothly where neighbouring faces nearly agree and sharply at edges.
+// The cosine between two faces below which their common edge is sharp.
+const AGREE = 0.6;
+
+// Triangles with given corners, lit smoothly: each corner has the mean normal of the faces that meet there and nearly agree with its own.
 export function creased(corners, faces) {
-  const count = faces.length / 3, own = new Float32Array(3 * count), mean = new Float32Array(corners.length);
+  const count = faces.length / 3, areas = new Float32Array(3 * count), own = new Float32Array(3 * count);
+  const first = new Int32Array(corners.length / 3).fill(-1), next = new Int32Array(3 * count);  // the corners at each place, as a chain
   for (let k = 0; k < count; k++) {
     const [a, b, c] = [3 * faces[3 * k], 3 * faces[3 * k + 1], 3 * faces[3 * k + 2]];
     const ux = corners[b] - corners[a], uy = corners[b + 1] - corners[a + 1], uz = corners[b + 2] - corners[a + 2];
     const vx = corners[c] - corners[a], vy = corners[c + 1] - corners[a + 1], vz = corners[c + 2] - corners[a + 2];
     const n = [uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx], size = Math.hypot(n[0], n[1], n[2]) || 1;
     for (let j = 0; j < 3; j++) {
+      areas[3 * k + j] = n[j];
       own[3 * k + j] = n[j] / size;
-      mean[a + j] += n[j], mean[b + j] += n[j], mean[c + j] += n[j];
+      next[3 * k + j] = first[faces[3 * k + j]];
+      first[faces[3 * k + j]] = 3 * k + j;
     }
   }
   const positions = new Float32Array(9 * count), normals = new Float32Array(9 * count), indices = new Uint32Array(3 * count);
   for (let i = 0; i < 3 * count; i++) {
-    const p = 3 * faces[i], f = 3 * Math.floor(i / 3), size = Math.hypot(mean[p], mean[p + 1], mean[p + 2]) || 1;
-    const agree = (own[f] * mean[p] + own[f + 1] * mean[p + 1] + own[f + 2] * mean[p + 2]) / size > 0.7;
-    for (let j = 0; j < 3; j++) {
-      positions[3 * i + j] = corners[p + j];
-      normals[3 * i + j] = agree ? mean[p + j] / size : own[f + j];
+    const p = 3 * faces[i], f = i - (i % 3);
+    let x = 0, y = 0, z = 0;
+    for (let other = first[faces[i]]; other >= 0; other = next[other]) {
+      const g = other - (other % 3);
+      if (own[f] * own[g] + own[f + 1] * own[g + 1] + own[f + 2] * own[g + 2] > AGREE) (x += areas[g]), (y += areas[g + 1]), (z += areas[g + 2]);
     }
+    const size = Math.hypot(x, y, z), mean = size > 0 ? [x / size, y / size, z / size] : own.slice(f, f + 3);
+    for (let j = 0; j < 3; j++) (positions[3 * i + j] = corners[p + j]), (normals[3 * i + j] = mean[j]);
     indices[i] = i;
   }
   return { positions, normals, indices };

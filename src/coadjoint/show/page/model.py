@@ -19,8 +19,8 @@ FEW = 1e-3
 """Joints nearer than this share of the robot's size are drawn as one."""
 
 
-def describe(robot: Robot, source: str = "", constraints: Constraint | None = None) -> dict[str, Any]:
-    """The robot as JSON values: numbers where they are finite, None where there is no limit."""
+def describe(robot: Robot, source: str = "", constraints: Constraint | None = None, at: np.ndarray | None = None) -> dict[str, Any]:
+    """The robot as JSON values: numbers where they are finite, None where there is no limit. `at`: where the constraints hold."""
     size, centre = extent(robot)
     return {
         "name": robot.name,
@@ -30,6 +30,7 @@ def describe(robot: Robot, source: str = "", constraints: Constraint | None = No
         "gravity": robot.gravity.tolist(),
         "nq": robot.nq,
         "nv": robot.nv,
+        "freedoms": robot.nv if constraints is None else robot.nv - _rank(robot, constraints, at),
         "treeNv": robot.tree_nv,
         "vMap": None if robot._v_map is None else robot._v_map.tolist(),
         "qNames": list(robot.q_names),
@@ -44,6 +45,7 @@ def describe(robot: Robot, source: str = "", constraints: Constraint | None = No
         "mass": float(np.sum(robot.inertias[:, 0])),
         "frame": shown_frame(robot),
         "links": [_link(robot, i, size) for i in range(robot.n_links)],
+        "loops": [{"frame": robot.frame_names.index(x.frame_a), "kind": x.joint} for x in robot.loops],
         "springs": [_spring(robot, k) for k in range(len(robot.springs))],
         "frames": [_frame(robot, name) for name in robot.frame_names],
         "holonomic": [] if constraints is None else constraints.holonomic_rows(robot).tolist(),
@@ -52,12 +54,20 @@ def describe(robot: Robot, source: str = "", constraints: Constraint | None = No
     }
 
 
+def _rank(robot: Robot, constraints: Constraint, at: np.ndarray | None) -> int:
+    sizes = np.linalg.svd(np.asarray(constraints.jacobian(robot, start(robot) if at is None else at)), compute_uv=False)
+    return int(np.count_nonzero(sizes > 1e-9 * max(sizes.max(initial=0.0), 1e-300)))
+
+
 def start(robot: Robot) -> np.ndarray:
-    """Home, with coordinates for which zero lies beyond their limits, or close to one, in the middle of them."""
+    """Home, with coordinates for which zero lies beyond their limits, or for an arm close to one, in the middle of them: an arm that
+    is stretched shows little, a robot with legs stands.
+    """
     q, lower, upper = robot.neutral(), robot.lower, robot.upper
+    near = 0.04 if len(set(robot.parents)) == robot.n_links else 0.0
     for k in range(robot.nq):
         ends = [x for x in (lower[k], upper[k]) if np.isfinite(x)]
-        margin = 0.04 * (ends[1] - ends[0]) if len(ends) == 2 else 0.0
+        margin = near * (ends[1] - ends[0]) if len(ends) == 2 else 0.0
         if not lower[k] + margin <= q[k] <= upper[k] - margin and ends:
             q[k] = sum(ends) / len(ends)
     return robot.normalize(q)

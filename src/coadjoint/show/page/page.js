@@ -48,7 +48,7 @@ export function build(programs, more) {
 }
 
 function header({ model, scene }) {
-  const many = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`, facts = [many(model.links.length, "link"), many(model.nv, "freedom"), `${digits(model.mass)} kg`];
+  const many = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`, facts = [many(model.links.length, "link"), many(model.freedoms, "freedom"), `${digits(model.mass)} kg`];
   const theme = h("button", { type: "button", id: "theme", "aria-label": "light or dark", "data-tip": "Light or dark." }, "◐");
   theme.addEventListener("click", () => {
     const dark = getComputedStyle(document.documentElement).colorScheme === "dark";

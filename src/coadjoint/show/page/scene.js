@@ -20,7 +20,7 @@ export class Scene {
     const rooted = model.links.some((x) => x.parent < 0 && x.joint.kind !== "free");
     const shapes = Math.min(Infinity, ...this.figure.boxes(state.poses).map((p) => p[2]));
     this.floor = Number.isFinite(shapes) && !rooted ? shapes - 0.002 * model.size : rooted ? Math.min(0, Number.isFinite(low) ? low : 0) - (low < 0 ? 0.03 * model.size : 0) : low - 0.06 * model.size;
-    this.camera = new Camera(model.centre.slice(), model.size, this.floor);
+    this.camera = new Camera(model.centre.slice(), model.size, this.floor, model.gravity);
     this.dirty = true;
     this.drawn = -1000;
     this.interval = 16;

@@ -32,12 +32,14 @@ export function forcesSheet(state, show) {
   const bear = section("Joint reactions", "The wrench that each joint passes to the link it carries, as a screw in space: the force along an axis, the couple about it, and the axis's point nearest to the link's frame.",
     h("label", { class: "check" }, check(show, "reactions"), " draw them in the scene"),
     h("div", { class: "scroll" }, h("table", { class: "numbers" }, h("thead", {}, h("tr", {}, h("th", {}, "joint"), h("th", {}, "force [N]"), h("th", {}, "couple [N m]"), h("th", { "data-tip": "couple over force" }, "pitch [m]"), h("th", { "data-tip": "a point of the axis, in space" }, "through [m]"))), reactions)));
-  const element = h("div", {}, legend, h("div", { class: "barchart" }, lines.map((x) => x.bar)), section("Joint forces by term", `τ = ${sumOf(names)}`, table, copyButton(code)), state.mechanism.has("reactions") ? bear : []);
+  const loops = model.constraints.length ? h("p", { class: "note" }, "The joint forces with which the loops bear nothing: τ = M a + C v + g of the tree. Other forces that differ by Aᵀλ make the same motion.") : [];
+  const element = h("div", {}, legend, h("div", { class: "barchart" }, lines.map((x) => x.bar)), loops, section("Joint forces by term", `τ = ${sumOf(names)}`, table, copyButton(code)), state.mechanism.has("reactions") ? bear : []);
   const update = () => {
     const { terms, tau } = state, all = names.map((name) => terms[name]);
     const top = lines.map((_, k) => Math.max(sum(all.map((x) => Math.max(0, x[k]))), sum(all.map((x) => Math.max(0, -x[k])))));
-    const most = Math.max(...top, 1e-9);
+    const largest = [false, true].map((turns) => Math.max(1e-9, ...top.filter((_, k) => model.turns[k] === turns)));  // N and N m have scales of their own
     lines.forEach((line, k) => {
+      const most = largest[Number(model.turns[k])];
       let up = 0, down = 0;
       all.forEach((term, i) => {
         const width = (50 * Math.abs(term[k])) / most, at = term[k] >= 0 ? 50 + up : 50 - down - width;

@@ -11,7 +11,8 @@ export function inertiaSheet(state) {
   grid.style.gridTemplateColumns = `repeat(${n}, minmax(0, 1fr))`;
   const readings = h("dl", { class: "readings" });
   const code = () => program(state, ["M = cj.mass_matrix(robot, q)"]);
-  const element = h("div", {}, section("Mass matrix", "T = ½ vᵀ M v. Entries in kg m² for two angles, kg m for an angle and a length, kg for two lengths. Teal is positive, amber negative, both by the size relative to √(M_ii M_jj).", grid, copyButton(code)), section("Principal values", "Eigenvalues of M; with angles and lengths mixed they depend on units.", readings));
+  const loops = model.constraints.length ? h("p", { class: "note" }, "Of the tree, its loops open.") : [];
+  const element = h("div", {}, loops, section("Mass matrix", "T = ½ vᵀ M v. Entries in kg m² for two angles, kg m for an angle and a length, kg for two lengths. Teal is positive, amber negative, both by the size relative to √(M_ii M_jj).", grid, copyButton(code)), section("Principal values", "Eigenvalues of M; with angles and lengths mixed they depend on units.", readings));
   const update = () => {
     const M = state.mass;
     for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) {

@@ -7,7 +7,7 @@ import { sliderRows } from "./sliders.js";
 
 export function reachSheet(page, asking) {
   const { state, scene, model } = page, told = h("p", { class: "note" });
-  const mine = { turn: true, pose: null, direction: null, at: 0, off: 0, rate: 0 };
+  const mine = { turn: model.freedoms >= 6, pose: null, direction: null, at: 0, off: 0, rate: 0 };
   const say = (error, text = "") => {
     told.textContent = error ? error.message : text;
     told.classList.toggle("wrong", Boolean(error));
@@ -43,7 +43,7 @@ export function reachSheet(page, asking) {
       say(null, answer.stopped || `the frame moved by ${digits(norm(subtract(position(state.framePose), [0, 1, 2].map((k) => mine.pose[k][3]))), 2)} m`);
     });
   });
-  const keep = toggle("keep its orientation", true, "Whether the frame may turn while it is dragged.", (on) => ((mine.turn = on), forget()));
+  const keep = toggle("keep its orientation", mine.turn, "Whether the frame may turn while it is dragged.", (on) => ((mine.turn = on), forget()));
   const element = h("div", {}, section("Drag the hand", "Drag the orange ball at the frame in the scene: inverse kinematics follows from the present configuration, within the limits.", h("p", {}, "Drag the ball at the frame (choose it on the sheet Frame)."), h("div", { class: "row" }, keep), told), section("Null motion", "What the joints can do while the frame stays: the vertical velocities of the submersion from joints to poses.", h("div", { class: "sliders" }, slide.elements)));
   state.listeners.push((cause) => ["slider", "home", "motion", ""].includes(cause) && forget());
   page.reaching = mine;

@@ -25,7 +25,7 @@ export function stateSheet(state) {
   const buttons = h("div", { class: "row" },
     segmented([["q", "position", TIPS.q], ["v", "velocity", TIPS.v], ["a", "acceleration", TIPS.a]], "q", choose),
     h("span", { class: "spring" }),
-    h("button", { type: "button", id: "home", "data-tip": "The start: every joint at zero, or in the middle of its limits where zero is not allowed.", onclick: () => state.set({ q: state.mechanism.assemble(model.start.slice()) ?? model.start.slice(), v: zeros(model.nv), a: zeros(model.nv) }, "home") }, "home"),
+    h("button", { type: "button", id: "home", "data-tip": "The start: every joint at zero, or in the middle of its limits where zero is not allowed, or near a limit of an arm.", onclick: () => state.set({ q: state.mechanism.assemble(model.start.slice()) ?? model.start.slice(), v: zeros(model.nv), a: zeros(model.nv) }, "home") }, "home"),
     h("button", { type: "button", id: "random", "data-tip": "A random configuration within the limits.", onclick: () => state.randomize() }, "random"));
   choose("q");
   const readings = h("dl", { class: "readings" });
@@ -48,8 +48,7 @@ function coordinateRows(state, model) {
     const q = state.q.slice(), [from, to] = rows[k].joint.v;
     rows[k].set(q, x);
     const kept = state.mechanism.assemble(state.mechanism.programs.normalize(q), Array.from({ length: to - from }, (_, i) => from + i));
-    if (kept) state.set({ q: kept }, "slider");
-    else state.set({}, "slider");
+    state.set(kept ? permitted(state, kept, state.v, state.a) : {}, "slider");
   });
 }
 
@@ -59,8 +58,15 @@ function rateRows(state, model, name) {
     return { label, unit, low: -most, high: most, free: true, limited: name === "v" && model.velocity[k] !== null };
   });
   return sliderRows(rows, (k) => state[name][k], (k, x) => {
-    const values = state[name].slice();
-    values[k] = x;
-    state.set({ [name]: values }, "slider");
+    const { mechanism, q, v } = state, closed = mechanism.has("rows");
+    const values = closed ? mechanism.turned(q, state[name], k, x) ?? state[name] : state[name].map((y, i) => (i === k ? x : y));
+    state.set(permitted(state, q, name === "v" ? values : v, name === "a" ? values : state.a), "slider");
   });
+}
+
+// A state whose velocity and acceleration the constraints permit.
+function permitted({ mechanism }, q, v, a) {
+  if (!mechanism.has("rows")) return { q, v, a };
+  const kept = mechanism.project(q, v);
+  return { q, v: kept, a: mechanism.accelerated(q, kept, a) };
 }

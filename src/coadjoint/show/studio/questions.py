@@ -17,6 +17,7 @@ from ...motion.simulate import simulate
 from ...redundancy import vertical_basis
 from ...robot.robot import Robot
 from ..views import Coordinate, comparison, coordinates, pair, sectional_map
+from .closing import check_open, closed_reach, with_loops
 from .measured import identified
 from .planning import planned
 from .values import finite, frame_of, number, numbers
@@ -41,6 +42,9 @@ def reach(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
         target = np.array(data["pose"], dtype=float) if data.get("pose") is not None else pose(robot, q, frame)
         target = np.asarray(target, dtype=float).reshape(4, 4).copy()
         target[:3, 3] = place
+    if robot.loops:
+        near, off = closed_reach(robot, target, frame, q)
+        return {"q": near.tolist(), "off": off, "reached": off < 1e-6}
     found = inverse_kinematics(robot, target, frame, q0=q, starts=1, tolerance=1e-7)
     return {"q": found.q.tolist(), "off": float(found.distances.max()), "reached": bool(found.success)}
 
@@ -52,6 +56,7 @@ def null_motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     """
     q, frame = numbers(data, "q", robot.nq), frame_of(robot, data)
     step = number(data, "step", -1.0, 1.0, 0.0)
+    check_open(robot, "null motion", "It is there for trees.")
     rows = None if data.get("turn") else POSITION
     goal = np.array(data["pose"], dtype=float).reshape(4, 4)
     if robot.nv <= (6 if rows is None else 3):
@@ -77,6 +82,8 @@ def null_motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
 def torus(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     """Sectional curvature over two coordinates, the others as in q; the most curved pair if none is chosen."""
     q = numbers(data, "q", robot.nq)
+    check_open(robot, "curvature", "It is computed for trees.")
+    forward_dynamics(robot, q, np.zeros(robot.nv), np.zeros(robot.nv))  # says which joint moves no mass
     chosen, known = data.get("joints"), coordinates(robot)
     if not chosen and robot.nv > MANY and len(known) > 1:  # to look for the most curved pair would take a minute
         chosen = [known[0].name, known[1].name]
@@ -97,6 +104,7 @@ def torus(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
 def geodesic(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     """The shortest geodesic that is found between two configurations beside the straight joint motion, with their energies."""
     start, goal, frame = numbers(data, "start", robot.nq), numbers(data, "goal", robot.nq), frame_of(robot, data)
+    check_open(robot, "geodesics", "The sheet Plan with the cost action finds geodesics of closed chains.")
     found = comparison(robot, start, goal, points=121)
     seen = [pose(robot, q, frame)[:, :3, 3].tolist() for q in (found.geodesic, found.straight)]
     return {
@@ -111,6 +119,7 @@ def geodesic(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
 def phase(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     """The flow of one coordinate and its velocity while all others are held: (q, v) and the acceleration there."""
     q = numbers(data, "q", robot.nq)
+    check_open(robot, "phase portraits", "With all other joints held, a closed chain does not move.")
     chosen = _coordinate(robot, data)
     fastest = number(data, "fastest", 1e-6, 1e6, 5.0)
     x, y = np.linspace(chosen.lower, chosen.upper, 41), np.linspace(-fastest, fastest, 41)
@@ -192,7 +201,8 @@ def motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     """The motion from a state without joint forces, under bonds, with friction and stops where they are wanted."""
     q, v = numbers(data, "q", robot.nq), numbers(data, "v", robot.nv)
     duration = number(data, "duration", 1e-3, LONGEST, 2.0)
-    robot, constraint, frames = bonds(robot, data, q)
+    robot, held, frames = bonds(robot, data, q)
+    constraint = with_loops(robot, held)
     if constraint is not None:
         q = assemble(robot, constraint, q)
         v = project_velocity(robot, constraint, q, v)
@@ -205,31 +215,32 @@ def motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
         "v": found.v.tolist(),
         "stopped": str(found.stopped),
     }
-    if constraint is not None:
-        answer["forces"] = [_forces(robot, constraint, frames, x, y) for x, y in zip(found.q, found.v, strict=True)]
+    if held is not None:
+        answer["forces"] = [_forces(robot, held, frames, x, y) for x, y in zip(found.q, found.v, strict=True)]
     return answer
 
 
 def hold(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     """The configuration that satisfies the bonds next to q, and the forces in them at that state."""
     q, v = numbers(data, "q", robot.nq), numbers(data, "v", robot.nv)
-    robot, constraint, frames = bonds(robot, data, q)
-    if constraint is None:
-        return {"q": q.tolist(), "v": v.tolist(), "forces": []}
-    q = assemble(robot, constraint, q)
-    v = project_velocity(robot, constraint, q, v)
-    return {"q": q.tolist(), "v": v.tolist(), "forces": _forces(robot, constraint, frames, q, v)}
+    robot, held, frames = bonds(robot, data, q)
+    constraint = with_loops(robot, held)
+    if constraint is not None:
+        q = assemble(robot, constraint, q)
+        v = project_velocity(robot, constraint, q, v)
+    forces = [] if held is None else _forces(robot, held, frames, q, v)
+    return {"q": q.tolist(), "v": v.tolist(), "forces": forces}
 
 
-def _forces(robot: Robot, constraint: Constraint, frames: list[tuple[str, str]], q: np.ndarray, v: np.ndarray) -> list[list[float]]:
+def _forces(robot: Robot, held: Constraint, frames: list[tuple[str, str]], q: np.ndarray, v: np.ndarray) -> list[list[float]]:
     """The force, in space axes, of every bond on its first frame; the second gets the opposite.
 
     Σ (J_a - J_b)ᵀ f is the force Aᵀ λ of all bonds: solved for f, the shortest where bonds share what they bear.
     """
-    _, multipliers = constrained_dynamics(robot, constraint, q, v, np.zeros(robot.nv))
-    total = constraint.jacobian(robot, q).T @ multipliers
+    _, multipliers = constrained_dynamics(robot, with_loops(robot, held) or held, q, v, np.zeros(robot.nv))
+    total = held.jacobian(robot, q).T @ multipliers[-held.size(robot) :]
     bearing = []
-    for (a, b), part in zip(frames, constraint.parts, strict=True):
+    for (a, b), part in zip(frames, held.parts, strict=True):
         way = pose(robot, q, a)[:3, 3] - pose(robot, q, b)[:3, 3]
         # A rod bears along itself, a ball in every direction.
         ways = (way / max(float(np.linalg.norm(way)), 1e-12))[:, None] if isinstance(part, Cable) else np.eye(3)
