@@ -41,7 +41,7 @@ def balanced_linkage(links: int = 3) -> Design:
 
 
 def least_curvature() -> Design:
-    """The lengths and masses of a spatial arm with three joints, of given total length and mass, whose metric is curved least."""
+    """The lengths and masses within bounds of a spatial arm with three joints, no heavier than given, whose metric is curved least."""
     vertical, shoulder, elbow = ((0, 0, 1), (0, 1, 0), (0, 1, 0))
     column, upper, lower = (se3.pose(np.eye(3), np.array(at)) for at in ((0.0, 0.0, 0.0), (0.0, 0.0, 0.4), (0.4, 0.0, 0.0)))
     body = {"inertia": 0.05}

@@ -65,7 +65,7 @@ def solve(
         np.zeros((P, N + 1, nx)),
         np.zeros(P, dtype=bool),
         np.zeros(P, dtype=int),
-        ["interrupted: this is the best so far"] * P,
+        ["interrupted before it began: this is the first guess"] * P,
     )
     threads = min(P, cores() if problem.threads is None else most_threads(problem.threads))
     rooms = [Workspace(problem, iterations + 1, exact) for _ in range(threads)]
@@ -75,6 +75,7 @@ def solve(
         room = rooms.pop()
         try:
             for k in range(start, stop):
+                found.message[k] = "interrupted: this is the best so far"
                 room.begin(k, path, tolerance, exact)
                 try:
                     for count, status in enumerate(_rounds(room, iterations, 1 if report and P == 1 else PIECE)):

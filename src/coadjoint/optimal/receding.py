@@ -92,7 +92,7 @@ class RecedingHorizon:
 
     @property
     def gains(self) -> np.ndarray:
-        """K (m, 2 nv) of the first step, for controllers that run faster than the plan."""
+        """K (m, 2 nv) of the first step, for controllers that run faster than the plan; of Gauss and Newton's kind."""
         K: np.ndarray = self._room.gains()[0][0]
         return K
 
