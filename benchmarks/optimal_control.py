@@ -63,7 +63,24 @@ def pendulum():
               for c in (running, terminal)]
     return crocoddyl.ShootingProblem(np.array([3.14, 0.0, 0.0, 0.0]), [models[0]] * 100, models[1])
 
+def judged(given):
+    # A motion of the Kinova in Crocoddyl's own problem: its cost there, what its states miss, and where Crocoddyl goes from it.
+    problem = kinova()
+    joints = list(problem.runningModels[0].state.pinocchio.joints)[1:]
+    turned = [np.concatenate([[np.cos(q[j.idx_v]), np.sin(q[j.idx_v])] if j.nq == 2 else [q[j.idx_v]] for j in joints])
+              for q in np.array(given["q"])]
+    xs, us = [np.concatenate(x) for x in zip(turned, np.array(given["v"]))], list(np.array(given["u"]))
+    cost = problem.calc(xs, us)
+    state = problem.runningModels[0].state
+    gap = max(np.abs(state.diff(x, data.xnext)).max() for x, data in zip(xs[1:], problem.runningDatas))
+    solver = crocoddyl.SolverFDDP(problem)
+    solver.solve(xs, us, 200)
+    return {"cost": cost, "gap": gap, "iterations": solver.iter, "after": solver.cost}
+
 for line in sys.stdin:
+    if line[0] == "{":
+        print(json.dumps(judged(json.loads(line))), flush=True)
+        continue
     name, start = line.split()
     problem = kinova() if name == "kinova" else pendulum()
     solver = crocoddyl.SolverFDDP(problem)
@@ -85,6 +102,8 @@ def robot(name: str) -> cj.Robot:
 
 
 UP = np.array([1.5707, 2.618, -1.5707, 3.1415, 2.618, 0.0])
+ZERO = np.zeros((101, 6)), np.zeros((101, 6)), np.zeros((100, 6))
+"""Crocoddyl's cold start."""
 TURNING = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0])
 """The Kinova's continuous joints."""
 
@@ -124,9 +143,16 @@ class Peer:
         self.process = subprocess.Popen([python, "-c", PEER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __call__(self, name: str, start: str) -> dict[str, Any]:
+        return self._answer(f"{name} {start}")
+
+    def judge(self, motion: cj.OptimalControl) -> dict[str, Any]:
+        """What Crocoddyl says of our motion."""
+        return self._answer(json.dumps({"q": motion.q.tolist(), "v": motion.v.tolist(), "u": motion.u.tolist()}))
+
+    def _answer(self, line: str) -> dict[str, Any]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(f"{name} {start}\n")
+        self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         found: dict[str, Any] = json.loads(self.process.stdout.readline())
         return found
@@ -142,7 +168,7 @@ def beside(python: str | None) -> None:
     peer = Peer(python) if python else None
     problems: list[tuple[str, str, Callable[[], cj.OptimalControl]]] = [
         ("kinova", "quasi-static", kinova),
-        ("kinova", "zero", lambda: kinova((np.zeros((101, 6)), np.zeros((101, 6)), np.zeros((100, 6))))),
+        ("kinova", "zero", lambda: kinova(ZERO)),
         ("double pendulum", "zero", pendulum),
     ]
     print("| problem | start | ours: iterations, cost, ms an iteration | Crocoddyl: the same | ratio |\n|---|---|---|---|---|")
@@ -171,6 +197,13 @@ def beside(python: str | None) -> None:
             f"\nCrocoddyl's minimum from zero, with deviations on the circle as it takes them, is {there.cost:.10g} here after "
             f"{there.iterations} iterations, conditions of first order {there.error:.1e}; its joints turn by up to "
             f"{np.abs(q - UP).max():.3g} rad, at up to {np.abs(v).max():.3g} rad/s."
+        )
+        own = kinova(ZERO, circle=True)
+        told = peer.judge(own)
+        print(
+            f"Our minimum from zero of the same costs is {own.cost:.10g} after {own.iterations} iterations; in Crocoddyl's own "
+            f"problem it costs {told['cost']:.10g} (gaps {told['gap']:.1e}), and Crocoddyl, started there, stops at "
+            f"{told['after']:.10g} after {told['iterations']}."
         )
     reached = next(k for k, row in enumerate(found.table) if row["cost"] <= 2.0587508e-2)
     print(f"\nThe double pendulum is below Crocoddyl's cost after {reached} iterations, and goes on to a lower minimum.")

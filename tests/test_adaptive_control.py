@@ -170,6 +170,33 @@ def test_an_unknown_payload_is_learned():
 
 
 @pytest.mark.native
+@pytest.mark.slow
+def test_a_panda_learns_what_it_holds():
+    """2 kg that it does not know: in 10 s the error falls to a tenth. Natural estimates are always inertias; Euclidean ones are not."""
+    panda, home = cj.load("panda"), np.array([0.1, -0.6, 0.2, -2.0, 0.1, 1.6, 0.5])
+    last, own = panda.link_names[-1], np.diag(cj.mass_matrix(panda, home))
+    plant = panda.with_payload(last, mass=2.0, com=(0.02, 0.01, 0.1), inertia=0.005)
+    reference = control.sinusoid(panda, home, [0.5, 0.3, 0.5, 0.3, 0.5, 0.5, 0.5], [0.3, 0.4, 0.5, 0.4, 0.6, 0.5, 0.7])
+    error, least = {}, {}
+    for metric in ("natural", "euclidean"):
+        one = control.adaptive(
+            panda, reference, rate=20.0, damping=20 * np.maximum(own, 0.02), adaptation=2.0, links=[last], metric=metric
+        )
+        loop = control.closed_loop(plant, one, *reference(0.0)[:2], 10.0)
+        error[metric] = np.abs(loop.q - np.array([reference(t)[0] for t in loop.time])).max(1)
+        least[metric] = np.linalg.eigvalsh(inertia.pseudo(loop.state)).min(-1)
+    assert error["natural"][-1000:].max() < 0.1 * error["natural"][:1000].max()
+    assert least["natural"].min() > 0 > least["euclidean"].min()
+
+
+@pytest.mark.native
+def test_an_adaptation_too_fast_for_the_samples_is_told():
+    one = control.adaptive(ARM, REFERENCE, rate=8.0, damping=5.0, adaptation=1e4, links=["lower"])
+    with pytest.raises(cj.CoadjointError, match="choose a smaller adaptation"):
+        control.closed_loop(loaded(), one, *REFERENCE(0.0)[:2], 6.0)
+
+
+@pytest.mark.native
 def test_friction_is_learned():
     plant = ARM.with_joint(ARM.joint_names[0], damping=2.0).with_joint(ARM.joint_names[1], damping=1.0)
     q, v, _ = REFERENCE(0.0)

@@ -41,6 +41,7 @@ def test_the_reference_acceleration_is_the_derivative_of_the_reference_velocity(
     np.testing.assert_allclose(cj.jacobian(PANDA, q, TIP) @ s, wanted, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_lyapunov_function_with_the_distance_of_estimates_falls():
     """d/dt (½ sᵀMs + distance) = -sᵀKs on the true robot, whose hand holds 2 kg more than the controller knows."""
     gamma, K, h = 0.5, 10.0, 1e-5

@@ -123,20 +123,26 @@ def test_precision_of_compiled_functions(robot):
         assert g(np.ones(2, dtype)).dtype == np.float32
 
 
+EMPTY = (
+    "christoffel",
+    "mass_matrix_derivative",
+    "connection",
+    "curvature",
+    "mass_matrix",
+    "pose",
+    "inverse_dynamics_second_derivatives",
+)
+LARGE = ("connection", "curvature", "inverse_dynamics_second_derivatives")
+
+
 @pytest.mark.parametrize(
-    "name",
+    ("size", "name"),
     [
-        "christoffel",
-        "mass_matrix_derivative",
-        "connection",
-        "curvature",
-        "mass_matrix",
-        "pose",
-        "inverse_dynamics_second_derivatives",
+        *((2, name) for name in EMPTY),
+        *(pytest.param(30, name, marks=[pytest.mark.slow] if name in LARGE else []) for name in EMPTY),
     ],
 )
-@pytest.mark.parametrize("size", [2, 30])
-def test_empty_batches(name, size):
+def test_empty_batches(size, name):
     robot = cj.load("planar2r") if size == 2 else cj.load("planar30r")
     f = getattr(cj, name)
     arrays = 3 if "second" in name else 1

@@ -76,6 +76,7 @@ def test_what_is_left_is_that_of_nonnegative_least_squares():
         np.testing.assert_allclose(left_over(expected, v, tau), other / np.linalg.norm(tau - tau.mean(0), axis=0), rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="no shared data here")
 def test_the_panda_log_with_other_signs_and_orders():
     """Of each of its seven joints, and none of the log as it is."""

@@ -150,7 +150,7 @@ def test_rollouts_and_simulations_keep_the_constraint_of_their_call(native):
         cj.rollout(robot, [1.0, 0.5], [0.0, 0.0], dt=1e-2, steps=5, constraints=closed)
 
 
-@NATIVE
+@pytest.mark.parametrize("native", [pytest.param(True, marks=pytest.mark.native), pytest.param(False, marks=pytest.mark.slow)])
 def test_tasks_and_inverses_read_what_is_there_now(native):
     from coadjoint.redundancy import MapTask, follow, horizontal_lift, inverse_brackets
 

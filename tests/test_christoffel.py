@@ -152,6 +152,7 @@ def test_sixty_digits(sixty_digits):
     assert relative(cj.curvature(robot, q), R) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_sixty_digits_natively(sixty_digits):
     arm, q, _, G, R = sixty_digits

@@ -312,6 +312,7 @@ class _Links(HTMLParser):
         self.fetched += [place for place in places if not place.startswith("#")]
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_without_a_network(here):
     pytest.importorskip("matplotlib")
     save(random_robot(1, 9, MOVING), here / "r.json")

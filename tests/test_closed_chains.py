@@ -35,6 +35,7 @@ def test_both_modes_of_a_four_bar(crank):
         np.testing.assert_allclose(modes, by_hand, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_a_four_bar_that_cannot_close_says_by_how_much():
     robot = four_bar(0.2, 0.3, 0.2, 1.0)
     constraint = Constraint.loop(robot, "pin", "tip", "revolute")

@@ -145,7 +145,7 @@ def _way(request):
 LAWS = [(name, seed) for name in CONSTRAINTS for seed in (1, 2)]
 
 
-@pytest.mark.parametrize(("name", "seed"), [*LAWS, pytest.param("nonholonomic", 3, marks=pytest.mark.native)])
+@pytest.mark.parametrize(("name", "seed"), [*LAWS, pytest.param("nonholonomic", 3, marks=[pytest.mark.native, pytest.mark.slow])])
 def test_laws_of_constrained_motion(name, seed):
     """The equations themselves; P idempotent, symmetric in M, and nothing for A; power without that of the constraint."""
     robot = robot_of(seed, n=5 if seed > 2 else 9, mimic=seed == 2, armature=True)
@@ -255,7 +255,7 @@ def test_geodesics_keep_energy_and_the_constraint():
         constraints.constrained_geodesic(robot, constraint, q, v + 0.1, t)
 
 
-@pytest.mark.parametrize("name", [*CONSTRAINTS, pytest.param("nonholonomic", marks=pytest.mark.native)])
+@pytest.mark.parametrize("name", [*CONSTRAINTS, pytest.param("nonholonomic", marks=[pytest.mark.native, pytest.mark.slow])])
 def test_derivatives_are_those_of_differences(name):
     robot = robot_of(9, ("revolute", "prismatic", "spherical"), 4)
     constraint, rng = CONSTRAINTS[name](robot), np.random.default_rng(1)
@@ -273,6 +273,14 @@ def test_derivatives_are_those_of_differences(name):
             for derivative, y1, y0 in ((found[which], up[0], down[0]), (found[3 + which], up[1], down[1])):
                 size = 1 + np.abs(derivative).max() + np.abs(y1).max()
                 np.testing.assert_allclose(derivative[:, k], (y1 - y0) / (2 * h), atol=1e-7 * size)
+
+
+def test_derivatives_of_no_states():
+    robot = cj.load("planar2r")
+    found = constraints.constrained_dynamics_derivatives(
+        robot, Constraint.point(robot, "tip", "x"), *(np.zeros((0, 2)) for _ in range(3))
+    )
+    assert [x.shape for x in found] == [(0, 2, 2)] * 3 + [(0, 1, 2)] * 3
 
 
 def _turned(robot, rows="spherical"):
@@ -361,8 +369,10 @@ def test_frames_held_as_by_pinocchio(seed):
 # --- rows that depend on each other
 
 
-@pytest.mark.usefixtures("_way")
-def test_redundant_rows_change_no_motion():
+@pytest.mark.parametrize(
+    "_way", ["as written", pytest.param("native", marks=[pytest.mark.native, pytest.mark.slow])], indirect=True
+)
+def test_redundant_rows_change_no_motion(_way):
     robot = robot_of(1, ("revolute", "spherical"), 4, tree=False)
     once = Constraint.twist(robot, "tip", "x y z", "world") & Constraint.twist(robot, "l2", "rx")
     twice = once & Constraint.point(robot, "tip", "xyz")
@@ -379,8 +389,10 @@ def test_redundant_rows_change_no_motion():
     assert str(rank) == f"rank 4, {robot.nv - 4} freedoms; implied by other rows: tip x, tip y, tip z"
 
 
-@pytest.mark.usefixtures("_way")
-def test_redundant_rows_along_other_axes_change_no_motion():
+@pytest.mark.parametrize(
+    "_way", ["as written", pytest.param("native", marks=[pytest.mark.native, pytest.mark.slow])], indirect=True
+)
+def test_redundant_rows_along_other_axes_change_no_motion(_way):
     """A frame's origin held by its own axes and by those of space: for velocities that satisfy both, one motion and one force."""
     robot = robot_of(1, ("revolute", "spherical"), 4, tree=False)
     once = Constraint.frame(robot, "tip", "x y z") & Constraint.twist(robot, "l2", "rx")

@@ -76,6 +76,7 @@ def test_lyapunov_functions_fall_as_the_theorems_say(name):
             assert fall(q, v, t) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_the_lyapunov_function_never_increases_along_a_motion():
     arm, rng = ROBOTS["arm"], np.random.default_rng(3)
@@ -98,6 +99,7 @@ def test_the_lyapunov_function_of_pd_falls_under_constraints_too():
     assert one.lyapunov(motion.q[-1], motion.v[-1], 1.5) < 0.5 * one.lyapunov(start, np.zeros(3), 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_the_loop_is_passive():
     """∫ vᵀf dt ≥ -V(0) for every external force f: what the environment takes out of a PD loop is no more than it held at first."""
@@ -379,6 +381,8 @@ def test_wrong_arguments_are_named():
         (lambda: control.pd(arm, [np.nan, 0.0], kp=1.0, kd=1.0), "entries that are not finite"),
         (lambda: control.point_to_point(arm, goal, [np.inf, 0.0], 1.0), "goal has entries that are not finite"),
         (lambda: control.adaptive(arm, goal, rate=1.0, damping=1.0, adaptation=1.0, friction=-1.0), "friction is -1"),
+        (lambda: control.sinusoid(arm, np.nan, 1.0, 1.0), "center has entries that are not finite"),
+        (lambda: control.pd(arm, lambda t, x: goal, kp=1.0, kd=1.0), r"reference takes \(t, x\); expected a function reference\(t\)"),
         (lambda: control.verify(control.pd(arm, goal, kp=1.0, kd=1.0), None), "motion is None; expected a motion with time, q and v"),
     ]:  # fmt: skip
         with pytest.raises(CoadjointError, match=words):

@@ -6,6 +6,7 @@ import pytest
 from coadjoint.cli import main
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_a_motion_is_tracked_written_and_drawn(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -90,6 +90,7 @@ def cartesian(robot, frame, goal, stiffness, damping):
     return in_mujoco(robot, goal, add)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_cartesian_actuators_of_mujoco_are_an_impedance():
     """On an arm without redundancy the impedance with the robot's own inertia is τ = Jᵀ F + g, and MuJoCo's error is the double-geodesic

@@ -269,6 +269,7 @@ def test_native_code_of_a_robot_with_mimic_joints(monkeypatch):
     assert relative(native[1], cj.christoffel(robot, q)) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_what_the_plain_call_runs_as_written_compiles_when_asked_for():
     robot = cj.load("planar11r")

@@ -115,7 +115,7 @@ def test_a_singular_mass_matrix_is_explained():
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_native_equals_as_written(monkeypatch, seed):
     rng = np.random.default_rng(seed)
     kinds = ("free", "universal", "revolute", "helical", "spherical") if seed == 1 else ("planar", "revolute", "prismatic")

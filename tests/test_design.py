@@ -149,6 +149,22 @@ def test_a_start_that_violates_a_constraint_is_left():
     assert listed.parameters[names[0]] == 0.6
 
 
+def test_what_ended_a_design_is_told():
+    robot = cj.load("planar2r")
+    cost = lambda robot: (robot.armature * robot.armature).sum(-1) + robot.armature[0] * robot.armature[1] + robot.armature[0]
+
+    def enough(robot):
+        return robot.armature[1] - 0.5
+
+    heavy = optimize(
+        robot, "armature", cost, constraints=[lambda robot: robot.armature[0], enough], bounds={"armature": (0.0, 0.2)}
+    )
+    assert not heavy.converged
+    assert heavy.message.startswith("constraint 2 (enough) is violated: its mean is -0.3 ")
+    bananas = lambda robot: (1.0 - robot.armature[0]) ** 2 + 100.0 * (robot.armature[1] - robot.armature[0] ** 2) ** 2
+    assert optimize(robot, "armature", bananas, iterations=3).message.startswith("stopped after 3 iterations, not an optimum")
+
+
 def test_impossible_bodies_are_not_chosen():
     """A moment of inertia from a list: the smaller ones cost less, but no body has them."""
     robot = studies.planar_chain((0.5, 0.4))

@@ -127,6 +127,36 @@ def test_inverse_kinematics_has_the_derivative_of_its_solution():
     assert np.allclose(slope, [numerical([e, 0.0]), numerical([0.0, e])], rtol=1e-5)
 
 
+def test_inverse_kinematics_of_many_robots():
+    """One target, a robot of other lengths for each of its configurations: together, and one by one."""
+    arm, q0 = cj.load("planar3r"), np.array([0.3, 0.4, 0.5])
+    solve = cj.interop.jax.inverse_kinematics(arm, "tip", parameters=["lengths"])
+    X = cj.pose(arm, q0 + 0.05, "tip")
+    lengths = arm.parameters("lengths") * np.array([[1.0], [1.02]])
+    w = np.random.default_rng(5).normal(size=(2, 3))
+    assert np.allclose(
+        solve(X, q0, lengths), [cj.inverse_kinematics(arm, X, "tip", q0=q0, parameters={"lengths": x}).q for x in lengths]
+    )
+    e, xi, grow = 1e-5, np.array([0.0, 0.0, 0.3, 0.2, 0.1, 0.0]), np.random.default_rng(6).normal(size=(2, 2))
+
+    def loss(s, xp):
+        moved = xp.asarray(X) @ cj.lie.se3.exp(s[0] * xp.asarray(xi))
+        return (w * solve(moved, q0, lengths + s[1] * grow)).sum()
+
+    slope = jax.grad(lambda s: loss(s, jnp))(jnp.zeros(2))
+    numerical = [(loss(s, np) - loss(-s, np)) / (2 * e) for s in e * np.eye(2)]
+    assert np.allclose(slope, numerical, rtol=1e-5)
+
+
+def test_robots_that_differ_in_placements(arm):
+    run = cj.interop.jax.rollout(arm, dt=0.02, parameters=["placements"])
+    placements = np.stack([arm.placements] * 3)
+    placements[1, 1, 0, 3] += 0.1
+    found, _ = run(np.zeros(2), np.zeros(2), np.ones((4, 2)), placements)
+    expected, _ = cj.rollout(arm, np.zeros(2), np.zeros(2), np.ones((3, 4, 2)), dt=0.02, parameters={"placements": placements})
+    assert np.allclose(found, expected)
+
+
 def test_wrong_arguments_are_told(arm):
     run = cj.interop.jax.rollout(arm, dt=0.02)
     with pytest.raises(cj.CoadjointError, match="tau has shape"):
@@ -139,3 +169,7 @@ def test_wrong_arguments_are_told(arm):
         cj.interop.jax.rollout(arm, dt=0.1, method="variational")
     with pytest.raises(cj.CoadjointError, match="target has shape"):
         cj.interop.jax.inverse_kinematics(arm, "tip")(np.zeros(3), np.zeros(2))
+    with pytest.raises(cj.CoadjointError, match="batch axes do not broadcast"):
+        run(np.zeros((3, 2)), np.zeros((4, 2)), np.zeros((4, 2)))
+    with pytest.raises(cj.CoadjointError, match="start is an array inside jit, grad or vmap"):
+        jax.grad(lambda q: cj.optimal_control(arm, cj.Stage(2, cj.costs.control()), q).cost)(jnp.zeros(2))

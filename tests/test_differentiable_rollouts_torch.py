@@ -72,6 +72,22 @@ def test_inverse_kinematics_has_the_derivative_of_its_solution():
     assert torch.autograd.gradcheck(moved, [tensor(0.0), tensor(0.0)], eps=1e-5, atol=1e-5)
 
 
+def test_inverse_kinematics_of_many_robots():
+    """One target, a robot of other lengths for each of its configurations: together, under vmap, and one by one."""
+    arm, q0 = cj.load("planar3r"), np.array([0.3, 0.4, 0.5])
+    solve = cj.interop.torch.inverse_kinematics(arm, "tip", parameters=["lengths"])
+    X = tensor(cj.pose(arm, q0 + 0.05, "tip"))
+    lengths = tensor(arm.parameters("lengths") * np.array([[1.0], [1.02]]))
+    weights = torch.tensor(np.random.default_rng(5).normal(size=(2, 3)))
+    one_by_one = torch.stack([solve(X, q0, x) for x in lengths])
+    slopes = torch.autograd.grad((one_by_one * weights).sum(), (X, lengths))
+    assert torch.allclose(torch.func.vmap(lambda x: solve(X, torch.tensor(q0), x))(lengths), one_by_one)
+    together = solve(X, q0, lengths)
+    assert torch.allclose(together, one_by_one)
+    for x, y in zip(torch.autograd.grad((together * weights).sum(), (X, lengths)), slopes, strict=True):
+        assert torch.allclose(x, y)
+
+
 def test_wrong_arguments_are_told():
     arm = cj.load("planar2r")
     run = cj.interop.torch.rollout(arm, dt=0.02)
@@ -81,3 +97,8 @@ def test_wrong_arguments_are_told():
         run(torch.zeros(3), torch.zeros(2), torch.zeros((4, 2)))
     with pytest.raises(cj.CoadjointError, match="sets of numbers"):
         run(torch.zeros(2), torch.zeros(2), torch.zeros((4, 2)), torch.ones(2))
+    with pytest.raises(cj.CoadjointError, match="batch axes do not broadcast"):
+        run(torch.zeros((3, 2)), torch.zeros((4, 2)), torch.zeros((4, 2)))
+    with pytest.raises(cj.CoadjointError, match="start is a tensor that requires a gradient"):
+        cj.optimal_control(arm, cj.Stage(2, cj.costs.control()), tensor([0.1, 0.2]))
+    assert run(torch.zeros((3, 2)), torch.zeros(2), torch.zeros((0, 2)))[0].shape == (3, 1, 2)

@@ -75,6 +75,7 @@ def one_freedom(robot: cj.Robot, x: float, w: float, times: np.ndarray) -> np.nd
     return solve_ivp(slope, (0, times[-1]), [x, w], "DOP853", t_eval=times, rtol=1e-11, atol=1e-11).y[0]
 
 
+@pytest.mark.slow
 @native
 def test_bennetts_linkage():
     """Against its equation of one freedom, through both stretched positions: by simulate and by steps of every kind."""
@@ -93,7 +94,7 @@ def test_bennetts_linkage():
 
 
 @native
-@pytest.mark.parametrize("family", [False, True])
+@pytest.mark.parametrize("family", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("method", "dt", "bound"), [("rk4", 1e-3, 2e-6), ("euler", 1e-3, 4e-2), ("variational", 5e-4, 1e-5)])
 def test_bennetts_linkage_in_steps_alone(method, dt, bound, family):
     """Without a simulation before that finds out what is special about it, and as one of several robots."""

@@ -40,7 +40,21 @@ def run(page: str) -> dict:
 
 LONG = r"geodesic\(|follow\(|simulate\(|interop\.jax|cj\.scale|excitation\(|output_error\(|optimal_control\(|time_optimal\("
 """Pages that integrate motions, or are about machine code, take long as written: they run natively."""
-LONGEST = ("batches.md", "control.md", "optimal-control.md", "optimal-motion.md", "redundancy.md", "timing.md")
+LONGEST = (
+    "batches.md",
+    "control.md",
+    "cookbook.md",
+    "examples-geometry.md",
+    "examples-identification.md",
+    "examples-motion.md",
+    "examples.md",
+    "inverse-kinematics.md",
+    "optimal-control.md",
+    "optimal-motion.md",
+    "redundancy.md",
+    "simulation.md",
+    "timing.md",
+)
 """Those that take several seconds even so."""
 SHOWN = [page for page in PAGES if re.search(r"^```py", text(page), re.MULTILINE)]
 

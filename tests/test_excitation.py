@@ -115,6 +115,7 @@ def test_its_information_is_that_of_the_regressor(arm, designed):
     np.testing.assert_allclose(designed.condition, np.linalg.cond(flat / np.linalg.norm(flat, axis=0)), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_it_shows_more_than_motions_at_random(arm, designed):
     """Random coefficients, drawn towards the posture by the same rule, within the same limits."""

@@ -5,10 +5,12 @@ import pytest
 
 import coadjoint as cj
 from coadjoint.errors import KernelWarning
+from coadjoint.kernel.emit.sequential import module_of
 from coadjoint.kernel.graph import verify
 from coadjoint.kernel.passes import simplify as passes
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.pipeline import compile_graph
+from coadjoint.optimal import path_work, riccati_programs, tracking, workspace
 
 pytestmark = pytest.mark.native
 
@@ -55,6 +57,40 @@ def test_of_compiled_functions_and_controllers():
     np.testing.assert_allclose(evaluate(e.graph, q, v, np.zeros(1))[0], law.force(q, v, 0.0), rtol=1e-12)
 
 
+def test_of_sequential_programs():
+    robot = cj.load("planar2r")
+    e = cj.explain(cj.time_varying_lqr, robot)
+    assert e.functions[0] is riccati_programs.backward
+    assert len(e.functions) == e.llvm.count("\ndefine ")
+    assert e.llvm == module_of(riccati_programs.backward).text()
+    assert cj.explain(riccati_programs.backward).llvm == e.llvm
+    text = str(e)
+    for word in (
+        "backward(",
+        "called by time_varying_lqr",
+        *(fn.__name__ for fn in e.functions),
+        f"{len(e.code)} bytes",
+        e.target.cpu,
+    ):
+        assert word in text
+    with pytest.raises(cj.CoadjointError, match="backward is a program with loops and branches and has no graph"):
+        _ = e.graph
+    assert isinstance(cj.explain(lambda robot, q: q, robot), cj.explaining.Explanation)
+
+
+@pytest.mark.parametrize(
+    ("function", "runs"),
+    [
+        (cj.time_optimal, path_work.time_paths),
+        (cj.optimal_control, workspace.solve),
+        (cj.receding_horizon, workspace.solve),
+        (cj.time_varying_lqr, tracking.backward),
+    ],
+)
+def test_public_functions_name_the_program_that_they_run(function, runs):
+    assert function.program is runs
+
+
 def test_without_native_code(monkeypatch):
     monkeypatch.setenv("COADJOINT_NATIVE", "0")
     robot = cj.load("planar2r")
@@ -66,12 +102,12 @@ def test_without_native_code(monkeypatch):
     [
         (lambda robot: (cj.compile(cj.mass_matrix, robot), robot), "explain it alone"),
         (lambda robot: (cj.mass_matrix,), "needs a robot"),
-        (lambda robot: (cj.time_optimal, robot), "time_optimal cannot be explained: .* explain the functions of the state"),
-        (lambda robot: (cj.optimal_control, robot), "optimal_control cannot be explained"),
+        (lambda robot: (cj.simulate, robot), "simulate cannot be explained: .* explain the functions of the state"),
+        (lambda robot: (cj.base_parameters, robot), "base_parameters cannot be explained: .* returned BaseParameters"),
         (lambda robot: (lambda robot, x: x, robot), "^the shape of argument 'x'"),
         (lambda robot: (cj.control.pd, 3), "robot is 3; expected a Robot"),
     ],
-    ids=["compiled", "robot", "time_optimal", "optimal_control", "shape", "number"],
+    ids=["compiled", "robot", "simulate", "no array", "shape", "number"],
 )
 def test_what_cannot_be_explained_is_said(arguments, message):
     with pytest.raises(cj.CoadjointError, match=message):

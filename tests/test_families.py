@@ -28,14 +28,20 @@ def member(robot, parameters, k):
     return robot
 
 
+QUICK = ("masses", "lengths", "damping")
+"""A set for each way that numbers go into a step; the others take as long to compile."""
+
+
 @NATIVE
 @pytest.mark.parametrize(
     ("name", "method"),
     [
-        *((name, "euler") for name in SETS),
+        *((name, "euler") for name in QUICK),
+        *(pytest.param(name, "euler", marks=pytest.mark.slow) for name in SETS if name not in QUICK),
         *(
-            pytest.param(*x, marks=pytest.mark.slow)
-            for x in (("masses", "rk4"), ("lengths", "rk4"), ("masses", "variational"), ("lengths", "variational"))
+            pytest.param(name, method, marks=pytest.mark.slow)
+            for name in ("masses", "lengths")
+            for method in ("rk4", "variational")
         ),
     ],
 )
@@ -94,7 +100,7 @@ def test_constraints_are_those_of_each_robot(native, method):
         cj.rollout(robot, q[0], np.zeros(3), dt=5e-3, steps=8, constraints=held, method=method, parameters=parameters)
 
 
-@NATIVE
+@pytest.mark.parametrize("native", [pytest.param(True, marks=[pytest.mark.native, pytest.mark.slow]), False])
 def test_inverse_kinematics_of_many_robots(native):
     rng = np.random.default_rng(2)
     robot = cj.load("ur5e")

@@ -1,5 +1,6 @@
 """What a controller was made of stays: references with variables that change, limits of velocity, entries that are masked."""
 
+import contextlib
 import gc
 import pickle
 
@@ -56,6 +57,36 @@ def test_a_reference_that_cannot_be_traced_is_read_anew():
     for goal[0] in (0.5, 0.9):
         a = 25.0 * (np.array([goal[0], 0.0]) - Q) - 10.0 * V
         np.testing.assert_allclose(one.force(Q, V, 0.0), cj.inverse_dynamics(ARM, Q, V, a), rtol=1e-12)
+
+
+def by_type(t):
+    return (Q * t + (1.0 if isinstance(t, float) else 0.0), V + t, STILL)
+
+
+def by_error(t):
+    try:
+        k = int(10 * t)
+    except Exception:
+        k = 0
+    return (Q * t + k, V + t, STILL)
+
+
+def in_place(t):
+    q = np.zeros(2)
+    with contextlib.suppress(Exception):
+        q[0] = t
+    return (q, V + t, STILL)
+
+
+@pytest.mark.parametrize("reference", [by_type, by_error, in_place])
+def test_a_function_that_is_another_one_for_symbols_is_not_traced(reference):
+    """What it gives for a number holds."""
+    one = control.computed_torque(ARM, reference, kp=25.0, kd=10.0)
+    q, v, a = reference(0.7)
+    expected = cj.inverse_dynamics(ARM, Q, V, a + 10.0 * (v - V) + 25.0 * (q - Q))
+    np.testing.assert_allclose(one.force(Q, V, 0.7), expected, rtol=1e-12)
+    with pytest.raises(CoadjointError, match="another one for a number"):
+        cj.rollout(ARM, Q, V, dt=1e-3, steps=2, control=one)
 
 
 @pytest.mark.native

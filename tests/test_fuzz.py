@@ -3,7 +3,7 @@
 import pytest
 
 from fuzz import __main__ as command
-from fuzz import _calls, functions, graphs, kernels, readers
+from fuzz import _calls, functions, graphs, kernels, programs, readers
 
 
 def tally(run, seeds):
@@ -55,6 +55,12 @@ def test_compiled_functions(monkeypatch):
     total = tally(functions.run, range(0, 24, 8))
     assert none_failed(total)
     assert total["native"] == 3
+
+
+@pytest.mark.native
+def test_sequential_programs():
+    """Both once computed the side of a conditional that was not taken."""
+    assert tally(programs.run, (3, 18)) == {"the same": 2 * programs.INPUTS}
 
 
 def test_the_command(capsys):

@@ -165,6 +165,7 @@ def test_before_and_after_counterweights(here):
         draw_balance("balance.xyz", result)
 
 
+@pytest.mark.slow
 @needs_matplotlib
 def test_the_command_tells_and_draws(here, capsys):
     assert main(["geometry", "planar2r", "--joints", "joint1", "2", "--plot", "arm.png"]) == 0

@@ -12,6 +12,7 @@ import coadjoint as cj
 from coadjoint.errors import CoadjointError, LogWarning
 from coadjoint.identification.consistency import ConsistentFit, consistent, divergence, geodesic_distance
 from coadjoint.identification.friction import direction
+from coadjoint.identification.preparation import prepare
 from coadjoint.lie import inertia, se3
 from recorded_motions import moved_frames, perturbed, simulated, smooth_motion
 
@@ -79,6 +80,28 @@ def test_dry_friction_turns_as_dahls_law_says():
     v = np.linspace(-1, 1, 41)
     assert np.array_equal(direction(-v, -a, 0.01, slip), -direction(v, a, 0.01, slip))
     assert np.array_equal(direction(v, a, 0.01, 0.0), np.tanh(v / 0.01))
+
+
+def test_used_rows_have_the_dry_friction_of_their_speed_and_acceleration():
+    """A joint that slows to rest and goes on as before keeps its dry friction, one that turns back does not: with memory, Dahl's law
+    dσ/dx = (1 - σ sign v) / s is a function of v and a where the joint has slipped since it stood, and the other rows are left out."""
+    t = np.arange(0, 12, 2e-3)
+    v = (
+        0.5 * (1 + np.cos(2 * np.pi * t / 4)) * np.where(t < 6, 1, -1)
+    )  # goes on after 2 s, and turns back after 6 and goes on after 10 s
+    a = np.gradient(v, t)
+    q = np.cumsum(v) * 2e-3
+    slip, sign = 1e-3 * np.mean(v * v) / np.sqrt(np.mean(a * a)), [1.0]
+    for dx in np.diff(q):
+        aim = np.sign(dx)
+        sign.append(aim + (sign[-1] - aim) * np.exp(-abs(dx) / slip))
+    bar = cj.load("planar2r").lock({cj.load("planar2r").joint_names[1]: 0.0})
+    log = {"time": t, "q": q[:, None], "v": v[:, None], "a": a[:, None], "tau": np.sin(t)[:, None]}
+    used = prepare(bar, log, None).used[:, 0]
+    off = np.abs(direction(v, a, 1e-9, slip) - sign)
+    assert off.max() > 0.5
+    assert off[used].max() < 0.15
+    assert used.mean() > 0.7
 
 
 def test_couplings_of_neighbouring_joints(arm):
@@ -523,6 +546,7 @@ def test_command_and_report(arm, tmp_path, monkeypatch, capsys):
     assert main(["identify", "arm.json", "log.csv", "--report", "fit.pdf"]) == 1
 
 
+@pytest.mark.slow
 def test_command_takes_method_prior_and_bounds(arm, tmp_path, monkeypatch, capsys):
     from coadjoint.cli import main
 
@@ -548,6 +572,31 @@ def test_command_takes_method_prior_and_bounds(arm, tmp_path, monkeypatch, capsy
     assert "entropic prior of weight 3" in out
 
 
+def test_command_reads_logs_as_people_have_them(arm, tmp_path, monkeypatch, capsys):
+    """Columns, units, empty cells and times that are no use as they are: the fit is that of the log in order."""
+    from coadjoint.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    cj.save(arm, "arm.json")
+    log = simulated(perturbed(arm), noise=0.05)
+    expected = cj.identify(arm, log, friction=("offset", "viscous"))
+    names = ["clock", *(f"{x}{k + 1}" for x in ("bend", "rate", "push", "load") for k in range(3))]
+    table = np.column_stack([log["time"], np.degrees(log["q"]), log["v"], log["a"], log["tau"]])
+    lines = [",".join(f"{x:.17g}" for x in row) for row in table]
+    lines[7], lines[8] = lines[8], lines[7]
+    lines.insert(4, lines[4].rsplit(",", 1)[0] + ",")
+    Path("log.csv").write_text("\n".join([",".join(names), *lines]) + "\n")
+    assert main(["identify", "arm.json", "log.csv"]) == 1
+    assert "there are no positions" in capsys.readouterr().err
+    ways = ["time=clock", "q=bend{}", "v=rate{}", "a=push{}", "tau=load{}"]
+    words = [x for way in ways for x in ("--columns", way)] + ["--units", "q=deg", "--missing", "drop", "--times", "sort"]
+    monkeypatch.setattr(
+        "coadjoint.commands.identify.identify", lambda *x, **y: cj.identify(*x, **y, friction=("offset", "viscous"))
+    )
+    assert main(["identify", "arm.json", "log.csv", "--out", "found.json", *words]) == 0
+    assert np.allclose(cj.load("found.json").inertias, expected.robot.inertias, rtol=1e-6, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -560,6 +609,7 @@ def test_command_takes_method_prior_and_bounds(arm, tmp_path, monkeypatch, capsy
         (["--mass", "{last}", "1", "2", "--mass", "{last}", "1", "3"], "twice"),
         (["--total-mass", "nan", "2"], "least < most"),
         (["--cutoff", "0"], "cutoff"),
+        (["--units", "angle=deg"], "q=deg"),
         (["--method", "instrumental_variables"], "invalid choice"),
         (["--method", "best"], "invalid choice"),
     ],
@@ -570,8 +620,7 @@ def test_command_refuses_before_any_work(arm, tmp_path, monkeypatch, capsys, wor
 
     monkeypatch.chdir(tmp_path)
     cj.save(arm, "arm.json")
-    if words[0] != "--cutoff":  # which the fit itself refuses before it reads
-        monkeypatch.setattr(command, "identify", lambda *args, **kwargs: pytest.fail("work was begun"))
+    monkeypatch.setattr(command, "identify", lambda *args, **kwargs: pytest.fail("work was begun"))
     line = ["identify", "arm.json", "log.csv", "--out", "found.json", *(x.format(last=arm.link_names[-1]) for x in words)]
     try:
         code = main(line)

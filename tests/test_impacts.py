@@ -169,6 +169,7 @@ def test_redundant_rows_share_the_impulse():
     assert shared.sum() == pytest.approx(impulse[0], rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_a_planar_loop_in_a_tilted_plane():
     """Rows across the plane are rounding there, and count for nothing: all is as in a plane of coordinates."""

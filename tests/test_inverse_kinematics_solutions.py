@@ -95,7 +95,7 @@ def test_ten_thousand_poses(name, kind):
             assert np.abs(data.oMf[frame].homogeneous - T[k]).max() < 1e-9
 
 
-@both_ways
+@pytest.mark.parametrize("native", [pytest.param(True, marks=[pytest.mark.native, pytest.mark.slow]), False])
 def test_every_kind_of_arm(native):
     """With random axes: the configuration that made a pose is found, all solutions reach it, and they are distinct."""
     for seed in range(1 if native else 2):
@@ -118,7 +118,9 @@ def rounded(robot, rng, by):
     return cj.Robot.from_screws(screws, np.tile(np.eye(4), (6, 1, 1)), np.ones(6), np.tile(np.eye(3), (6, 1, 1)), tip=home)
 
 
-@pytest.mark.parametrize("by", [1e-12, 1e-10, 3e-8, 4e-6])
+@pytest.mark.parametrize(
+    "by", [1e-12, pytest.param(1e-10, marks=pytest.mark.slow), pytest.param(3e-8, marks=pytest.mark.slow), 4e-6]
+)
 def test_axes_that_are_rounded_are_recognised(by):
     """As π/2 written 1.5707963 or 1.5708 makes them: every pose is solved, and solutions are those of the robot, not of the ideal one."""
     rng = np.random.default_rng(0)

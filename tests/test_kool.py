@@ -16,7 +16,7 @@ from laws import derivative
 from random_robots import ONE_SCREW, random_robot, random_velocity
 
 
-@pytest.mark.parametrize("way", ["as written", pytest.param("native", marks=pytest.mark.native)])
+@pytest.mark.parametrize("way", ["as written", pytest.param("native", marks=[pytest.mark.native, pytest.mark.slow])])
 def test_case_27(way):
     case = load(27)
     robot, x = case.robot, case.inputs

@@ -97,7 +97,9 @@ def check_kernel(fn, robot, constraint, tolerance=0.0):
     same(fn(robot, **first, **options), eager, tolerance)
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if "second_derivatives" in name else name for name in KERNELS]
+)
 def test_every_kernel_is_lazy_as_written(name):
     # NumPy's own products and solvers round differently for other batch sizes.
     joints = ("revolute", "prismatic") if "kool" in name or "lagrangian" in name else ("revolute", "spherical", "universal")
@@ -278,6 +280,7 @@ print(hashlib.sha256(cj.inverse_dynamics(robot, q, v, a).compute(scheduler="sync
 """
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_bits_do_not_depend_on_what_a_process_did_before(tmp_path):
     found = [
@@ -293,6 +296,7 @@ def test_bits_do_not_depend_on_what_a_process_did_before(tmp_path):
     assert found[0] == found[1] != ""
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_processes_and_a_cluster_give_the_same_bits():
     distributed = pytest.importorskip("distributed")

@@ -72,6 +72,7 @@ def test_case_24():
     assert np.max(np.abs(found["lift"] - found["pinv"])) == pytest.approx(wanted["max_lift_minus_pinv"], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_case_24_native():
     case = case_24()
@@ -89,7 +90,7 @@ def test_case_24_brackets():
         assert largest == pytest.approx(case.expected[f"vertical_bracket_norm_{key}"], rel=1e-9)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=FEW)
+@settings(max_examples=12, deadline=None, suppress_health_check=FEW)
 @given(seeds)
 def test_the_lift_is_an_inverse_and_horizontal(seed):
     """J L = 1, L ⊥ ker J in M, L = N⁻¹ (J N⁻¹)⁺ for any N with Nᵀ N = M, Λ = Lᵀ M L; joints of every kind."""
@@ -165,7 +166,7 @@ def test_brackets_of_lifts_do_what_the_twists_do(seed):
     close(J @ A.reshape(robot.nv, 36), np.zeros((6, 36)), 1e-7 * max(1, np.max(np.abs(A))))
 
 
-@pytest.mark.parametrize("weight", ["lift", "moore-penrose"])
+@pytest.mark.parametrize("weight", ["lift", pytest.param("moore-penrose", marks=pytest.mark.slow)])
 def test_brackets_by_differences(weight):
     """[L_a, L_b] = L_a(L_b) - L_b(L_a), by differences of the inverse; a user's own inverse by tracing gives the same."""
     robot, q = redundant(5)
@@ -182,6 +183,7 @@ def test_brackets_by_differences(weight):
         close(rd.inverse_brackets(robot, q, own, "tip"), found, 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_a_task_of_ones_own():
     """The position of the tip as a user writes it: the same lift, brackets and self-motions as the rows in the axes of space."""

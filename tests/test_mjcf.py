@@ -103,7 +103,7 @@ DRIVES = """
 </mujoco>"""
 
 
-@pytest.mark.parametrize("name", SUITE)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name == "dog" else name for name in SUITE])
 def test_suite_agrees_with_mujoco(name):
     """Kinematics, Jacobians, dynamics, energies, momentum at 100 states, and q in MuJoCo's order."""
     robot, model = (

@@ -30,6 +30,7 @@ def test_the_forces_along_a_motion_are_those_that_made_it(dense):
         assert not a.any()
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_motions_that_were_planned_are_tracked_and_held_at_the_end():
     slow = cj.optimal_motion(ARM, [0.0, 0.0], [0.5, -0.5], 0.5)
@@ -56,3 +57,18 @@ def test_motions_that_do_not_fit_are_refused():
     ]:  # fmt: skip
         with pytest.raises(CoadjointError, match=words):
             call()
+
+
+def test_motions_are_tracked_as_they_were():
+    """Their arrays may change later."""
+    time, n = np.linspace(0.0, 1.0, 21), 2
+    q, v = np.outer(np.sin(time), [1.0, 0.5]), np.outer(np.cos(time), [1.0, 0.5])
+    motion = cj.Trajectory(ARM, time, q, v, np.ones((21, n)))
+    laws = [control.computed_torque(ARM, motion, kp=25.0, kd=10.0), control.lqr_tracking(ARM, motion)]
+    expected = [one.force(q[3], v[5], 0.33) for one in laws]
+    for array in (motion.time, motion.q, motion.v, motion.tau):
+        array *= 2.0
+    for one, tau in zip(laws, expected, strict=True):
+        np.testing.assert_array_equal(
+            one.force(np.sin(0.15) * np.array([1.0, 0.5]), np.cos(0.25) * np.array([1.0, 0.5]), 0.33), tau
+        )

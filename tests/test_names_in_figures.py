@@ -65,6 +65,7 @@ def test_what_a_name_made_is_found(tmp_path):
     assert hostile(tmp_path / "page.html")
 
 
+@pytest.mark.slow
 def test_names_are_never_code_in_figures_and_reports(tmp_path):
     robot = evil_arm()
     motion, log = cj.simulate(robot, HOME, [0.0, 0.0], 0.2), simulated(robot, noise=0.01)

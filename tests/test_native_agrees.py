@@ -21,7 +21,7 @@ def both(monkeypatch, fn):
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ("integrate", "difference")])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_every_function_on_every_kind_of_joint(monkeypatch, name, seed):
     rng = np.random.default_rng(seed)
     robot = random_robot(rng, 9, mimic=seed == 2, armature=True, damping=True)

@@ -149,6 +149,7 @@ def test_links_keep_apart_from_each_other():
     assert np.isinf(straight.clearance)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_the_proof_is_one():
     """It never says that pairs keep apart where a finer look finds them nearer, and its bound of accelerations holds."""

@@ -97,6 +97,7 @@ def test_a_second_task_yields():
     close(exact, Y @ np.linalg.solve(J @ Y, np.concatenate([first, second[1:]])), 1e-8)  # both can be done: the least energy
 
 
+@pytest.mark.slow
 def test_manipulability_and_its_gradient(panda):
     robot, q, *_ = panda
     J, M = cj.jacobian(robot, q, "tip"), cj.mass_matrix(robot, q)

@@ -16,6 +16,7 @@ def ends():
     return [cj.constraints.assemble(ARM, HELD, [x, 0.8, 0.9], fixed="joint1") for x in (-0.2, 0.5)]
 
 
+@pytest.mark.slow
 @pytest.mark.native
 @pytest.mark.parametrize("motors", ["joint1", ("joint1", "joint2"), None])
 def test_the_mechanism_moves_as_found_under_the_forces_found(motors):

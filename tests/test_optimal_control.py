@@ -48,6 +48,7 @@ def found(arm):
     return reach(arm)
 
 
+@pytest.mark.slow
 def test_the_gradient_of_the_cost_vanishes(arm, found):
     assert found.converged, found.message
     assert found.error < 1e-8
@@ -81,12 +82,13 @@ def test_the_costate_is_the_derivative_of_the_cost_to_go(arm, found):
     assert np.allclose(found.costate[k, :2], slope, rtol=1e-6, atol=1e-8)
 
 
-def test_gains_are_the_derivative_of_the_optimal_control(arm, found):
+@pytest.mark.parametrize("method", ["euler", "rk4"])
+def test_gains_are_the_derivative_of_the_optimal_control(arm, method):
     """K of the first step is ∂u₀*/∂x₀, by solving problems from nearby starts: true only with exact second derivatives."""
-    e = 1e-5
+    e, found = 1e-4, reach(arm, method=method, tolerance=1e-12)
     for j in range(2):
         d = e * np.eye(2)[j]
-        up, down = (reach(arm, start=found.q[0] + s * d, guess=found, tolerance=1e-10) for s in (1.0, -1.0))
+        up, down = (reach(arm, start=found.q[0] + s * d, guess=found, tolerance=1e-13, method=method) for s in (1.0, -1.0))
         slope = (up.u[0] - down.u[0]) / (2 * e)
         # The state cost has no weight on q, so that the problem is the same but for its start.
         assert np.allclose(found.gains[0, :, j], slope, rtol=1e-5, atol=1e-5)
@@ -420,6 +422,32 @@ def test_wrong_costs_are_told(arm):
             cj.optimal_control(arm, cj.Stage(5, [wrong, cj.costs.control()]), [0.3, 0.4])
     with pytest.raises(cj.CoadjointError, match="empty"):
         cj.optimal_control(arm, [], [0.3, 0.4])
+
+
+@pytest.mark.parametrize("options", [{}, {"effort": 50.0}, {"method": "rk4"}])
+def test_a_maximum_is_left_for_a_minimum(options):
+    """At the top of its cost a rod meets the conditions of first order; the Hessian of the cost by all controls says what it is."""
+    bar = cj.Link.solid("bar", "base", cj.Joint.revolute((0, 0, 1)), mass=1.0, com=(0.5, 0, 0), inertia=0.1)
+    rod, N, h = cj.Robot("rod", [bar]), 8, 0.1
+
+    def far(robot, q, v, u):
+        return namespace(q).concat([1.0 + namespace(q).cos(q), 0.1 * v], axis=-1)
+
+    costs = [cj.costs.control(1e-2), cj.costs.residual(far)]
+    found = cj.optimal_control(rod, cj.Stage(N, costs, h), [0.0], cj.costs.residual(far, 10.0), **options)
+    assert found.converged, found.message
+    assert found.message.startswith("optimal")
+
+    def cost(u):
+        q, v = cj.rollout(rod, np.zeros(1), np.zeros(1), u.reshape(N, 1), dt=h, method=options.get("method", "euler"))
+        r = np.concatenate([1.0 + np.cos(q), 0.1 * v], axis=-1) ** 2
+        return 0.5 * h * (r[:-1].sum() + 1e-2 * u @ u) + 5.0 * r[-1].sum()
+
+    u, e = found.u.ravel(), 1e-3 * np.eye(N)
+    assert found.cost == pytest.approx(cost(u), rel=1e-12)
+    assert found.cost < 0.5 * cost(np.zeros(N))
+    H = [[cost(u + x + y) - cost(u + x - y) - cost(u - x + y) + cost(u - x - y) for y in e] for x in e]
+    assert np.linalg.eigvalsh(np.array(H))[0] > 0
 
 
 def test_limits_of_the_robot(arm):

@@ -221,6 +221,7 @@ def test_a_pose_as_goal_is_met_and_is_better_than_a_given_configuration():
     np.testing.assert_allclose(cj.pose(robot, motion.q[-1], "tip"), X, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_tasks_as_goals_are_met_and_leave_the_rest_free():
     arm = cj.load("planar3r")
@@ -385,9 +386,17 @@ def test_many_motions_at_once_are_those_one_by_one():
         np.testing.assert_allclose(many.q[index], alone.q, atol=1e-5)
     slower = cj.optimal_motion(ARM, start[0, 0], goal, [T[0, 0], 1.5 * T[0, 0]], **options)
     np.testing.assert_allclose(slower.cost[0], many.cost[0, 0], rtol=1e-8)
-    fast = cj.optimal_motion(ARM, start[0], goal, cost="time", **options)
+
+
+@pytest.mark.slow
+@pytest.mark.native
+def test_many_fastest_motions_take_less_time_than_was_given():
+    start, goal, T = np.array([[-1.2, -0.6], [-0.7, -1.4]]), [0.4, 0.6], [1.0, 2.0]
+    options = {"effort": [32.0, 12.0], "velocity": 4.0, "spans": 6}
+    assert cj.optimal_motion(ARM, start, goal, T, **options).converged.all()
+    fast = cj.optimal_motion(ARM, start, goal, cost="time", **options)
     assert fast.converged.all()
-    assert (fast.duration < T[0]).all()
+    assert (fast.duration < T).all()
 
 
 @pytest.mark.native

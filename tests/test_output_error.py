@@ -78,6 +78,7 @@ def test_sensitivities_are_the_derivatives_of_the_simulated_motion(arm, log, met
         np.testing.assert_allclose((high - low) / (2 * h), exact, rtol=1e-6, atol=2e-8 * np.abs(exact).max())
 
 
+@pytest.mark.slow
 def test_parameters_return_from_a_simulated_motion(arm, log):
     """From numbers that are 20-30 % off, drives known; every link stays a possible body, and the prediction is exact everywhere."""
     found = output_error(other(arm), log, horizon=0.2, substeps=2)

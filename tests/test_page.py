@@ -318,6 +318,7 @@ def test_several_robots_stand_in_one_scene(page, tmp_path):
     assert page.errors == []
 
 
+@pytest.mark.slow
 def test_the_whole_robot_is_seen(page, tmp_path):
     """Also along a motion that leaves the place where it begins."""
     robot = cj.load("planar2r")
@@ -361,6 +362,7 @@ def test_every_sheet_opens_without_error(page, tmp_path):
     assert page.errors == []
 
 
+@pytest.mark.slow
 def test_a_fall_keeps_its_energy_and_is_that_of_the_library(page, tmp_path):
     robot = cj.load("panda")
     opened(page, tmp_path, robot)
@@ -414,6 +416,7 @@ def test_rotations_fall_as_in_the_library(page, tmp_path, kind):
     assert page.errors == []
 
 
+@pytest.mark.slow
 def test_a_table_of_states_is_played(page, tmp_path):
     robot = cj.load("planar2r")
     motion = cj.simulate(robot, [0.3, 0.2], [0.0, 0.0], 1.0)

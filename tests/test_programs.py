@@ -9,7 +9,7 @@ import pytest
 
 from coadjoint.errors import KernelWarning
 from coadjoint.kernel import program_trial, programs
-from coadjoint.kernel.emit.sequential import module_text
+from coadjoint.kernel.emit.sequential import module_of
 from coadjoint.kernel.emit.sequential_module import ProgramError
 from coadjoint.kernel.program_trial import Called, Example
 from coadjoint.kernel.programs import (
@@ -162,7 +162,7 @@ def test_examples_of_programs_are_far_from_ties(program, examples):
 
 def test_the_examples_of_optimal_control_find_the_optimum():
     """So that their functions, written by hand, are right: iterations converge quadratically, both ways to the same cost."""
-    by_control, _, by_velocity, _ = (
+    by_control, _, by_velocity, _, _ = (
         program_trial.results(programs._as_written(solve), [x]) for x in control_examples.solve_examples()
     )
     costs = by_control[-1]
@@ -208,6 +208,34 @@ def test_full_verification_runs_programs_as_written_and_compares_what_they_call(
     assert "timing_rows" in compared
 
 
+def noted(out: Floats, k: int) -> float:
+    out[k] += 1.0
+    return float(k)
+
+
+def chosen(x: Floats, n: int, out: Floats) -> float:
+    far = 1000000000 * n
+    out[0] = x[far] if far < 2 else -1.0
+    out[1] = noted(out, 2) if out[0] > 0.0 else noted(out, 3)
+    y = load(x, far) if far == 0 else splat(2.0)
+    return total(y) if n > 0 else (1.0 if x[0] > 0.0 else x[far - 1000000000])
+
+
+def some_choices() -> list[Example]:
+    out = np.zeros(4)
+    return [Example((1.0 + np.arange(8.0), n, out), (out,)) for n in (1, 0, 2)]
+
+
+@pytest.mark.native
+def test_only_the_chosen_side_of_a_conditional_is_computed():
+    """The other side reads far outside the array, or counts."""
+    for n in (0, 1, 5):
+        native, plain = np.zeros(4), np.zeros(4)
+        x = 1.0 + np.arange(8.0)
+        assert native_program(chosen, some_choices)(x, n, native) == chosen(x, n, plain)
+        np.testing.assert_array_equal(native, plain)
+
+
 def unknown(x: Floats) -> float:
     return undefined(x)  # type: ignore[name-defined]  # noqa: F821
 
@@ -223,16 +251,41 @@ def changing(x: Floats) -> float:
     return a
 
 
+def twice(x: Floats) -> float:
+    a = b = x[0]
+    return a + b
+
+
+def searching(x: Floats) -> float:
+    for k in range(3):
+        if x[k] > 0.0:
+            break
+    else:
+        return 1.0
+    return 0.0
+
+
+def by_name(x: Floats) -> float:
+    return noted(x, k=1)
+
+
 @pytest.mark.parametrize(
     ("fn", "message"),
-    [(unknown, "no program is named undefined"), (listing, r"no \[x\[0\]\]"), (changing, "float where int is expected")],
+    [
+        (twice, "one variable at a time, not a = b"),
+        (searching, "loops have no else"),
+        (by_name, r"by place, not as in noted\(x, k=1\)"),
+        (unknown, "no program is named undefined"),
+        (listing, r"no \[x\[0\]\]"),
+        (changing, "float where int is expected"),
+    ],
 )
 def test_what_programs_do_not_have_is_told(fn, message):
     with pytest.raises(ProgramError, match=message):
-        module_text(fn)
+        module_of(fn)
 
 
 def test_the_program_of_timing_has_no_symbols_from_outside():
     """So that it is linked without LLVM (`runtime/elf.py`)."""
-    text = module_text(time_paths)
+    text = module_of(time_paths).text()
     assert not [line for line in text.splitlines() if line.startswith("declare") and "@llvm." not in line]

@@ -32,6 +32,7 @@ def test_counterexample_a_chain_is_no_riemannian_submersion():
     assert "not a Riemannian submersion" in str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_counterexample_flat_robots_drift():
     """Corollary III.2: a balanced planar 3R is flat, its mass matrix constant, and its lift of the tip's position is not integrable."""
@@ -259,6 +260,7 @@ def test_the_drift_by_another_integrator(tracks):
     np.testing.assert_allclose(q - track.q[0], track.drift, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_many_starts_at_once():
     """Starts on one fibre, and splines; each as by itself."""
@@ -352,6 +354,7 @@ def test_self_motion_leaves_the_task():
         rd.fibre(robot, q, "tip", (3, 4, 5))
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_the_best_on_a_fibre():
     """Manipulability at the optimum is the largest nearby on the fibre, walked along by itself."""
@@ -373,6 +376,7 @@ def test_the_best_on_a_fibre():
 # --- figures and the command
 
 
+@pytest.mark.slow
 @pytest.mark.native
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_the_command_tells_and_draws(tmp_path, monkeypatch, capsys):

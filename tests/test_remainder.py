@@ -85,3 +85,9 @@ def test_exported():
     symbols, (y,) = export.sympy(graph)
     values = dict(zip(symbols.values(), (-7.5, 2.0), strict=True))
     assert y.subs(values) == -1.5
+
+
+def test_the_derivative_of_a_quotient_by_zero_is_infinite():
+    """As the quotient is; no ZeroDivisionError of Python's."""
+    found = cj.derivative(lambda robot, q: q / 0.0, cj.load("planar1r"))(np.array([[0.5]]))
+    np.testing.assert_array_equal(found, [[[np.inf]]])

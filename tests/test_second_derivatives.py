@@ -80,6 +80,7 @@ def test_laws(seed):
         assert relative(vv, 2 * np.moveaxis(gamma, -1, -3)) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.native
 @pytest.mark.parametrize("name", ["inverse_dynamics_second_derivatives", "forward_dynamics_second_derivatives"])
 def test_native_equals_as_written(monkeypatch, name):

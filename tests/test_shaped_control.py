@@ -140,6 +140,8 @@ def test_the_worst_disturbance_is_attenuated():
     np.testing.assert_allclose(far.gains["K"], regulator, rtol=1e-5)  # without a limit of disturbances it is the LQR
     with pytest.raises(cj.CoadjointError, match="least that is possible"):
         control.h_infinity(robot, q, actuated=[robot.joint_names[0]], state_cost=Q, force_cost=R, attenuation=0.5 * gamma)
+    with pytest.raises(cj.CoadjointError, match="least that is possible"):
+        control.h_infinity(cj.load("planar2r"), [0.0, 0.0], attenuation=1e-9)
 
 
 @pytest.mark.parametrize("regulator", [control.h_infinity, control.balance])

@@ -87,6 +87,7 @@ def test_no_path_through_a_grid_is_shorter(name):
             assert report.lengths[0] >= lengths[goal] / 1.25  # a grid of few directions makes paths longer, but not by so much
 
 
+@pytest.mark.slow
 def test_the_default_picture_shows_the_shortest():
     """From (-0.4π, -0.4π) to (0.4π, 0.4π): two mirror images of 4.4462; the symmetric geodesic of 4.8269 has a conjugate point."""
     report = geometry.geodesics_between(PLANAR, START, -START)
@@ -114,7 +115,15 @@ def test_stable_geodesics_have_no_conjugate_points(seed):
         assert stable == np.all(area[:-1] * area[-2] > 0)
 
 
-@pytest.mark.parametrize("kinds", [("revolute", "prismatic"), ("spherical", "revolute"), ("planar", "universal"), ("free",)])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("revolute", "prismatic"),
+        pytest.param(("spherical", "revolute"), marks=pytest.mark.slow),
+        ("planar", "universal"),
+        ("free",),
+    ],
+)
 def test_drawing_tight_lowers_the_energy_to_that_of_a_geodesic(kinds):
     """The gradient of the energy of ways is that of differences, and tight ways are as long as the geodesic along them."""
     rng = np.random.default_rng(1)

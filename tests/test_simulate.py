@@ -346,6 +346,7 @@ def test_saved_states_are_read_back(extension, tmp_path):
         np.testing.assert_array_equal(getattr(states, name), getattr(found, name))
 
 
+@pytest.mark.slow
 def test_figures_and_animations(tmp_path):
     pytest.importorskip("matplotlib")
     robot, floor = ball()

@@ -148,6 +148,7 @@ def test_a_stiff_member_goes_on_by_itself():
     assert motions.v[0, -1] == pytest.approx(np.exp(-0.5), abs=1e-9)
 
 
+@pytest.mark.native
 def test_events_and_contacts_of_each():
     robot = cj.Robot("ball", [cj.Link.solid("b", "base", cj.Joint.prismatic((0, 0, 1), name="z"), mass=1.0)])
     floor = Constraint.holonomic(lambda q: q)

@@ -74,7 +74,7 @@ def steady_disk(tilt: float, precession: float) -> tuple[cj.Robot, Constraint, n
     return robot, rolling, q, np.array([precession * s, 0.0, spin, 0.0, r * spin, 0.0])
 
 
-@pytest.mark.parametrize("method", ["adaptive", "variational"])
+@pytest.mark.parametrize("method", ["adaptive", pytest.param("variational", marks=pytest.mark.slow)])
 def test_a_rolling_disk_precesses_steadily(method):
     tilt, precession, end = 1.1, 1.7, 3.0
     robot, rolling, q, v = steady_disk(tilt, precession)

@@ -94,6 +94,37 @@ def test_reduced_streams_keep_one_row_a_chunk(tmp_path):
     np.testing.assert_allclose(found["tau"][:], sums, rtol=1e-12)
 
 
+def test_reductions_of_other_kinds_are_numbers_or_refused(tmp_path):
+    found = stream(States(), tmp_path / "count.zarr", reduce=np.count_nonzero, names=("tau",))  # integers
+    np.testing.assert_array_equal(found["tau"][:-1], 128.0)
+    for k, (reduce, words) in enumerate(
+        {
+            (lambda x, axis: x.mean()): r"float64 of shape \(\)",
+            (lambda x, axis: x.sum(axis) + 0j): "complex128",
+            (lambda x, axis: x): r"of shape \(256, 2\) .*expected real numbers of shape \(2,\)",
+        }.items()
+    ):
+        with pytest.raises(CoadjointError, match=words):
+            stream(States(), tmp_path / f"{k}.zarr", reduce=reduce)
+        assert not list(tmp_path.glob(f"*{k}.zarr"))
+
+
+def test_a_stream_is_not_continued_with_another_reduction_of_the_same_name(tmp_path):
+    scale = 2.0
+
+    def reduce(x, axis):
+        return scale * x.sum(axis)
+
+    with pytest.raises(KeyboardInterrupt):
+        stream(States(fail_from=300), tmp_path / "out.zarr", reduce=reduce)
+    scale = 3.0
+    with pytest.raises(CoadjointError, match="begun with another reduce"):
+        stream(States(), tmp_path / "out.zarr", reduce=reduce)
+    scale = 2.0
+    found = stream(States(), tmp_path / "out.zarr", reduce=reduce)["inverse_dynamics"][:]
+    np.testing.assert_allclose(found[0], 2.0 * one_call(Q, V, A)[:128].sum(0), rtol=1e-12)
+
+
 def test_another_computation_is_refused(tmp_path, monkeypatch):
     out = tmp_path / "out.zarr"
     stream(States(), out)

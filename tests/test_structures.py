@@ -425,6 +425,7 @@ def test_users_functions_of_a_robot_are_compiled_for_each(compilations):
         assert abs(2 * mass * q[0] * a[0] + a[1] + 2 * mass * v[0] ** 2) < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_loops_with_dependent_rows_are_shared(compilations, monkeypatch):
     """Bennett's linkage, whose six rows leave one freedom of three by special lengths and twists, those of each robot."""

@@ -171,7 +171,7 @@ def test_large_robots_of_the_zoo(name, parameters):
     assert_same(e(q, v), robot, q, v)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([("numeric", 1), ("numeric", 3), ("symbolic", 1), ("symbolic", 2)]), st.booleans())
 def test_random_trees_of_all_joints(seed, size, mimic):
     parameters, n = size

@@ -410,6 +410,22 @@ def test_where_two_limits_of_speed_meet():
             np.testing.assert_allclose(ends[1:, 0], ends[:-1, 1], rtol=2e-9, atol=1e-12)
 
 
+def test_a_limit_that_is_exceeded_between_the_places_that_are_looked_at():
+    """An arc that ends on the limit of velocity was above it before, by 5e-7 of it, within a hundredth of a cell."""
+    robot = cj.load("panda")
+    path = np.random.default_rng(1).uniform(-1, 1, (615, 5, 7))[614]
+    timing = cj.time_optimal(robot, path, acceleration=A, effort=np.inf)
+    before = timing.duration - np.linspace(0.70, 0.78, 4001)
+    assert np.max(np.abs(timing(before)[1]) / robot.velocity_limit) < 1 + 1e-9
+
+
+def test_a_limit_of_speed_that_is_left_soon_after_a_cell_begins():
+    """There the arc ahead and the limit begin together, and the limit is the lower one: cuts crept towards the place, and did not end."""
+    path = np.random.default_rng(17).uniform(-1, 1, (316, 5, 7))[315]
+    back = cj.time_optimal(cj.load("panda"), path[::-1])
+    assert cj.time_optimal(cj.load("panda"), path).duration == pytest.approx(back.duration, rel=1e-9)
+
+
 def test_power_in_closed_form():
     """Full force up to v = P / τ, then I v v̇ = P: v² grows evenly with time and v³ with the way."""
     inertia, tau, power, length = 0.3, 1.5, 2.0, 2.0

@@ -82,6 +82,8 @@ def test_goals_without_rest_and_joints_without_motor_are_refused():
         control.swing_up(robot, [np.pi / 2, 0.0], kp=-1.0, **swing)
     with pytest.raises(CoadjointError, match="catch is 'x'; expected a controller with a Lyapunov function"):
         control.swing_up(robot, [np.pi / 2, 0.0], kp=1.0, catch="x", **swing)
+    with pytest.raises(CoadjointError, match="does not rest at the goal: joint1 needs"):
+        control.swing_up(robot, [0.3, 0.2], kp=1.0, **swing)
     elsewhere = control.balance(robot, [-np.pi / 2, 0.0], actuated=["joint2"])
     with pytest.raises(CoadjointError, match="catch aims at"):
         control.swing_up(robot, [np.pi / 2, 0.0], kp=1.0, catch=elsewhere, **swing)

@@ -233,7 +233,7 @@ def a_type(x: Any, name: str) -> Any:
     try:
         if np.dtype(x).kind == "f":
             return x
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # as np.dtype takes odd texts
         pass
     raise CoadjointError(f"{name} is {short(x)}; expected numpy.float64 or numpy.float32.")
 

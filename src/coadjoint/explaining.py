@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,8 @@ from .compiling import trace
 from .errors import CoadjointError
 from .kernel.dump import graph_text, plan_text
 from .kernel.graph import Graph
-from .kernel.pipeline import Compilation, compile_graph
+from .kernel.pipeline import Compilation, CompiledProgram, compile_graph, compile_program
+from .kernel.programs import is_program
 from .kernel.runtime.function import CompiledFunction
 from .robot.robot import Robot
 from .words import short
@@ -120,6 +122,60 @@ class Explanation:
     __repr__ = __str__
 
 
+@dataclass(frozen=True, repr=False)
+class ProgramExplanation(Explanation):
+    """What is made of a sequential program: a function with loops and branches, which has no graph; printing it gives a summary.
+
+    `llvm` is the text before LLVM's own passes, `code` the object file that they leave, `target` the processor, `functions` the program
+    and the programs that it calls.
+    """
+
+    made: CompiledProgram  # type: ignore[assignment]
+
+    @property
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The program, and the programs that it calls."""
+        return self.made.functions
+
+    @property
+    def traced(self) -> Graph:
+        raise self._no("graph")
+
+    @property
+    def graph(self) -> Graph:
+        raise self._no("graph")
+
+    @property
+    def plan(self) -> Any:
+        raise self._no("plan")
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        raise self._no("count of operations")
+
+    def _no(self, what: str) -> CoadjointError:
+        return CoadjointError(
+            f"{self.functions[0].__name__} is a program with loops and branches and has no {what}; see functions, llvm, assembly and code."
+        )
+
+    def __str__(self) -> str:
+        entry, *others = self.functions
+        width = max(len(fn.__name__) for fn in self.functions)
+        sizes = {fn: len(inspect.getsource(fn).splitlines()) for fn in self.functions}
+        return "\n".join(
+            [
+                f"{entry.__name__}{inspect.signature(entry)}".replace("'", ""),
+                "",
+                *([f"called by {self.plain_calls}"] if self.plain_calls else []),
+                f"source     {sum(sizes.values())} lines in {entry.__module__} and the functions it calls:",
+                *(f"           {fn.__name__:{width}}  {sizes[fn]:4d} lines" for fn in others),
+                f"LLVM       {len(self.llvm.splitlines())} lines, {len(self.code)} bytes of object code",
+                f"processor  {self.target.cpu}, {self.target.vector_bits} bits",
+            ]
+        )
+
+    __repr__ = __str__
+
+
 @takes(dtype=a_type)
 def explain(
     fn: Callable[..., Any],
@@ -133,8 +189,13 @@ def explain(
     """An `Explanation` of how fn is compiled for a robot, stage by stage; the arguments are those of `compile`.
 
     A function that `compile`, `jvp` or `vjp` returned, and a controller, know their robot and are given alone: explain(controller).
-    Print the result for a summary: operations before and after simplification, the plan, sizes, the processor.
+    Functions that run a sequential program (time_optimal, optimal_control, receding_horizon, time_varying_lqr) give a
+    `ProgramExplanation`, for all robots the same. Print the result for a summary: operations before and after simplification, the plan,
+    sizes, the processor.
     """
+    program = getattr(fn, "program", None) or (fn if is_program(fn) else None)
+    if program is not None:
+        return ProgramExplanation(compile_program(program), "" if program is fn else fn.__name__)
     owner = getattr(fn, "__self__", fn)
     graph = getattr(owner, "graph", None)
     if graph is not None or isinstance(owner, CompiledFunction):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_name, a_robot, numbers, one_of, sequence, takes
+from ..arguments import a_function_of, a_name, a_robot, numbers, one_of, sequence, takes
 from ..arrays import Array, unmasked
 from ..blas import on_one_thread
 from ..errors import CoadjointError, LogWarning, ShapeError
@@ -31,7 +31,14 @@ GAIN = 0.002
 """By how much, at least."""
 
 
-@takes(robot=a_robot, q=numbers, frame=a_name, loss=one_of("robust", "squares"), mounted=one_of("hand", "fixed"))
+@takes(
+    robot=a_robot,
+    q=numbers,
+    frame=a_name,
+    loss=one_of("robust", "squares"),
+    mounted=one_of("hand", "fixed"),
+    report=a_function_of("part"),
+)
 @on_one_thread
 def calibrate(
     robot: Robot,

@@ -8,7 +8,9 @@ import numpy as np
 
 from ..errors import CoadjointError
 from ..identification.excitation import Excitation, excitation
+from ..motion.logs import read_log
 from ..show.terminal import Progress, number, table
+from .logs import add_log_options, log_options
 from .robots import add_robot, check_files, one_number, read_robot, tell
 
 HELP = "design a motion that shows the robot's parameters best, for identification"
@@ -35,12 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the search")
     parser.add_argument("--out", metavar="FILE", help="write time, q, v, a, tau: .csv, .npz or .parquet")
     parser.add_argument("--plot", metavar="FILE", help="draw the motion beside its limits: .png, .svg, .pdf or .html")
+    add_log_options(parser, times=True)
 
 
 def run(args: argparse.Namespace) -> None:
     check_files(args, *args.log)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
+    logs = [read_log(path, robot, **log_options(args)) for path in args.log]
     with Progress("designing") as report:
         motion = excitation(
             robot,
@@ -53,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
             acceleration=args.acceleration,
             spheres=[_sphere(x) for x in args.sphere or ()],
             planes=[] if args.floor is None else [((0.0, 0.0, 1.0), args.floor)],
-            logs=args.log,
+            logs=logs,
             drives=args.drives,
             rate=args.rate,
             seed=args.seed,

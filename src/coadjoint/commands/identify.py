@@ -10,10 +10,13 @@ from ..files import check_output
 from ..identification import identify
 from ..identification.bounds import bound_rows
 from ..identification.estimators import METHODS
+from ..identification.preparation import check_cutoff
 from ..identification.priors import PRIORS, checked_prior
+from ..motion.logs import read_log
 from ..robot.save import check_format, save
 from ..show.identification import check_report
 from ..show.terminal import Progress
+from .logs import add_log_options, log_options
 from .robots import add_robot, one_number, read_robot, tell
 
 HELP = "identify inertias, friction and offsets of a robot from a log of its motion"
@@ -43,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--total-mass", nargs=2, type=float, metavar=("LOW", "HIGH"), help="bounds of the mass of all links in kg")
     parser.add_argument("--parameters", action="store_true", help="print all parameters with their intervals")
+    add_log_options(parser, times=True)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -55,15 +59,20 @@ def run(args: argparse.Namespace) -> None:
         check_report(args.report)
     prior = _prior(args.prior)
     bounds = _bounds(args.mass, args.total_mass)
+    cutoff, options = "auto" if args.cutoff is None else args.cutoff, log_options(args)
+    check_cutoff(cutoff)
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     tell(robot.notes)
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     bound_rows(robot, bounds)
-    cutoff = "auto" if args.cutoff is None else args.cutoff
+    logs = []
+    for path in args.log:
+        with Progress(f"reading {path}") as report:
+            logs.append(read_log(path, robot, **options, report=report))
     with Progress("identifying") as report:
         report(0.0)
-        fit = identify(robot, args.log, cutoff=cutoff, gains=args.gains, method=args.method, prior=prior, bounds=bounds)
+        fit = identify(robot, logs, cutoff=cutoff, gains=args.gains, method=args.method, prior=prior, bounds=bounds)
     print(fit)
     for text in fit.advice:
         print(f"advice: {text}")

@@ -9,8 +9,8 @@ from ..errors import CoadjointError
 from ..motion.columns import SPELLINGS
 
 
-def add_log_options(parser: argparse.ArgumentParser) -> None:
-    """How a log is to be read, where its names do not say it."""
+def add_log_options(parser: argparse.ArgumentParser, times: bool = False) -> None:
+    """How a log is to be read, where its names do not say it; with `times`, also what becomes of times that do not grow."""
     group = parser.add_argument_group("reading tables")
     group.add_argument(
         "--columns", metavar="WHAT=NAMES", action="append", help="time=clock, q=pos_{} or q=a,b,c: columns by their names"
@@ -19,13 +19,16 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--missing", choices=("error", "drop"), default="error", help="rows with empty cells or NaN (default: error)"
     )
+    if times:
+        group.add_argument("--times", choices=("error", "sort"), default="error", help="times that do not grow (default: error)")
     group.add_argument("--topic", metavar="NAME", help="topic of joint states in a ROS bag or MCAP file")
 
 
 def log_options(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `read_log`."""
     columns = {what: names.split(",") if "," in names else names for what, names in _pairs(args.columns, "--columns").items()}
-    return {"columns": columns or None, "units": _pairs(args.units, "--units"), "missing": args.missing, "topic": args.topic}
+    options = {"columns": columns or None, "units": _pairs(args.units, "--units"), "missing": args.missing, "topic": args.topic}
+    return options | ({"times": args.times} if hasattr(args, "times") else {})
 
 
 def _pairs(given: list[str] | None, option: str) -> dict[str, str]:

@@ -69,7 +69,7 @@ def constraint_terms(robot: Robot, constraint: Constraint, q: Any, v: Any, a: An
         flat = recent(robot, ("terms", key), lambda: native.build(graph).call)(q, v, a, multipliers)
     except native.NativeError:
         flat = evaluated(graph, q, v, a, multipliers)
-    return tuple(x.reshape(*x.shape[:-1], -1, n) for x in np.split(flat, [n * n, n * n + m * n], axis=-1))
+    return tuple(x.reshape(*x.shape[:-1], x.shape[-1] // n, n) for x in np.split(flat, [n * n, n * n + m * n], axis=-1))
 
 
 def _shift(robot: Robot, constraint: Constraint, q: np.ndarray, multipliers: np.ndarray) -> np.ndarray:

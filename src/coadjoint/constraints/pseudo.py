@@ -132,6 +132,8 @@ def null_space(robot: Robot, constraint: Constraint, q: ArrayLike) -> np.ndarray
 
     d = decompose(robot, constraint, floats(q, "q"))
     ranks = np.unique(d.rank)
+    if not len(ranks):
+        raise ConstraintError("q is an empty batch, and the number of freedoms is only known at a configuration; give one or more.")
     if len(ranks) > 1:
         raise ConstraintError(
             f"the constraint has rank {' and '.join(map(str, ranks))} in the batch; take states of one rank at a time."

@@ -143,7 +143,7 @@ def _hint(controller: Controller | SampledController, q: np.ndarray, h: float, d
     A speed that is damped with the rate λ, an eigenvalue of M⁻¹ D, obeys v' = v - h λ v, or one sample late v'' = v' - h λ v: it dies out
     if h λ is below 2, or below 1.
     """
-    gains = controller.gains
+    gains, too_fast = controller.gains, " The estimates may follow too fast for the samples: choose a smaller adaptation, or more damping."
     if controller.name not in ("pd", "pd_plus", "passivity_based", "adaptive", "computed_torque"):
         return ""
     rates: np.ndarray = gains["kd"] if "kd" in gains else gains["damping"]
@@ -151,7 +151,7 @@ def _hint(controller: Controller | SampledController, q: np.ndarray, h: float, d
         rates = np.linalg.solve(np.asarray(mass_matrix(controller.robot, q)), rates)
     fastest, most = float(np.abs(np.linalg.eigvals(rates)).max()), (1.0 if delay else 2.0) / h
     if not fastest > most:
-        return ""
+        return too_fast if controller.name == "adaptive" else ""
     late = " and one sample late" if delay else ""
     return (
         f" The damping takes speeds away at {fastest:.3g}/s; sampled every {h:g} s{late} a loop is stable below {most:.3g}/s only: "

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import floats
+from ..arguments import a_function_of, floats
 from ..arrays import Array, like
 from ..errors import CoadjointError, ShapeError
 from ..words import short
@@ -37,6 +37,7 @@ class _Constant:
 def as_force(given: Any, name: str, rows: int, what: str) -> Callable[[Any], tuple[Array, ...]]:
     """A function of time that gives (rows,) of what a user gives: such a function, these numbers, or one for all."""
     if callable(given):
+        a_function_of("t")(given, name)
         found = _numbers(given(0.0), name, rows, what)
         if found.shape != (rows,):
             raise ShapeError(f"{name}(t) gave an array of shape {found.shape}; expected ({rows},): {rows} {what}.")

@@ -85,12 +85,15 @@ class _Riccati:
 
         The stable eigenvectors (X, Y) of the Hamiltonian matrix give P = Y X⁻¹.
         """
-        from scipy.linalg import schur
+        from scipy.linalg import LinAlgError, schur
 
         n = len(self.A)
         S = self.B @ np.linalg.solve(self.R, self.B.T) - self.D @ self.D.T / gamma**2
         H = np.block([[self.A, -S], [-self.Q, -self.A.T]])
-        _, U, stable = schur(H, output="real", sort="lhp")
+        try:
+            _, U, stable = schur(H, output="real", sort="lhp")
+        except LinAlgError:  # eigenvalues so close to the imaginary axis that rounding moves them across
+            return None
         X, Y = U[:n, :n], U[n:, :n]
         if stable != n or np.linalg.cond(X) > 1e12:
             return None
@@ -129,10 +132,11 @@ def lqr_tracking(
     if not isinstance(motion, Trajectory) or motion.tau is None:
         raise CoadjointError(f"motion is {short(motion)}; expected a Trajectory with tau, as from `simulate` or `optimal_motion`.")
     n = robot.nv
-    q, v, tau = (finite(floats(x, name), name) for x, name in ((motion.q, "q"), (motion.v, "v"), (motion.tau, "tau")))
+    q, v, tau = (finite(floats(x, name), name).copy() for x, name in ((motion.q, "q"), (motion.v, "v"), (motion.tau, "tau")))
     if q.shape[-1] != robot.nq or q.ndim != 2 or len(q) < 2:
         raise CoadjointError(f"the motion has q of shape {q.shape}; expected (N, {robot.nq}) with at least two times.")
-    steps = np.diff(np.asarray(motion.time, dtype=float))
+    time = np.array(motion.time, dtype=float)
+    steps = np.diff(time)
     if not (steps > 0).all():
         k = int(np.flatnonzero(~(steps > 0))[0])
         raise CoadjointError(
@@ -141,9 +145,9 @@ def lqr_tracking(
     Q, R = gain(state_cost, "state_cost", 2 * n, zero=True), gain(force_cost, "force_cost", n)
     last = Q if final_cost is None else gain(final_cost, "final_cost", 2 * n, zero=True)
     A, B = (np.asarray(x) for x in linearize(robot, q, v, tau))
-    P = _riccati_back(np.asarray(motion.time, dtype=float), A, B, Q, R, last)
+    P = _riccati_back(time, A, B, Q, R, last)
     K = np.linalg.solve(R, np.swapaxes(B, -1, -2) @ P)
-    schedule = _Schedule(robot, np.asarray(motion.time, dtype=float), q, v, tau, K, P)
+    schedule = _Schedule(robot, time, q, v, tau, K, P)
     return Controller(robot, "lqr_tracking", _along, schedule, {"state_cost": Q, "force_cost": R}, _cost_along)
 
 

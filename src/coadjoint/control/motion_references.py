@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,4 +58,5 @@ def as_motion(robot: Robot, given: Any) -> Motion:
     first, last = float(given.time[0]), given.end
     if not last > first:
         raise CoadjointError("the reference is a motion of one state; give its configuration to hold, as motion.q[0].")
-    return Motion(given, first, last)
+    own = {name: getattr(given, name).copy() for name in ("time", "q", "v")}  # what is there now, whatever becomes of the arrays
+    return Motion(replace(given, **own), first, last)

@@ -2,7 +2,8 @@
 
 A function that is written with array operations is traced once, when it is given: the variables that it reads become constants with the
 values that they have then, for `force`, `lyapunov`, `simulate`, `rollout`, `closed_loop` and exported C alike. A function that cannot be
-traced is called at every time that is asked for, and reads its variables anew.
+traced is called at every time that is asked for, and reads its variables anew. So is one whose trace does not give what it gives itself, as
+of a function that asks for the type of t, or catches the error that tells it that t is no number.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from ..kernel.trace.symbols import Symbols
 from ..kernel.trace.trace import trace
 from ..traced import all_evaluated
 
+SOME_TIMES = (0.0, 0.3, 1.7)
+"""Where a trace is compared with its function."""
+
 
 class OfTime:
     """A function of time that gives arrays: what its trace gives, or what it gives itself where it cannot be traced."""
@@ -28,6 +32,7 @@ class OfTime:
         """Why it cannot be traced."""
         try:
             self.graph: Any = trace(lambda t: self._at_symbol(t[..., 0]), {"t": (1,)}, "reference")
+            self._compare()
         except Exception as problem:  # whatever a user's function does with a symbol: with a number it may be right
             self.graph, self.problem = None, str(problem)
 
@@ -36,6 +41,17 @@ class OfTime:
         if not any(x.dtype == object for x in found):  # it may read a stream, or what changes later
             raise TraceError("it does not depend on t; give what is constant itself")
         return found
+
+    def _compare(self) -> None:
+        """An error if the trace does not give what the function gives for some number."""
+        for t in SOME_TIMES:
+            try:
+                own = self.given(t)
+            except Exception:  # it may be made for other times
+                continue
+            for name, x, y in zip(("first", "second", "third"), own, all_evaluated(self.graph, np.array([t])), strict=False):
+                if not np.allclose(np.asarray(x, dtype=float), y, rtol=1e-6, atol=1e-9, equal_nan=True):
+                    raise TraceError(f"the {name} of its results at t = {t:g} is another one for a number than for a symbol")
 
     def __call__(self, t: Any) -> tuple[Array, ...]:
         if self.graph is not None:

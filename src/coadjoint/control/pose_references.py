@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import floats, positive, takes
+from ..arguments import a_function_of, floats, positive, takes
 from ..arrays import Array, like
 from ..errors import CoadjointError, ShapeError
 from ..lie import se3
@@ -25,7 +25,9 @@ def as_pose_reference(given: Any) -> PoseReference:
     """A function reference(t) -> X, V, A of what a user gives: such a function, or a pose to hold."""
     if isinstance(given, _HoldPose | _ScrewMotion | OfTime):
         return given
-    return OfTime(_Shaped(given)) if callable(given) else _HoldPose(as_pose(floats(given, "reference"), "reference"))
+    if callable(given):
+        return OfTime(_Shaped(a_function_of("t")(given, "reference")))
+    return _HoldPose(as_pose(floats(given, "reference"), "reference"))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ ROUNDS = 2
 """Rounds of the polish, in each of which it is decided anew which bounds are reached."""
 EQUAL, EXACT = 1e-8, 1e-10
 """What takes the place of a zero softness where bounds are made equations, and the error that rounding explains."""
+POSSIBLE = 1e-8
+"""The error up to which bounds count as kept exactly."""
 LEAST = 1e-13
 """The least slack and multiplier, so that no division fails."""
 NOTHING = 1e-13
@@ -63,7 +65,19 @@ class _Program:
         y, s, multipliers = 0.0 * self.back(self.room), self.xp.maximum(self.room, self.one), START * self.one
         for _ in range(ITERATIONS):
             y, s, multipliers = self.iterated(y, s, multipliers)
-        return self.polished(y, s, multipliers)
+        y, multipliers = self.polished(y, s, multipliers)
+        return self.exact(y, multipliers)
+
+    def exact(self, y: Array, multipliers: Array) -> Array:
+        """y (..., n) with no bound exceeded, also none that is soft, where that is possible and found; else y itself.
+
+        Where H is far from a multiple of the identity multipliers are large, and soft bounds would give way though they need not.
+        """
+        hard = _Program(self.H, self.rows, self.room, 0.0 * self.soft)
+        found, dual, reached = hard.rounds(y, multipliers, multipliers + hard.excess(y, multipliers))
+        excess = hard.excess(found, dual)
+        wrong = _most(concat([excess, -dual, reached * self.xp.abs(excess)]))
+        return self.xp.where((wrong <= POSSIBLE)[..., None], found, y)
 
     def excess(self, y: Array, multipliers: Array) -> Array:
         """±rows y - soft λ - room (..., 2 m)."""
@@ -104,14 +118,21 @@ class _Program:
         y, s, multipliers = (xp.where(known, x + step * dx, x) for x, dx in ((y, dy), (s, ds), (multipliers, dl)))
         return y, xp.maximum(s, LEAST * self.one), xp.maximum(multipliers, LEAST * self.one)
 
-    def polished(self, y: Array, s: Array, multipliers: Array) -> Array:
-        """y with the bounds that are reached as equations, if that satisfies the conditions better.
+    def polished(self, y: Array, s: Array, multipliers: Array) -> tuple[Array, Array]:
+        """y and λ with the bounds that are reached as equations, if that satisfies the conditions better."""
+        found, dual, _ = self.rounds(y, multipliers, multipliers - s)
+        before, after = (_most(concat([self.excess(x, z), -z])) for x, z in ((y, multipliers), (found, dual)))
+        better = (after <= self.xp.maximum(before, 0.0 * before + EXACT))[..., None]
+        return self.xp.where(better, found, y), self.xp.where(better, dual, multipliers)
 
-        Which bounds are reached is decided anew in every round, by λ + excess > 0: a semismooth Newton method.
+    def rounds(self, y: Array, multipliers: Array, test: Array) -> tuple[Array, Array, Array]:
+        """y and λ with the bounds that are reached as equations, and 1 for these, else 0.
+
+        Which bounds are reached is decided anew in every round, first by test > 0, then by λ + excess > 0: a semismooth Newton method.
         """
-        xp, found, dual, test = self.xp, y, multipliers, multipliers - s
+        found, dual, reached = y, multipliers, self.one
         for _ in range(ROUNDS):
-            reached = xp.where(test > 0.0, self.one, 0.0 * self.one)
+            reached = self.xp.where(test > 0.0, self.one, 0.0 * self.one)
             weight, dual = reached / (self.soft + EQUAL), reached * dual
             left = self.weighted(weight)
             for _ in range(2):
@@ -119,9 +140,7 @@ class _Program:
                 found = found - solve_spd(left, force[..., None])[..., 0]
                 dual = dual + weight * self.excess(found, dual)
             test = dual + self.excess(found, dual)
-        before, after = (_most(concat([self.excess(x, z), -z])) for x, z in ((y, multipliers), (found, dual)))
-        better = after <= xp.maximum(before, 0.0 * before + EXACT)
-        return xp.where(better[..., None], found, y)
+        return found, dual, reached
 
 
 def _to_boundary(s: Array, ds: Array, multipliers: Array, dl: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, finite, floats, numbers, positive, takes
+from ..arguments import a_function_of, a_robot, finite, floats, numbers, positive, takes
 from ..arrays import Array, concat, like, namespace
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
@@ -33,7 +33,7 @@ def as_reference(robot: Robot, given: Any) -> Reference:
     if is_motion(given):
         return _Checked(robot, as_motion(robot, given))
     if callable(given):
-        return _Checked(robot, given)
+        return _Checked(robot, a_function_of("t")(given, "reference"))
     try:
         q = floats(given, "reference")
     except CoadjointError:
@@ -205,7 +205,7 @@ def sinusoid(robot: Robot, center: Array, amplitude: Array, frequency: Array) ->
     for name, x in (("center", center), ("amplitude", amplitude), ("frequency", frequency)):
         if np.shape(x) not in ((), (robot.nv,)):
             raise ShapeError(f"{name} has shape {np.shape(x)}; expected a number or ({robot.nv},).")
-        parts.append(np.broadcast_to(np.array(x, dtype=float), (robot.nv,)))
+        parts.append(np.broadcast_to(finite(np.array(x, dtype=float), name), (robot.nv,)))
     return _Sinusoid(parts[0], parts[1], 2.0 * np.pi * parts[2])
 
 

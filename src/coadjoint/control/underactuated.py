@@ -74,6 +74,7 @@ def swing_up(
         raise CoadjointError(f"robot {robot.name!r} has joints with quaternions; `swing_up` takes joints with one coordinate each.")
     if not (a_number(kp, "kp") >= 0):
         raise CoadjointError(f"kp is {kp:g}; gains must be zero or positive and finite.")
+    resting_force(robot, q, motors)
     if catch is not None:
         _check_catch(catch, robot, q)
     energy = float(potential_energy(robot, q))

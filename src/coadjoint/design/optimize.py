@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_dictionary, a_function, a_function_of, a_robot, finite, positive, sequence, some_names, takes, whole
+from ..arguments import a_function, a_function_of, a_robot, finite, positive, sequence, some_names, takes, whole
 from ..arrays import concat, unmasked
 from ..compiling import with_values
 from ..errors import CoadjointError, ShapeError
@@ -59,7 +59,6 @@ class Design:
     robot=a_robot,
     objective=a_function,
     constraints=sequence,
-    choices=a_dictionary,
     tolerance=positive,
     iterations=whole,
     report=a_function_of("part"),
@@ -153,6 +152,14 @@ class _Problem:
         found = [fn(values, arrays) for fn in self.functions]
         return np.array([x for x, _ in found]), np.array([g for _, g in found])
 
+    def violated(self, values: np.ndarray) -> str:
+        """Which constraint is missed most, and by how much."""
+        k = int(np.argmin(values))
+        name = self.functions[1 + k].name if k + 1 < len(self.functions) else "that inertias are those of bodies"
+        return (
+            f"constraint {k + 1} ({name}) is violated: its mean is {values[k]:.3g} in the best design found, and must be 0 or more"
+        )
+
 
 class _Mean:
     """The mean of one function over the states, and its gradient."""
@@ -166,6 +173,7 @@ class _Mean:
             raise CoadjointError(
                 f"{_name(fn)} takes {missing[0]!r}, which states does not give; expected states={{{missing[0]!r}: array}}."
             )
+        self.name = getattr(fn, "__name__", "function").replace("<lambda>", "function")
         self.names, self.space, self.own = named, space, {x: arrays[x] for x in named}
         sizes = {"q": robot.nq} | dict.fromkeys(("v", "a", "tau", "dv"), robot.nv)
         for name in named:
@@ -202,6 +210,8 @@ class _Search:
         self.chart: Chart = problem.space.chart(fixed)
         self._seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
         self.best, self.finished = self.chart.start, True
+        self.iterations = 0
+        """Those that were made, if no more were allowed."""
         self.values, slopes = self.at(self.best)
         self.first = float(self.values[0])
         steepest = float(np.abs(slopes[0]).max(initial=0.0))
@@ -243,7 +253,7 @@ class _Search:
             for k in range(1, len(self.values))
         ]
         options: dict[str, Any] = {"maxiter": iterations}
-        options |= {"ftol": 1e-15} if rows else {"ftol": 0.0, "gtol": self.tolerance, "maxls": 50}
+        options |= {"ftol": 1e-15} if rows else {"ftol": 0.0, "gtol": self.tolerance, "maxls": 50, "maxcor": 50}
         try:
             done = minimize(
                 lambda z: self.at(z)[0][0] / self.scale,
@@ -258,6 +268,7 @@ class _Search:
         except KeyboardInterrupt:
             self.finished = False
         else:
+            self.iterations = done.nit if done.nit >= iterations else 0
             self.keep(done.x)
 
     def design(self, finished: bool) -> Design:
@@ -270,9 +281,10 @@ class _Search:
         if not finished:
             message = "interrupted: the best so far"
         elif not feasible:
-            message = "a constraint is violated"
+            message = self.problem.violated(values[1:])
         else:
-            message = f"{'' if converged else 'not an optimum: '}the conditions of first order hold to {error:.1e}"
+            stopped = f"stopped after {self.iterations} iterations, " if self.iterations else ""
+            message = f"{'' if converged else f'{stopped}not an optimum: '}the conditions of first order hold to {error:.1e}"
         numbers = self.chart.values(self.best)
         after, before, slope = (
             {name: float(x) for name, x in zip(space.names, row, strict=True) if name in space.free}

@@ -20,6 +20,8 @@ USUAL = ("offset", "viscous", "armature", "coulomb", "spring")
 """Terms that are tried together."""
 MOST = 7
 """Terms of a joint beside its offset."""
+NEEDS = {"load": "coulomb", "stribeck": "coulomb", "asymmetry": "coulomb", "root": "viscous"}
+"""Terms that add to another: friction in proportion to the root of speed alone would be far off at other speeds."""
 
 
 @dataclass
@@ -136,7 +138,7 @@ def _together(judge: Judge, choice: Choice, best: np.ndarray, allowed: tuple[str
 def _able(own: tuple[int, ...], number: int) -> bool:
     """Whether a joint can take a term: not twice, and not without what it adds to."""
     name, has = TERMS[number], {TERMS[k] for k in own}
-    if name in has or (name in ("load", "stribeck", "asymmetry") and "coulomb" not in has):
+    if name in has or NEEDS.get(name, name) not in {name} | has:
         return False
     return not {name} | has >= {"root", "stribeck"}  # they would cancel each other, and not at other speeds
 

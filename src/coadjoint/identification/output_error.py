@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, one_of, positive, sequence, takes, whole
+from ..arguments import a_function_of, a_robot, one_of, positive, sequence, takes, whole
 from ..arrays import unmasked
 from ..blas import on_one_thread
 from ..errors import CoadjointError, ShapeError
@@ -84,7 +84,7 @@ class OutputError:
         return [self.base.names[k] for k in self.base.pivots]
 
 
-@takes(robot=a_robot, method=one_of("direct", "inverse"), horizon=positive, substeps=whole)
+@takes(robot=a_robot, method=one_of("direct", "inverse"), horizon=positive, substeps=whole, report=a_function_of("part"))
 @on_one_thread
 def output_error(
     robot: Robot,

@@ -30,7 +30,10 @@ ROUGH = 1e-4
 STANDING = 0.02
 """A joint stands where its speed is below this part of its root-mean-square speed …"""
 DWELL = 0.2
-"""… for so many seconds: its dry friction may then be anything between two bounds, and its equation is left out."""
+"""… for so many seconds: its dry friction may then be anything between two bounds, and its equation is left out …"""
+SLIPPED = 1.6e-2
+"""… and until it has moved this far, relative to the displacement in which it reverses: where it goes on as it came it has all of its
+friction, and where it turns back the friction turns as well."""
 CURRENTS = {"i", "current", "currents"}
 """What columns of motor currents are called."""
 NOISE = 1.0
@@ -297,18 +300,24 @@ def slopes(x: np.ndarray, rate: float) -> np.ndarray:
 
 def _part(*arrays: Any) -> Prepared:
     time, q, v, a, tau, usable, step, dwell = arrays
-    used = usable & ~_standing(v, max(1, round(dwell / step)))
+    used = usable & ~_sticking(v, a, step, max(1, round(dwell / step)))
     return Prepared(time, q, v, a, tau, used, np.zeros(len(time), dtype=int), step, np.zeros_like(v))
 
 
-def _standing(v: np.ndarray, least: int) -> np.ndarray:
-    """(N, nv): where a joint stands for at least so many rows; nowhere for one that stands most of the time."""
-    still = np.asarray(np.abs(v) < STANDING * np.sqrt(np.mean(v * v, axis=0)))
+def _sticking(v: np.ndarray, a: np.ndarray, step: float, least: int) -> np.ndarray:
+    """(N, nv): where a joint stands for at least so many rows, or sets out from there; nowhere for one that stands most of the time."""
+    square = np.mean(v * v, axis=0)
+    still = np.asarray(np.abs(v) < STANDING * np.sqrt(square))
     for k in range(v.shape[1]):
         edges = np.flatnonzero(np.diff(np.concatenate([[0], still[:, k].astype(int), [0]])))
         for i, j in zip(edges[::2], edges[1::2], strict=True):
             if j - i < least:
                 still[i:j, k] = False
+    far, path = SLIPPED * square / np.sqrt(np.mean(a * a, axis=0)).clip(1e-12), step * np.cumsum(np.abs(v), axis=0)
+    where = np.where(still, np.arange(len(v))[:, None], -1)
+    last = np.maximum.accumulate(where, axis=0)
+    moved = path - np.take_along_axis(path, last.clip(0), axis=0)
+    still |= (last >= 0) & (moved < far)
     still[:, still.mean(0) > 0.7] = False
     return still
 
@@ -323,6 +332,6 @@ def _joined(robot: Robot, parts: Sequence[Prepared]) -> Prepared:
     left = 100.0 * (1.0 - used.mean(0))
     if left.max() >= 1.0:
         worst = ", ".join(f"{name} {x:.0f} %" for name, x in zip(robot.v_names, left, strict=True) if x >= 1.0)
-        notes.append(f"rows left out where a joint stands or its force is saturated: {worst}")
+        notes.append(f"rows left out where a joint stands or sets out, or its force is saturated: {worst}")
     own = {name: stack(name) for name in ("time", "q", "v", "a", "tau", "known")}
     return Prepared(**own, used=used, stretch=stretch, step=float(np.median([x.step for x in parts])), notes=tuple(notes))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .friction import Shape, direction
-from .preparation import Prepared
+from .preparation import SLIPPED, Prepared
 
 WIDTHS = (1e-9, 0.003, 0.01, 0.02, 0.04, 0.08, 0.15)
 """Speeds w that are tried, relative to the root-mean-square speed of the joint; the first is a jump."""
-SLIPS = (0.0, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)
+SLIPS = (0.0, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3, SLIPPED)
 """Displacements s that are tried, relative to that in which the joint reverses: its mean square speed over its acceleration."""
 PAIRS = tuple((w, s) for w in WIDTHS for s in SLIPS)
 USUAL = 0.03

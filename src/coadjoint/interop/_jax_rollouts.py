@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..errors import ShapeError
-from ..kinematics import jacobian, pose
+from ..kinematics import jacobian
 from ..robot.robot import Robot
 from ._common import engine
 from ._jax_functions import function, function_of
-from ._rollouts import check_target, implicit_weights, solver, step_program
+from ._rollouts import Inputs, implicit_weights, pose_program, solver, step_program
 
 jax = engine("jax")
 jnp = jax.numpy
@@ -27,26 +26,13 @@ def rollout(
     q (..., nq), v (..., nv), tau (..., steps, nv); `parameters` names numbers of the robot that become inputs, with batch axes of their
     own if need be. Steps are native kernels in a `scan`, and so are their derivatives, of any order.
     """
-    step = function_of(step_program(robot, dt, method, friction, parameters))
+    made = step_program(robot, dt, method, friction, parameters)
+    step, inputs = function_of(made), Inputs(robot, made, ("q", "v", "tau"), parameters)
 
     def run(q: Any, v: Any, tau: Any, *given: Any) -> tuple[Any, Any]:
+        inputs.check_count(given)
         q, v, tau, *numbers = (jnp.asarray(x, dtype=jnp.result_type(float)) for x in (q, v, tau, *given))
-        if tau.ndim < 2 or tau.shape[-1] != robot.nv:
-            raise ShapeError(f"tau has shape {tau.shape}; expected (..., steps, {robot.nv}).")
-        robot._checked(q, "q", robot.nq)
-        robot._checked(v, "v", robot.nv)
-        if len(numbers) != len(parameters):
-            raise ShapeError(
-                f"{len(numbers)} sets of numbers were given after tau; expected {len(parameters)}: {', '.join(parameters)}."
-            )
-        cores = [np.ndim(robot.parameters(x)) if x not in ("inertias", "placements", "screws") else 2 for x in parameters]
-        batches = [
-            q.shape[:-1],
-            v.shape[:-1],
-            tau.shape[:-2],
-            *(x.shape[: x.ndim - c] for x, c in zip(numbers, cores, strict=True)),
-        ]
-        batch = jnp.broadcast_shapes(*batches)
+        batch, _ = inputs.of_rollout(q, v, tau, *numbers)
         q, v = jnp.broadcast_to(q, (*batch, robot.nq)), jnp.broadcast_to(v, (*batch, robot.nv))
 
         def advance(state: tuple[Any, Any], force: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -66,13 +52,14 @@ def inverse_kinematics(robot: Robot, frame: str, *, parameters: Sequence[str] = 
     Its derivative is that of the solution of T(q) = target, by the implicit function theorem; where joints are more than six, the solution
     moves the shortest way. q is NaN where a target is not reached. It does not depend on q0, which only chooses the solution.
     """
-    at, turning = (function(fn, robot, parameters=parameters, frame=frame) for fn in (pose, jacobian))
+    made = pose_program(robot, frame, parameters)
+    at, turning = function_of(made), function(jacobian, robot, parameters=parameters, frame=frame)
+    inputs = Inputs(robot, made, ("target", "q0"), parameters)
     solve = solver(robot, frame, parameters, options)
 
     @jax.custom_vjp  # type: ignore[untyped-decorator]
     def solved(target: Array, q0: Array, *numbers: Array) -> Array:
-        shape = (*jnp.broadcast_shapes(target.shape[:-2], q0.shape[:-1]), robot.nq)
-        like = jax.ShapeDtypeStruct(shape, target.dtype)
+        like = jax.ShapeDtypeStruct((*target.shape[:-2], robot.nq), target.dtype)
         return jax.pure_callback(
             lambda *x: solve(*map(np.asarray, x)).astype(target.dtype), like, target, q0, *numbers, vmap_method="broadcast_all"
         )
@@ -91,14 +78,9 @@ def inverse_kinematics(robot: Robot, frame: str, *, parameters: Sequence[str] = 
     solved.defvjp(forward, backward)
 
     def run(target: Any, q0: Any, *given: Any) -> Any:
-        target, q0, *numbers = (jnp.asarray(x, dtype=jnp.result_type(float)) for x in (target, q0, *given))
-        if len(numbers) != len(parameters):
-            raise ShapeError(
-                f"{len(numbers)} sets of numbers were given after q0; expected {len(parameters)}: {', '.join(parameters)}."
-            )
-        check_target(target.shape)
-        robot._checked(q0, "q0", robot.nq)
-        batch = jnp.broadcast_shapes(target.shape[:-2], q0.shape[:-1])
-        return solved(jnp.broadcast_to(target, (*batch, 4, 4)), jnp.broadcast_to(q0, (*batch, robot.nq)), *numbers)
+        inputs.check_count(given)
+        arrays = [jnp.asarray(x, dtype=jnp.result_type(float)) for x in (target, q0, *given)]
+        batch, cores = inputs.of_inverse(*arrays)
+        return solved(*(jnp.broadcast_to(x, (*batch, *core)) for x, core in zip(arrays, cores, strict=True)))
 
     return run

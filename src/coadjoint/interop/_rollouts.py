@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_inputs
 from ..arrays import Array, concat, like, mv, namespace, stack, transpose
 from ..errors import CoadjointError, ShapeError
 from ..kernel.passes.evaluate import evaluate
@@ -116,10 +117,44 @@ def implicit_weights(robot: Robot, q: Array, J: Array, X: Array, weights: Array)
     return transpose(concat([transpose(upper), transpose(0.0 * upper[..., :1, :])]))
 
 
-def check_target(shape: Sequence[int]) -> None:
-    """Raise an error unless a target is a pose."""
-    if tuple(shape[-2:]) != (4, 4):
-        raise ShapeError(f"target has shape {tuple(shape)}; expected poses (..., 4, 4).")
+class Inputs:
+    """The arrays that a function takes, by name with their core shapes: of numbers of the robot, those of the program that reads them."""
+
+    def __init__(self, robot: Robot, made: Program, named: Sequence[str], parameters: Sequence[str]) -> None:
+        self.robot, self.named, self.parameters = robot, tuple(named), tuple(parameters)
+        shapes = made.graph.input_shapes
+        self.numbers = shapes[len(shapes) - len(self.parameters) :]
+
+    def check_count(self, given: Sequence[Any]) -> None:
+        """Raise an error unless there are as many sets of numbers as the function was made for."""
+        if len(given) != len(self.parameters):
+            raise ShapeError(
+                f"{len(given)} sets of numbers were given after {self.named[-1]}; expected {len(self.parameters)}: "
+                f"{', '.join(self.parameters)}."
+            )
+
+    def of_rollout(self, q: Any, v: Any, tau: Any, *numbers: Any) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        """The common batch axes, and the core shape of every array."""
+        if tau.ndim < 2 or tau.shape[-1] != self.robot.nv:
+            raise ShapeError(f"tau has shape {tuple(tau.shape)}; expected (..., steps, {self.robot.nv}).")
+        return self._common([(self.robot.nq,), (self.robot.nv,), tuple(tau.shape[-2:])], q, v, tau, *numbers)
+
+    def of_inverse(self, target: Any, q0: Any, *numbers: Any) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        """The same of inverse kinematics."""
+        if tuple(target.shape[-2:]) != (4, 4):
+            raise ShapeError(f"target has shape {tuple(target.shape)}; expected poses (..., 4, 4).")
+        return self._common([(4, 4), (self.robot.nq,)], target, q0, *numbers)
+
+    def _common(self, cores: list[tuple[int, ...]], *arrays: Any) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        cores = [*cores, *self.numbers]
+        return check_inputs((*self.named, *self.parameters), cores, arrays), cores
+
+
+def pose_program(robot: Robot, frame: str, parameters: Sequence[str]) -> Program:
+    """(q, *parameters) -> the pose of a frame."""
+    from ..kinematics import pose
+
+    return program(pose, robot, None, parameters, {"frame": frame})
 
 
 def solver(robot: Robot, frame: str, parameters: Sequence[str], options: dict[str, Any]) -> Callable[..., np.ndarray]:

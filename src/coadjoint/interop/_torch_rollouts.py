@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import CoadjointError, ShapeError
+from ..errors import CoadjointError
 from ..kinematics import jacobian, pose
 from ..robot.robot import Robot
 from ._common import engine
-from ._rollouts import NativeRollout, check_target, implicit_weights, solver, step_program
+from ._rollouts import Inputs, NativeRollout, implicit_weights, pose_program, solver, step_program
 from ._torch_functions import checked, function
 
 torch = engine("torch")
@@ -28,24 +29,15 @@ def rollout(
     order, call `function` of a step in a loop.
     """
     step = step_program(robot, dt, method, friction, parameters)
-    cores = step.graph.input_shapes
+    inputs = Inputs(robot, step, ("q", "v", "tau"), parameters)
     native = {dtype: NativeRollout(step, dtype) for dtype in (np.float64, np.float32)}
 
     def run(q: Any, v: Any, tau: Any, *numbers: Any) -> tuple[Any, Any]:
-        if len(numbers) != len(parameters):
-            raise ShapeError(
-                f"{len(numbers)} sets of numbers were given after tau; expected {len(parameters)}: {', '.join(parameters)}."
-            )
-        names = ("q", "v", "tau", *parameters)
-        tensors = checked(dict(zip(names, (q, v, tau, *numbers), strict=True)))
-        for x, name, core in zip(tensors, names, cores, strict=True):
-            if tuple(x.shape[x.ndim - len(core) :]) != core or (name == "tau" and x.ndim < 2):
-                wanted = f"(..., steps, {robot.nv})" if name == "tau" else f"(..., {', '.join(map(str, core))})"
-                raise ShapeError(f"{name} has shape {tuple(x.shape)}; expected {wanted} for robot {robot.name!r}.")
-        steps = tensors[2].shape[-2]
-        sizes = [(steps, robot.nv) if name == "tau" else core for name, core in zip(names, cores, strict=True)]
-        batch = torch.broadcast_shapes(*(x.shape[: x.ndim - len(size)] for x, size in zip(tensors, sizes, strict=True)))
-        flat = [x.expand(*batch, *size).reshape(-1, *size) for x, size in zip(tensors, sizes, strict=True)]
+        inputs.check_count(numbers)
+        tensors = checked(dict(zip(("q", "v", "tau", *parameters), (q, v, tau, *numbers), strict=True)))
+        batch, cores = inputs.of_rollout(*tensors)
+        steps, count = tensors[2].shape[-2], math.prod(batch)
+        flat = [x.expand(*batch, *core).reshape(count, *core) for x, core in zip(tensors, cores, strict=True)]
         made = native[np.float64 if flat[0].dtype == torch.float64 else np.float32]
         qs, vs = _Rollout.apply(made, *flat)
         return qs.reshape(*batch, steps + 1, robot.nq), vs.reshape(*batch, steps + 1, robot.nv)
@@ -98,11 +90,16 @@ class _Adjoint(_Function):  # type: ignore[misc]
         return _batched(_Adjoint, info.batch_size, axes, made, tensors)
 
 
+def _moved(size: int, axes: Sequence[int | None], tensors: Sequence[Any]) -> list[Any]:
+    """Tensors with a further batch axis in front."""
+    return [x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0) for x, axis in zip(tensors, axes, strict=True)]
+
+
 def _batched(
     function: Any, size: int, axes: tuple[int | None, ...], made: NativeRollout, tensors: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """An autograd function on tensors with a further batch axis."""
-    moved = [x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0) for x, axis in zip(tensors, axes[1:], strict=True)]
+    moved = _moved(size, axes[1:], tensors)
     found = function.apply(made, *(x.reshape(-1, *x.shape[2:]) for x in moved))
     return tuple(x.reshape(size, -1, *x.shape[1:]) for x in found), (0,) * len(found)
 
@@ -113,15 +110,19 @@ def inverse_kinematics(robot: Robot, frame: str, *, parameters: Sequence[str] = 
     Its derivative is that of the solution of T(q) = target, by the implicit function theorem; where joints are more than six, the solution
     moves the shortest way. q is NaN where a target is not reached. It does not depend on q0, which only chooses the solution.
     """
+    made = pose_program(robot, frame, parameters)
     at, turning = (function(fn, robot, parameters=parameters, frame=frame) for fn in (pose, jacobian))
+    inputs = Inputs(robot, made, ("target", "q0"), parameters)
     solve = solver(robot, frame, parameters, options)
 
     class Solved(_Function):  # type: ignore[misc]
         @staticmethod
-        def forward(ctx: Any, target: Any, q0: Any, *numbers: Any) -> Any:
-            q = torch.from_numpy(solve(*(x.detach().numpy() for x in (target, q0, *numbers)))).to(target.dtype)
-            ctx.save_for_backward(q, *numbers)
-            return q
+        def forward(target: Any, q0: Any, *numbers: Any) -> Any:
+            return torch.from_numpy(solve(*(x.detach().numpy() for x in (target, q0, *numbers)))).to(target.dtype)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            ctx.save_for_backward(output, *inputs[2:])
 
         @staticmethod
         def backward(ctx: Any, weights: Any) -> tuple[Any, ...]:
@@ -132,15 +133,14 @@ def inverse_kinematics(robot: Robot, frame: str, *, parameters: Sequence[str] = 
             by_numbers = torch.func.vjp(lambda *numbers: at(q, *numbers), *numbers)[1](bar)
             return bar, None, *(-x for x in by_numbers)
 
+        @staticmethod
+        def vmap(info: Any, axes: tuple[int | None, ...], *tensors: Any) -> tuple[Any, int]:
+            return Solved.apply(*_moved(info.batch_size, axes, tensors)), 0
+
     def run(target: Any, q0: Any, *given: Any) -> Any:
-        if len(given) != len(parameters):
-            raise ShapeError(
-                f"{len(given)} sets of numbers were given after q0; expected {len(parameters)}: {', '.join(parameters)}."
-            )
-        target, q0, *numbers = checked(dict(zip(("target", "q0", *parameters), (target, q0, *given), strict=True)))
-        check_target(target.shape)
-        robot._checked(q0, "q0", robot.nq)
-        batch = torch.broadcast_shapes(target.shape[:-2], q0.shape[:-1])
-        return Solved.apply(target.expand(*batch, 4, 4), q0.expand(*batch, robot.nq), *numbers)
+        inputs.check_count(given)
+        tensors = checked(dict(zip(("target", "q0", *parameters), (target, q0, *given), strict=True)))
+        batch, cores = inputs.of_inverse(*tensors)
+        return Solved.apply(*(x.expand(*batch, *core) for x, core in zip(tensors, cores, strict=True)))
 
     return run

@@ -64,7 +64,7 @@ def _tanh(body: Body, x: str) -> str:
     return body.from_bits(body.iop("or", body.to_bits(value), sign))
 
 
-_sin, _cos, _sign, _less_equal = (on_symbols(name) for name in ("sin", "cos", "sign", "less_equal"))
+_sin, _cos, _sign, _less_equal, _divide = (on_symbols(name) for name in ("sin", "cos", "sign", "less_equal", "divide"))
 
 
 OPS: dict[str, Op] = {
@@ -106,7 +106,7 @@ OPS: dict[str, Op] = {
         numpy=np.divide,
         array="divide",
         cost=4,
-        partials=(lambda n, x, y: 1.0 / y, lambda n, x, y: -n * (1.0 / y)),
+        partials=(lambda n, x, y: _divide(1.0, y), lambda n, x, y: -n * _divide(1.0, y)),
         llvm=instruction("fdiv"),
         c="{} / {}",
         wasm=0xA3,
@@ -251,7 +251,7 @@ OPS: dict[str, Op] = {
         numpy=np.fmod,
         array="fmod",
         cost=12,
-        partials=(lambda n, x, y: 1.0, lambda n, x, y: (n - x) * (1.0 / y)),
+        partials=(lambda n, x, y: 1.0, lambda n, x, y: (n - x) * _divide(1.0, y)),
         llvm=_fmod,
         called=True,
         c="fmod({}, {})",

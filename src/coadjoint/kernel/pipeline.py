@@ -3,12 +3,13 @@
     trace → expand sums → refactor sums → share sums → reassociate → plan → lower → object code
 
 `traced` runs the first of them, `passes.simplify` the next four, `compile_graph` the others; `compiled` fetches what was compiled
-before. README.md, in this folder, walks through them.
+before. `compile_program` is all of it for a sequential program. README.md, in this folder, walks through them.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,29 @@ def compile_graph(graph: Graph, dtype: str, target: Target | None = None) -> Com
 
         dump(made, Path(os.environ["COADJOINT_DUMP"]))
     return made
+
+
+@dataclass(frozen=True)
+class CompiledProgram:
+    """A sequential program (`programs.py`) and what was made of it."""
+
+    functions: tuple[Callable[..., Any], ...]
+    """The program, and the programs it calls."""
+    target: Target
+    llvm: str
+    """As written; LLVM's passes then optimise it."""
+    code: bytes
+
+
+def compile_program(fn: Callable[..., Any]) -> CompiledProgram:
+    """A sequential program as object code for this processor."""
+    from .emit.sequential import module_of
+    from .runtime.jit import compile_text
+    from .runtime.target import host
+
+    module, target = module_of(fn), host()
+    text = module.text()
+    return CompiledProgram(tuple(module.known.values()), target, text, compile_text(text, target))
 
 
 def compiled(kernel: Any, robot: Any, given: tuple[str, ...], statics: dict[str, Any], dtype: Any, own: bool = False) -> Any:

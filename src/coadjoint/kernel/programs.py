@@ -18,12 +18,14 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .program_trial import Examples
 from .runtime.bound import Kernels as Kernels
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 Floats = np.ndarray
 """float64, one axis."""
@@ -122,6 +124,24 @@ def native_program(fn: Callable[..., Any], examples: Examples) -> Callable[..., 
     return _as_written(fn) if code is None else code.call
 
 
+def runs(program: Callable[..., Any]) -> Callable[[F], F]:
+    """A decorator that names the program behind a public function, for `explain`."""
+
+    def mark(fn: F) -> F:
+        fn.program = program  # type: ignore[attr-defined]
+        return fn
+
+    return mark
+
+
+def is_program(fn: Any) -> bool:
+    """Whether a function has the signature of a program: every argument of a type that programs have."""
+    if not inspect.isfunction(fn) or not fn.__code__.co_argcount:
+        return False
+    types = {"float", "int", "Floats", "Ints", "Kernels"}
+    return all(x.annotation in types for x in inspect.signature(fn).parameters.values())
+
+
 def prepared_program(fn: Callable[..., Any], examples: Examples, *arguments: Any) -> Callable[[], Any]:
     """`native_program` with its arguments, whose arrays may change their numbers from call to call."""
     run = native_program(fn, examples)
@@ -188,10 +208,9 @@ def _code(fn: Callable[..., Any], examples: Examples) -> _Code | None:
 
 
 def _compiled(fn: Callable[..., Any]) -> tuple[dict[str, Any], bytes]:
-    from .emit.sequential import module_text
     from .emit.sequential_module import parameters, returned
-    from .runtime.jit import compile_program, pack
-    from .runtime.target import host
+    from .pipeline import compile_program
+    from .runtime.jit import pack
 
-    how, payload = pack(compile_program(module_text(fn), host()))
+    how, payload = pack(compile_program(fn).code)
     return {"how": how, "parameters": [k for _, k in parameters(fn)], "returns": returned(fn)}, payload

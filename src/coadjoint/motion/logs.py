@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_dictionary, a_name, a_robot, keywords, one_of, positive, refuse_keywords, takes
+from ..arguments import a_dictionary, a_function_of, a_name, a_robot, keywords, one_of, positive, refuse_keywords, takes
 from ..arrays import unmasked
 from ..errors import CoadjointError, LogWarning, ReadError
 from ..robot.robot import Robot
@@ -114,7 +114,7 @@ class Log:
         return f"<Log{name}: {len(self)} rows over {self.duration:.4g} s, {self.rate:.4g} a second, of {', '.join(has)}{more}>"
 
 
-@takes(robot=a_robot, units=a_dictionary, rate=positive, topic=a_name)
+@takes(robot=a_robot, units=a_dictionary, rate=positive, topic=a_name, report=a_function_of("part"))
 def read_log(
     source: Any,
     robot: Robot | None = None,
@@ -224,7 +224,7 @@ def read_table(
     others = _others(reader, wanted) if extra else {}
     arrays = reader.read(wanted | {f"extra {name}": x for name, x in others.items()}, report, [f"extra {name}" for name in others])
     found = {name: (x[:, 0] if x.shape[1] == 1 else x) for name in others if (x := arrays.pop(f"extra {name}")).size}
-    if not len(next(iter(arrays.values()), np.zeros(0))):
+    if any(not len(x) for x in arrays.values()):
         raise ReadError(f"{reader.path}: the table has no rows.")
     notes, stated = [], set()
     for what, place in places.items():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_moving_robot, a_name, finite, numbers, positive, takes
+from ..arguments import a_function_of, a_moving_robot, a_name, finite, numbers, positive, takes
 from ..arrays import ArrayLike, is_lazy, to_numpy
 from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
@@ -44,7 +44,7 @@ def _of_states(core: str) -> Callable[[Any], str]:
 
 
 @lazily("time nq", "time nv", "time nv", "", "parameters", q=_of_states("nq"), v=_of_states("nv"), parameters=number_axes)
-@takes(robot=a_moving_robot, q=numbers, v=numbers, t=numbers, method=a_name)
+@takes(robot=a_moving_robot, q=numbers, v=numbers, t=numbers, method=a_name, report=a_function_of("part"))
 def simulate(
     robot: Robot,
     q: ArrayLike,

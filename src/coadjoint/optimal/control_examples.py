@@ -17,6 +17,8 @@ WEIGHTS = 3.0, 0.5, 0.1
 END = 20.0
 """The weight of the end, beside that of a step."""
 ITERATIONS = 3
+DIP = 0.01
+"""By how much the Hessian of a saddle falls in one direction of the controls."""
 WIDE = layout.filled(3 * FREEDOMS)
 
 
@@ -38,11 +40,19 @@ def backward_examples() -> list[Example]:
 
 
 def solve_examples() -> list[Example]:
-    """Of `fddp_program.solve`: some iterations, by control and by velocity, with limits of states, and with those of controls too."""
-    return [_problem(False, False), _problem(False, True), _problem(True, False), _problem(True, True)]
+    """Of `fddp_program.solve`: some iterations, by control and by velocity, with limits of states, and with those of controls too; and
+    a motion that is taken for stationary, and is no minimum.
+    """
+    return [
+        _problem(False, False),
+        _problem(False, True),
+        _problem(True, False),
+        _problem(True, True),
+        _problem(False, False, True),
+    ]
 
 
-def _problem(by_velocity: bool, bounded: bool) -> Example:
+def _problem(by_velocity: bool, bounded: bool, saddle: bool = False) -> Example:
     limited = bounded and not by_velocity
     memory = _memory(by_velocity, limited, bounded)
     memory["SPAN"][:] = 0.0, N
@@ -55,7 +65,9 @@ def _problem(by_velocity: bool, bounded: bool) -> Example:
     scalars = memory["SCALARS"]
     scalars[layout.EXACT], scalars[layout.FULL], scalars[layout.TRIES], scalars[layout.GROWTH] = 1.0, 1.0, 12.0, 10.0
     scalars[layout.FIRST_RHO], scalars[layout.INNER], scalars[layout.OLD_VIOLATION] = 1e-2, 1e-3, np.inf
-    bound = _by_velocity(memory) if by_velocity else _by_control(memory, limited)
+    if saddle:
+        scalars[layout.TOLERANCE] = 1e3
+    bound = _by_velocity(memory) if by_velocity else _by_control(memory, limited, DIP if saddle else 0.0)
     given = (Kernels([*bound, *_end(memory)]), memory.at, memory.numbers, ITERATIONS, 1)
     return Example(given, (*_of(memory, "Q", "V", "U", "GAINS"), memory["TABLE"][:ITERATIONS, 0]))
 
@@ -103,7 +115,7 @@ def _curve(count: int) -> Array:
     return _diagonals(*((k, k, STEP * w) for k, w in enumerate(WEIGHTS)), rows=3, count=count)
 
 
-def _by_control(memory: Memory, limited: bool) -> list[Called]:
+def _by_control(memory: Memory, limited: bool, dip: float) -> list[Called]:
     def model(q: Array, v: Array, u: Array, q1: Array, v1: Array) -> tuple[Array, ...]:
         moved = _step(q, v, u)
         gap = np.concatenate([moved[0] - q1, moved[1] - v1], -1)
@@ -111,7 +123,10 @@ def _by_control(memory: Memory, limited: bool) -> list[Called]:
 
     def curvature(q: Array, costate: Array) -> Array:
         weight = STEP * (STEP * costate[:, :FREEDOMS] + costate[:, FREEDOMS:])
-        return _curve(len(q)) + _diagonals((0, 0, weight * np.sin(q)), rows=3, count=len(q))
+        found = _curve(len(q)) + _diagonals((0, 0, weight * np.sin(q)), rows=3, count=len(q))
+        way = np.arange(1.0, 1.0 + FREEDOMS)
+        found[:, nx:, nx:nz] -= dip * np.outer(way, way)
+        return found
 
     def forward(q: Array, v: Array, cost: Array, q0: Array, v0: Array, u: Array, *rest: Array) -> tuple[Array, ...]:
         K, k, gap, length, *box = rest

@@ -159,8 +159,9 @@ def _known_frame(robot: Robot, frame: str) -> None:
 
 
 def _value(name: str, x: Any, size: int) -> tuple[str, np.ndarray, tuple[int, ...]]:
+    given = to_numpy(x, f"{name} of a cost")
     try:
-        found = np.asarray(to_numpy(x, name), dtype=float)
+        found = np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"{name} of a cost is {type(x).__name__}; expected numbers (..., {size}).") from None
     if found.ndim < 1 or found.shape[-1] != size:
@@ -171,8 +172,9 @@ def _value(name: str, x: Any, size: int) -> tuple[str, np.ndarray, tuple[int, ..
 
 
 def _weight(weight: Any) -> np.ndarray:
+    given = to_numpy(weight, "the weight of a cost")
     try:
-        found = np.asarray(to_numpy(weight, "weight"), dtype=float)
+        found = np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ShapeError(
             f"the weight of a cost is {type(weight).__name__}; expected a number, or one for every residual."

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernel.runtime.threads import cores, most_threads, share
 from . import layout
-from .fddp_program import GOING, INFEASIBLE, NO_MEMORY, NOT_CONVEX, OPTIMAL, STUCK
+from .fddp_program import GOING, INFEASIBLE, NO_MEMORY, NO_MINIMUM, NOT_CONVEX, OPTIMAL, STUCK
 from .workspace import Path, Problem, Workspace
 
 PIECE = 8
@@ -108,6 +108,8 @@ def _rounds(room: Workspace, iterations: int, piece: int) -> Iterator[int]:
         now = min(piece, iterations - done)
         done += now
         status = room.run(now, last=done == iterations)
+        if status == OPTIMAL and not room.exact:
+            status = room.judge(last=done == iterations)
         yield status
         if status != GOING or done == iterations:
             return
@@ -121,6 +123,7 @@ def _told(room: Workspace, status: int, iterations: int) -> str:
         OPTIMAL: f"optimal: {held}",
         NOT_CONVEX: "no direction of descent was found: a cost is not convex in the controls, or not a number",
         STUCK: f"no further progress: {held}",
+        NO_MINIMUM: f"no minimum: {held}, but the cost falls to either side of this motion; give another guess",
         INFEASIBLE: (
             f"no motion keeps all limits: those of the states are missed by {room.memory.scalar(layout.VIOLATION):.1e}; "
             "give more time, wider limits, or another start"

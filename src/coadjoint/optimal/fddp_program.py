@@ -7,67 +7,38 @@ finds them convex, and of Gauss and Newton's kind elsewhere: so convergence is q
 
 from __future__ import annotations
 
-from ..kernel.programs import Floats, Ints, Kernels, run
+from ..kernel.programs import Floats, Ints, Kernels
+from .escape_program import leave
+from .expansion_program import costates, derivatives, exact_hessians
 from .layout import (
     BOUNDED,
-    BY_VELOCITY,
     CHANGE,
-    CONTROLS,
-    COST,
-    COSTATE,
-    CURVATURE,
-    DYNAMICS,
     ERROR,
     EXACT,
-    EXCHANGE,
     FAILED,
     FIRST_RHO,
     FULL,
-    FUNCTIONS,
-    G_END,
-    GAP,
     GROWTH,
-    H_STEP,
-    HIGH,
     INNER,
     LARGEST_GAP,
-    LIMITED,
-    LOW,
-    MISSED,
-    MODEL,
-    NV,
-    NX,
     OLD_VIOLATION,
-    RESPONSE,
     RHO,
     ROOM,
     ROWS,
     SCALARS,
     SHIFT,
-    SLOPE,
-    SPAN,
-    SPANS,
     STALLED,
     STATUS,
     STEP,
-    STEPS,
-    SX,
-    SZ,
     TABLE,
     TAKEN,
     TOLERANCE,
     TOTAL,
     USED_EXACT,
     VIOLATION,
-    G,
-    Q,
-    R,
-    U,
-    V,
 )
-from .limit_programs import add_curves, add_limits, update_multipliers
+from .limit_programs import add_curves, update_multipliers
 from .line_search_program import search
-from .matrix_programs import add_combination, copy
 from .riccati_programs import backward
 
 LEAST_SHIFT, MOST_SHIFT = 1e-9, 1e9
@@ -82,101 +53,12 @@ SETTLED = 1e-2
 """The expected change of the cost, beside it, below which a receding horizon renews multipliers."""
 PATIENCE = 5
 """Updates of multipliers in a row that do not halve the violation, after which no motion is taken to keep the limits."""
-GOING, OPTIMAL, NOT_CONVEX, STUCK, NO_MEMORY, INFEASIBLE, UPDATED = 0, 1, 2, 3, 4, 5, 6
-"""Why iterations ended; that multipliers are new."""
+GOING, OPTIMAL, NOT_CONVEX, STUCK, NO_MEMORY, INFEASIBLE, UPDATED, NO_MINIMUM = 0, 1, 2, 3, 4, 5, 6, 7
+"""Why iterations ended; that multipliers are new; that the conditions of first order hold, but not those of second."""
+STIFF = 1e3
+"""By how much the penalty of limits of states is larger where conditions of second order do not hold with it as it is."""
 WIDTH = 7
 """Numbers of a row of the table."""
-
-
-def derivatives(kernels: Kernels, at: Ints, w: Floats) -> int:
-    """Costs, first derivatives, and Hessians of Gauss and Newton's kind; not 0 where there was no memory."""
-    failed = 0
-    for s in range(at[SPANS]):
-        first = int(w[at[SPAN] + s])
-        failed += run(kernels, FUNCTIONS * s + MODEL, 0, int(w[at[SPAN] + s + 1]) - first)
-    failed += run(kernels, FUNCTIONS * at[SPANS] + MODEL, 0, 1)
-    n = at[NV]
-    sx = at[SX]
-    scalars = at[SCALARS]
-    if at[BY_VELOCITY] == 1:
-        for t in range(at[STEPS]):
-            for i in range(n):
-                q = at[Q] + t * n + i
-                w[at[GAP] + t * sx + i] = w[q] + w[at[H_STEP] + t] * w[at[V] + (t + 1) * n + i] - w[q + n]
-    total = 0.0
-    missed = 0.0
-    largest = 0.0
-    for t in range(at[STEPS]):
-        total += w[at[COST] + t]
-        for i in range(at[NX]):
-            gap = abs(w[at[GAP] + t * sx + i])
-            missed += gap
-            largest = gap if not gap <= largest else largest
-    w[scalars + TOTAL] = total + w[at[COST] + at[STEPS]]
-    w[scalars + MISSED] = missed
-    w[scalars + LARGEST_GAP] = largest
-    w[scalars + VIOLATION] = 0.0
-    if at[BOUNDED] == 1:
-        if w[scalars + RHO] == 0.0:
-            size = max(abs(w[scalars + TOTAL]), 1e-12)
-            w[scalars + FIRST_RHO] *= size
-            w[scalars + RHO] = w[scalars + FIRST_RHO]
-            w[scalars + INNER] *= size
-        w[scalars + VIOLATION] = add_limits(at, w)
-    return failed
-
-
-def exact_hessians(kernels: Kernels, at: Ints, w: Floats) -> int:
-    """Put the exact Hessians in the place of Gauss and Newton's."""
-    failed = 0
-    for s in range(at[SPANS]):
-        first = int(w[at[SPAN] + s])
-        failed += run(kernels, FUNCTIONS * s + CURVATURE, 0, int(w[at[SPAN] + s + 1]) - first)
-    failed += run(kernels, FUNCTIONS * at[SPANS] + CURVATURE, 0, 1)
-    if at[BOUNDED] == 1:
-        add_curves(at, w)
-    return failed
-
-
-def costates(at: Ints, w: Floats) -> float:
-    """∂J/∂x and ∂J/∂u along the trajectory; the largest ∂J/∂u, less what limits hold back."""
-    n = at[NV]
-    m = at[CONTROLS]
-    nx = at[NX]
-    sx = at[SX]
-    sz = at[SZ]
-    r = at[R]
-    y = r + sz
-    copy(w, at[G_END], at[COSTATE] + at[STEPS] * sx, sx // 8)
-    largest = 0.0
-    for t in range(at[STEPS] - 1, -1, -1):
-        after = at[COSTATE] + (t + 1) * sx
-        copy(w, at[G] + t * sz, r, sz // 8)
-        if at[BY_VELOCITY] == 1:
-            h = w[at[H_STEP] + t]
-            for j in range(m):
-                x = 0.0
-                for i in range(n):
-                    x += w[at[RESPONSE] + (t * n + i) * m + j] * (w[after + n + i] + h * w[after + i])
-                w[y + j] = x
-            add_combination(w, y, at[EXCHANGE] + t * m * sz, sz, r, m, sx // 8, -1.0)
-            for i in range(n):
-                w[r + i] += w[after + i]
-            for j in range(m):
-                w[r + nx + j] = w[at[G] + t * sz + nx + j] + w[y + j]
-        else:
-            add_combination(w, after, at[DYNAMICS] + t * nx * sz, sz, r, nx, sz // 8, 1.0)
-        copy(w, r, at[COSTATE] + t * sx, sx // 8)
-        for j in range(m):
-            slope = w[r + nx + j]
-            w[at[SLOPE] + t * m + j] = slope
-            if at[LIMITED] == 1:
-                u = w[at[U] + t * m + j]
-                there = max(u - slope, w[at[LOW] + t * m + j])
-                there = min(there, w[at[HIGH] + t * m + j])
-                slope = u - there
-            largest = abs(slope) if not abs(slope) <= largest else largest
-    return largest
 
 
 def policy(kernels: Kernels, at: Ints, w: Floats) -> int:
@@ -240,6 +122,49 @@ def tighten(at: Ints, w: Floats, error: float) -> int:
     return GOING
 
 
+def verified(kernels: Kernels, at: Ints, w: Floats, given: int) -> int:
+    """Whether a motion that meets the conditions of first order is a minimum: OPTIMAL with the exact gains, or NO_MINIMUM, or NO_MEMORY.
+
+    Exact Hessians are computed, or given in their places, without limits of states.
+    """
+    scalars = at[SCALARS]
+    rho = w[scalars + RHO]
+    for turn in range(2 + at[BOUNDED]):
+        w[scalars + SHIFT] = 0.0 if turn == 0 else LEAST_SHIFT  # controls that change nothing
+        w[scalars + RHO] = rho if turn < 2 else STIFF * rho
+        if given == 0:
+            if exact_hessians(kernels, at, w) != 0:
+                return NO_MEMORY
+        elif at[BOUNDED] == 1 and turn != 1:
+            add_curves(at, w)
+        least = backward(at, w)
+        w[scalars + RHO] = rho
+        if least > 0.0:
+            return OPTIMAL
+    return NO_MINIMUM
+
+
+def judge(kernels: Kernels, at: Ints, w: Floats, row: int, last: int, given: int) -> int:
+    """What a motion is that meets the conditions of first order; one that is no minimum is left, unless it is the last: GOING."""
+    scalars = at[SCALARS]
+    status = verified(kernels, at, w, given)
+    w[row + 5] = 1.0
+    if status != NO_MINIMUM:
+        return status
+    length = 0.0 if last == 1 else leave(kernels, at, w)
+    w[row + 3] = length
+    w[scalars + SHIFT] = 0.0
+    w[scalars + FULL] = 0.0
+    w[scalars + FAILED] = 1.0
+    if length > 0.0:
+        w[scalars + STEP] = length
+        w[scalars + TAKEN] += 1.0
+        return GOING
+    if length < 0.0 or derivatives(kernels, at, w) != 0 or policy(kernels, at, w) == NO_MEMORY:
+        return NO_MEMORY
+    return NO_MINIMUM  # with gains of Gauss and Newton's kind
+
+
 def iterate(kernels: Kernels, at: Ints, w: Floats, last: int) -> int:
     """One iteration: GOING, or why it was the last. With `last` the conditions and the gains are computed, and no step is taken."""
     scalars = at[SCALARS]
@@ -259,13 +184,17 @@ def iterate(kernels: Kernels, at: Ints, w: Floats, last: int) -> int:
         return done
     if done == UPDATED and derivatives(kernels, at, w) != 0:
         return NO_MEMORY
+    if done == OPTIMAL:
+        if w[scalars + EXACT] == 1.0:
+            return judge(kernels, at, w, row, last, 0)
+        w[scalars + SHIFT] = 0.0
+        status = policy(kernels, at, w)
+        return OPTIMAL if status == GOING else status
     status = policy(kernels, at, w)
     w[row + 4] = w[scalars + SHIFT]
     w[row + 5] = w[scalars + USED_EXACT]
     if status != GOING:
         return status
-    if done == OPTIMAL:
-        return OPTIMAL
     if last == 1:
         return GOING
     length = search(kernels, at, w)
@@ -287,8 +216,16 @@ def iterate(kernels: Kernels, at: Ints, w: Floats, last: int) -> int:
 
 
 def solve(kernels: Kernels, at: Ints, w: Floats, iterations: int, last: int) -> int:
-    """So many iterations, and with `last` the conditions and gains where they end."""
+    """So many iterations, and with `last` the conditions and gains where they end.
+
+    Without an iteration it says what a motion that meets the conditions of first order is, by the Hessians that are given in their places.
+    """
     status = GOING
+    if iterations == 0:
+        row = at[TABLE] + WIDTH * int(max(w[at[SCALARS] + ROWS] - 1.0, 0.0))
+        status = judge(kernels, at, w, row, last, 1)
+        w[at[SCALARS] + STATUS] = float(status)
+        return status
     for _ in range(iterations):
         status = iterate(kernels, at, w, 0)
         w[at[SCALARS] + STATUS] = float(status)

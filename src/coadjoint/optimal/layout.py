@@ -53,8 +53,8 @@ renewed, at first beside the cost; the violation at the last time; how often it 
 LEAST, CHANGE, CURVED, STEP, USED_EXACT, NEW_TOTAL = range(19, 25)
 """The least pivot; the expected change of the cost, linear and quadratic; the length of the step; whether exact Hessians were used; the
 cost after the step."""
-TAKEN, ROWS, STATUS, SCALAR_COUNT = range(25, 29)
-"""Steps taken; rows of the table; why it ended; how many scalars there are."""
+TAKEN, ROWS, STATUS, STOPPED, SCALAR_COUNT = range(25, 30)
+"""Steps taken; rows of the table; why it ended; the step at which a backward pass stopped; how many scalars there are."""
 
 MODEL, CURVATURE, FORWARD, FUNCTIONS = range(4)
 """The functions of a span of steps in the order in which they are bound, and how many they are; after all spans come those of the end."""

@@ -231,7 +231,7 @@ def motions_of(problem: Transcription | Shots, which: np.ndarray, found: interio
                 v[k],
                 tau[k],
                 constraints=None if closure is None else closure.constraint,
-                pieces=((0.0, float(T[k]), Between(spline, c[k], float(T[k]))),),
+                pieces=((0.0, float(T[k]), Between(spline, c[k].copy(), float(T[k]))),),
                 a=a[k],
                 cost=float(here.f[k]),
                 converged=bool(found.converged[k]) and not doubts,

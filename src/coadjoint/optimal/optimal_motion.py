@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_flag, a_robot, one_of, positive, takes, whole
+from ..arguments import a_flag, a_function_of, a_robot, one_of, positive, takes, whole
 from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
 from ..kinematics.targets import Target
@@ -38,7 +38,7 @@ COLLOCATED = 3
 """Gauss points in a span."""
 
 
-@takes(robot=a_robot, transcription=one_of(*TRANSCRIPTIONS))
+@takes(robot=a_robot, transcription=one_of(*TRANSCRIPTIONS), report=a_function_of("count", "error"))
 def optimal_motion(
     robot: Robot,
     start: Any,

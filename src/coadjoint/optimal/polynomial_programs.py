@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.programs import Floats, empty, load, splat, store
+from ..kernel.programs import Floats, empty, least, load, minimum, splat, store, where
 from .collocation import COUNT, MONOMIALS, powers
 
 TIE = 1e-10
@@ -12,11 +12,14 @@ TIE = 1e-10
 PLACES = np.concatenate([np.linspace(0.0, 1.0, 67), np.full(5, 0.5)])
 """Where polynomials are looked at; the last five fill up a block."""
 LAST = 66
+BEFORE = 8
+"""Room before values at places, for those that look at their neighbours: `dip`."""
 
 _DENSE = powers(PLACES) @ MONOMIALS
 _DENSE[0], _DENSE[LAST] = np.eye(COUNT)[0], np.eye(COUNT)[-1]
 _DENSE = np.ascontiguousarray(_DENSE.T).ravel()
 _MONOMIALS = np.ascontiguousarray(MONOMIALS).ravel()
+_CLIFF = -1e30 * 4.0 ** np.arange(8)
 
 
 def gather(z: Floats, at: int, step: int, out: Floats) -> None:
@@ -89,34 +92,108 @@ def last_root(values: Floats) -> float:
     return 1.0 - first_root(turned)
 
 
+def dip(values: Floats, f: Floats, most: float, found: Floats) -> None:
+    """found: the least value of the polynomial between places and where it is; 0 and -1 where parabolas do not go below `most` < 0.
+
+    f (BEFORE + 72 + BEFORE): its values at the places, from BEFORE on; what is beside them is written. A curve that grazes zero, or
+    leaves it at the end of a cell, can be negative between two places only.
+    """
+    found[0] = 0.0
+    found[1] = -1.0
+    f[BEFORE - 1] = -1e30  # falls so steeply beyond both ends that no parabola opens upward there
+    store(f, BEFORE + LAST + 1, load(_CLIFF, 0))
+    lowest = splat(0.0)
+    for q in range(0, 72, 8):
+        left = load(f, q + BEFORE - 1)
+        here = load(f, q + BEFORE)
+        right = load(f, q + BEFORE + 1)
+        bend = left - 2.0 * here + right
+        slope = 0.5 * (right - left)
+        inside = bend > abs(slope)
+        lowest = minimum(lowest, where(inside, here - 0.5 * slope * slope / where(inside, bend, 1.0), 0.0))
+    if least(lowest) >= most:
+        return
+    at = 0
+    depth = 0.0
+    for k in range(1, LAST):
+        c = k + BEFORE
+        bend_here = f[c - 1] - 2.0 * f[c] + f[c + 1]
+        slope_here = 0.5 * (f[c + 1] - f[c - 1])
+        if bend_here > abs(slope_here) and f[c] - 0.5 * slope_here * slope_here / bend_here < depth:
+            depth = f[c] - 0.5 * slope_here * slope_here / bend_here
+            at = k
+    if at > 0:
+        lowest_between(values, PLACES[at - 1], PLACES[at + 1], found)
+
+
+def lowest_between(values: Floats, low: float, high: float, found: Floats) -> None:
+    """found: the least value between σ = low and high, where the polynomial is convex, and its place: Newton, halving where it leaves."""
+    m = empty(16)
+    for j in range(10):
+        v = 0.0
+        for p in range(10):
+            v += _MONOMIALS[10 * j + p] * values[p]
+        m[j] = v
+    a = low
+    b = high
+    x = 0.5 * (a + b)
+    for _ in range(30):
+        t = 2.0 * x - 1.0
+        value = m[9]
+        slope = 0.0
+        bend = 0.0
+        for j in range(8, -1, -1):
+            bend = bend * t + slope
+            slope = slope * t + value
+            value = value * t + m[j]
+        if value < found[0]:
+            found[0] = value
+            found[1] = x
+        if slope > 0.0:
+            b = x
+        else:
+            a = x
+        step = slope / (4.0 * bend) if bend > 0.0 else 1e30
+        if abs(step) < 1e-12 or b - a < 1e-12:
+            return
+        x = x - step
+        if not (x > a and x < b):
+            x = 0.5 * (a + b)
+
+
 def violated(values: Floats) -> float:
     """Where to cut a cell in which this slack is negative: where the violation ends, if it is at one end only; else where it is deepest."""
-    f = empty(72)
-    dense(values, f, 0)
+    f = empty(88)
+    dense(values, f, BEFORE)
     below = 0
     low = 1
     for k in range(LAST + 1):
-        if f[k] < 0.0:
+        if f[BEFORE + k] < 0.0:
             below += 1
-        if k > 0 and k < LAST and f[k] < f[low]:
+        if k > 0 and k < LAST and f[BEFORE + k] < f[BEFORE + low]:
             low = k
     if below == LAST + 1:
         return 0.5
-    first = f[0] < -1e-13
-    last = f[LAST] < -1e-13
+    if below == 0:
+        found = empty(2)
+        dip(values, f, 0.0, found)
+        if found[1] >= 0.0:
+            return float(found[1])
+    first = f[BEFORE] < -1e-13
+    last = f[BEFORE + LAST] < -1e-13
     if first and not last:
         return first_root(values)
     if last and not first:
         return last_root(values)
-    bend = f[low - 1] - 2.0 * f[low] + f[low + 1]
-    shift = 0.5 * (f[low - 1] - f[low + 1]) / bend if bend != 0.0 else 0.0
+    bend = f[BEFORE + low - 1] - 2.0 * f[BEFORE + low] + f[BEFORE + low + 1]
+    shift = 0.5 * (f[BEFORE + low - 1] - f[BEFORE + low + 1]) / bend if bend != 0.0 else 0.0
     return float(PLACES[low] + min(max(shift, -1.0), 1.0) * (PLACES[1] - PLACES[0]))
 
 
 def change(curves: Floats, found: Floats) -> int:
     """The place before which the least of three curves becomes another one for the first time; found: both their numbers.
 
-    Where curves begin or end together, the next place decides; where none changes both numbers are the same.
+    Of curves that begin or end together the one counts that is least at the next place; where none changes both numbers are the same.
     """
     label = empty(72)
     for q in range(LAST + 1):
@@ -130,8 +207,11 @@ def change(curves: Floats, found: Floats) -> int:
         end = 0 if side == 0 else LAST
         inside = 1 if side == 0 else LAST - 1
         lowest = curves[72 * int(label[end]) + end]
-        if curves[72 * int(label[inside]) + end] - lowest <= TIE * abs(lowest):
-            label[end] = label[inside]
+        next_place = 1e300
+        for k in range(3):
+            if curves[72 * k + end] - lowest <= TIE * abs(lowest) and curves[72 * k + inside] < next_place:
+                next_place = curves[72 * k + inside]
+                label[end] = float(k)
     for q in range(LAST):
         if label[q] != label[q + 1]:
             found[0] = label[q]

@@ -28,8 +28,9 @@ FITS = 1e-6
 
 def numbers(x: Any, name: str, expected: str) -> np.ndarray:
     """Finite real numbers."""
+    given = to_numpy(x, name)
     try:
-        found = np.asarray(to_numpy(x, name), dtype=float)
+        found = np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"{name} is {type(x).__name__}; expected {expected}.") from None
     if not np.isfinite(found).all():
@@ -159,8 +160,9 @@ def check_start(robot: Robot, q0: np.ndarray, v0: np.ndarray, states: tuple[np.n
 
 
 def _bounds(x: Any, name: str, m: int, what: str = "controls") -> np.ndarray:
+    given = to_numpy(x, name)
     try:
-        found = np.asarray(to_numpy(x, name), dtype=float)
+        found = np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"{name} of the {what} is {type(x).__name__}; expected a number or ({m},).") from None
     if found.shape not in ((), (m,)) or np.isnan(found).any():

@@ -11,10 +11,11 @@ import numpy as np
 from ..arguments import a_robot, one_of, takes, whole
 from ..arrays import unmasked
 from ..errors import CoadjointError, ShapeError
+from ..kernel.programs import runs
 from ..robot.robot import Robot
 from . import layout
 from .costs import Term, terms
-from .fddp_program import NO_MEMORY
+from .fddp_program import NO_MEMORY, solve
 from .optimal_control import Stage, as_stages
 from .posing import (
     actuation_matrix,
@@ -120,6 +121,7 @@ class RecedingHorizon:
             raise MemoryError("receding horizon: no memory for intermediate values")
 
 
+@runs(solve)
 @takes(robot=a_robot, method=one_of(*METHODS))
 def receding_horizon(
     robot: Robot,

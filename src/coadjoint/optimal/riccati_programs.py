@@ -40,6 +40,7 @@ from .layout import (
     SCALARS,
     SHIFT,
     STEPS,
+    STOPPED,
     SX,
     SZ,
     VALUE,
@@ -276,6 +277,7 @@ def backward(at: Ints, w: Floats) -> float:
         now = eliminate(at, w, t)
         if not now > 0.0:
             w[scalars + LEAST] = now
+            w[scalars + STOPPED] = float(t)
             return now
         least = min(least, now)
     w[scalars + LEAST] = least

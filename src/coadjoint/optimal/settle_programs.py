@@ -9,7 +9,7 @@ from .arc_programs import along_limit, best_row, corner, fastest, follow, slacks
 from .cell_programs import CAP, RESIDUAL, ROW, S0, S1, STATE, ZERO, U, X, Y, rows_at
 from .collocation import MONOMIALS, POINTS
 from .cut_programs import SHORTEST
-from .polynomial_programs import PLACES, TIE, change, dense, first_root, gather, root_between, violated
+from .polynomial_programs import BEFORE, PLACES, TIE, change, dense, dip, first_root, gather, root_between, violated
 
 TOLERANCE = 1e-10
 """Largest violation of a row, relative to its limit."""
@@ -17,6 +17,8 @@ EXACT = 1e-11
 """Largest relative difference of x at the end of a cell between both rules, and of speeds that are the same."""
 NEAR = 0.2
 """Slacks below this at the points of a cell are looked at between them."""
+GRAZING = 1e-3
+"""Slacks below this at places between them are looked at between the places too."""
 MIXED, FORWARD, BACKWARD, SLIDE = 0, 1, -1, 2
 """Several arcs; a row followed forward; a row followed backward; the limit of speed."""
 
@@ -321,8 +323,9 @@ def deepest(z: Floats, columns: int, own: int, found: Floats) -> None:
     worst = 1e300
     column = 0
     values = empty(16)
-    f = empty(72)
+    f = empty(88)
     lows = empty(8)
+    lowest = empty(2)
     for k in range(0, columns, 8):
         low = load(z, k)
         for p in range(1, 10):
@@ -331,11 +334,14 @@ def deepest(z: Floats, columns: int, own: int, found: Floats) -> None:
         for i in range(8):
             if k + i != own and lows[i] < NEAR:
                 gather(z, k + i, columns, values)
-                dense(values, f, 0)
-                inside = load(f, 0)
+                dense(values, f, BEFORE)
+                inside = load(f, BEFORE)
                 for q in range(8, 72, 8):
-                    inside = minimum(inside, load(f, q))
+                    inside = minimum(inside, load(f, BEFORE + q))
                 value = min(lows[i], least(inside))
+                if value < GRAZING and value > -TOLERANCE:
+                    dip(values, f, -TOLERANCE, lowest)
+                    value = min(value, lowest[0])
                 if value < worst:
                     worst = value
                     column = k + i

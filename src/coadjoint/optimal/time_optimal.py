@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, takes
+from ..arguments import a_function_of, a_robot, takes
 from ..arrays import to_numpy
 from ..errors import CoadjointError, ShapeError
+from ..kernel.programs import runs
 from ..memo import per_robot
 from ..robot.robot import Robot
 from ..words import short
@@ -17,13 +18,15 @@ from .collocation import LARGE
 from .frame_limits import FrameLimit, frame_limits
 from .limits import Limits
 from .open_chains import check_open
+from .path_program import time_paths
 from .paths import Curves, Splines, as_paths
 from .profile import Failure, bounds_at, solve
 from .standstill import STILL, speeds_along
 from .timing import Timing, Timings
 
 
-@takes(robot=a_robot)
+@runs(time_paths)
+@takes(robot=a_robot, report=a_function_of("part"))
 def time_optimal(
     robot: Robot,
     path: Any,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arguments import a_robot, one_of, takes
 from ..errors import CoadjointError, ShapeError
-from ..kernel.programs import native_program
+from ..kernel.programs import native_program, runs
 from ..robot.robot import Robot
 from .by_control import ByControl
 from .control_examples import backward_examples
@@ -34,6 +34,7 @@ class TrackingGains:
     """(..., N, 2 nv, m)"""
 
 
+@runs(backward)
 @takes(robot=a_robot, method=one_of(*METHODS))
 def time_varying_lqr(
     robot: Robot,

@@ -14,6 +14,7 @@ from . import layout
 from .by_control import ByControl
 from .by_velocity import ByVelocity
 from .control_examples import solve_examples
+from .differenced import put_hessians
 from .fddp_program import solve
 from .layout import Memory
 from .shooting import Costs
@@ -192,6 +193,11 @@ class Workspace:
     def run(self, iterations: int, last: bool) -> int:
         """So many iterations, and with `last` the conditions where they end: a status of `fddp_program`."""
         return int(self.program(self.kernels, self.memory.at, self.memory.numbers, iterations, int(last)))
+
+    def judge(self, last: bool) -> int:
+        """What a motion is that meets the conditions of first order, by differences of first derivatives: a status of `fddp_program`."""
+        put_hessians(self)
+        return self.run(0, last)
 
     def cost(self) -> float:
         """Of the trajectory, after a step."""

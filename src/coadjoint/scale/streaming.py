@@ -5,6 +5,7 @@ depend on which process computed which chunk.
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import threading
 import time
@@ -15,7 +16,9 @@ from uuid import uuid4
 
 import numpy as np
 
+from ..arguments import a_function_of, takes
 from ..errors import CoadjointError, MissingPackageError
+from .reduction import Reduction
 from .sources import Source, import_zarr, open_source
 from .store import chunks, is_done, missing_chunks, open_store, write_chunk
 from .task import Task, check_robot, fields, library_digest, name_of
@@ -35,6 +38,7 @@ RETRIES = 100
 """How often a chunk is retried when its worker dies."""
 
 
+@takes(report=a_function_of("part"))
 def stream(
     fn: Callable[..., Any],
     robot: Robot,
@@ -51,10 +55,10 @@ def stream(
     """The Zarr group `out` with fn(robot, **states, **options) of all states; chunks that exist already are not computed again.
 
     source: a file (.parquet, .zarr, .npy) or an object as `sources.py` describes. The group has an array for each result, called `names`
-    or after the function. reduce, such as numpy.sum: keep only reduce(result, axis=0) of every chunk. scheduler: the address of a Dask
-    scheduler or a distributed.Client, whose workers must see the files under the same names; without it this process computes.
-    report is called with the completed fraction, from 0 to 1. An output that was begun with another robot, function, version or
-    input is refused.
+    or after the function. reduce, such as numpy.sum: keep only reduce(result, axis=0) of every chunk, a row of real numbers. scheduler:
+    the address of a Dask scheduler or a distributed.Client, whose workers must see the files under the same names; without it this
+    process computes. report is called with the completed fraction, from 0 to 1. An output that was begun with another robot, function,
+    reduction, version or input is refused.
     """
     check_robot(robot)
     needs = _needs(fn)
@@ -70,11 +74,12 @@ def stream(
         chunk = 1 << max(0, int(np.log2(CHUNK_BYTES / (8 * width))))
     if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
         raise CoadjointError(f"chunk is {chunk!r}; expected how many states to compute at once, 1 or more.")
+    kept = None if reduce is None else Reduction(reduce)
     description = {
         "robot": f"{robot.name} {robot.fingerprint}",
         "function": " ".join(name_of(fn) or (getattr(fn, "__module__", ""), _name(fn))),
         "options": {key: _text(x, robot) for key, x in sorted(options.items()) if key != "threads"},
-        "reduce": "" if reduce is None else _name(reduce),
+        "reduce": "" if kept is None else kept.identity(sample),
         "version": library_digest(),
         "input": source.identity,
         "rows": int(source.rows),
@@ -83,7 +88,7 @@ def stream(
     path = Path(out).absolute()
     arrays = {name: (x.shape[1:], x.dtype) for name, x in zip(names, sample, strict=True)}
     open_store(path, description, arrays, reduce is not None)
-    work = Work(task, source, path, description, tuple(names), reduce)
+    work = Work(task, source, path, description, tuple(names), kept)
     left = missing_chunks(path, description, names)
     total = chunks(description)
 
@@ -109,7 +114,7 @@ class Work:
     """
 
     def __init__(
-        self, task: Task, source: Source, path: Path, description: dict[str, Any], names: tuple[str, ...], reduce: Any
+        self, task: Task, source: Source, path: Path, description: dict[str, Any], names: tuple[str, ...], reduce: Reduction | None
     ) -> None:
         self.task, self.source, self.path, self.description = task, source, path, description
         self.names, self.reduce = names, reduce
@@ -146,7 +151,7 @@ class Work:
                 _check_finite({name: states[name] for name in self.task.names} | {"the result": x}, start)
         found = dict(buffers)
         if self.reduce is not None:
-            found = {name: np.asarray(self.reduce(x, axis=0))[None] for name, x in found.items()}
+            found = {name: self.reduce(x) for name, x in found.items()}
         write_chunk(self.path, self.description, k, found, self.reduce is not None)
 
 
@@ -261,4 +266,10 @@ def _name(fn: Callable[..., Any]) -> str:
 
 
 def _text(x: Any, robot: Robot) -> str:
-    return x.identity(robot) if hasattr(x, "identity") else repr(x)
+    """An option as a text that differs between options that differ."""
+    if hasattr(x, "identity"):
+        text: str = x.identity(robot)
+        return text
+    if isinstance(x, np.ndarray):  # whose repr rounds, and leaves out what is in the middle
+        return f"{x.dtype} {x.shape} {hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()}"
+    return repr(x)

@@ -14,14 +14,14 @@ from .sequential_expressions import Expressions
 from .sequential_module import ARRAYS, LLVM, Module, ProgramError, Value, parameters, returned, tree
 
 
-def module_text(entry: Callable[..., Any]) -> str:
-    """The LLVM text of a program and of all it calls."""
+def module_of(entry: Callable[..., Any]) -> Module:
+    """The module of a program and of all it calls."""
     module = Module()
     module.ask(entry)
     while module.waiting:
         fn = module.waiting.pop()
         module.parts.append(_Function(module, fn, exported=fn is entry).text())
-    return module.text()
+    return module
 
 
 class _Function(Expressions):
@@ -54,6 +54,8 @@ class _Function(Expressions):
             method: Any = getattr(self, f"do_{type(statement).__name__}", None)
             if method is None:
                 raise ProgramError(f"{self.fn.__name__}: programs have no {ast.unparse(statement)}")
+            if isinstance(statement, ast.For | ast.While) and statement.orelse:
+                raise ProgramError(f"{self.fn.__name__}: loops have no else, as {ast.unparse(statement.orelse[0])}")
             method(statement)
 
     def do_Expr(self, node: ast.Expr) -> None:
@@ -65,7 +67,7 @@ class _Function(Expressions):
 
     def do_Assign(self, node: ast.Assign) -> None:
         target = node.targets[0]
-        if isinstance(target, ast.Tuple):
+        if isinstance(target, ast.Tuple) or len(node.targets) > 1:
             raise ProgramError(f"{self.fn.__name__}: one variable at a time, not {ast.unparse(node)}")
         if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "empty":
             self.local_array(target, node.value)

@@ -117,9 +117,14 @@ class Expressions:
 
     def together(self, *values: Value) -> tuple[str, list[str]]:
         """Values as one type."""
+        kind = self.widest(*values)
+        return kind, [self.cast(x, kind) for x in values]
+
+    def widest(self, *values: Value) -> str:
+        """The type that all of them can have."""
         for kind in ("vector", "mask", "float", "int", "bool"):
             if any(x[0] == kind for x in values):
-                return kind, [self.cast(x, kind) for x in values]
+                return kind
         raise ProgramError(f"{self.fn.__name__}: {values}")
 
     def of_BinOp(self, node: ast.BinOp) -> Value:
@@ -172,12 +177,30 @@ class Expressions:
         return "bool", self.put(f"load i1, ptr {place}")
 
     def of_IfExp(self, node: ast.IfExp) -> Value:
+        """Only the side that is taken is computed, as in Python: the other may read outside an array, or call what must not run."""
         test = self.truth(node.test)
-        kind, (x, y) = self.together(self.expression(node.body), self.expression(node.orelse))
-        return kind, self.put(f"select i1 {test}, {LLVM[kind]} {x}, {LLVM[kind]} {y}")
+        then, other, end = (self.name(x)[1:] for x in ("then", "else", "end"))
+        self.lines.append(f"br i1 {test}, label %{then}, label %{other}")
+        (x, first), (y, second) = self.aside(node.body), self.aside(node.orelse)
+        kind, place = self.widest(x, y), self.name("choice")
+        self.allocated.append(f"{place} = alloca {LLVM[kind]}, align 64")
+        for label, lines, value in ((then, first, x), (other, second, y)):
+            self.lines += [f"{label}:", *lines]
+            self.lines += [f"store {LLVM[kind]} {self.cast(value, kind)}, ptr {place}", f"br label %{end}"]
+        self.lines.append(f"{end}:")
+        return kind, self.put(f"load {LLVM[kind]}, ptr {place}")
+
+    def aside(self, node: ast.expr) -> tuple[Value, list[str]]:
+        """An expression, and its lines, which are not appended."""
+        before, self.lines = self.lines, []
+        value = self.expression(node)
+        lines, self.lines = self.lines, before
+        return value, lines
 
     def of_Call(self, node: ast.Call) -> Value:
         name = ast.unparse(node.func)
+        if node.keywords:
+            raise ProgramError(f"{self.fn.__name__}: arguments are given by place, not as in {ast.unparse(node)}")
         special: Any = getattr(self, f"call_{name}", None)
         if special is not None:
             found: Value = special(*(self.expression(x) for x in node.args))

@@ -27,7 +27,7 @@ def compile_ir(text: str, target: Target) -> bytes:
         return _emit(text, target)
 
 
-def compile_program(text: str, target: Target) -> bytes:
+def compile_text(text: str, target: Target) -> bytes:
     """Object code of a sequential program, for which LLVM's passes do much: its variables are in memory, its functions small."""
     with LLVM_LOCK:
         return _emit(text, target, optimise=True)

@@ -62,10 +62,16 @@ def variables(table: GraphBuilder, argument: int | tuple[str, int], shape: Seque
     return symbols(array.reshape(tuple(shape)))
 
 
+_NO_ARRAY = "{} returned {}; a traced function returns an array or a tuple of arrays."
+
+
 def _output(x: Any, name: str) -> Array:
-    if x is None or isinstance(x, (str, dict, set)):
-        raise TraceError(f"{name} returned {type(x).__name__}; a traced function returns an array or a tuple of arrays.")
-    return symbols(x).view(np.ndarray)
+    try:
+        if x is not None and not isinstance(x, (str, dict, set)):
+            return symbols(x).view(np.ndarray)
+    except TypeError as error:
+        raise TraceError(_NO_ARRAY.format(name, type(x).__name__)) from error
+    raise TraceError(_NO_ARRAY.format(name, type(x).__name__))
 
 
 def _node(table: GraphBuilder, x: Any) -> int:

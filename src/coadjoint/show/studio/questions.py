@@ -239,7 +239,7 @@ def _forces(robot: Robot, held: Constraint, frames: list[tuple[str, str]], q: np
 
     Σ (J_a - J_b)ᵀ f is the force Aᵀ λ of all bonds: solved for f, the shortest where bonds share what they bear.
     """
-    _, multipliers = constrained_dynamics(robot, with_loops(robot, held), q, v, np.zeros(robot.nv))
+    _, multipliers = constrained_dynamics(robot, with_loops(robot, held) or held, q, v, np.zeros(robot.nv))
     total = held.jacobian(robot, q).T @ multipliers[-held.size(robot) :]
     bearing = []
     for (a, b), part in zip(frames, held.parts, strict=True):
