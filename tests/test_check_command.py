@@ -6,6 +6,7 @@ import pytest
 import coadjoint as cj
 from coadjoint.checking import check
 from coadjoint.cli import main
+from coadjoint.robot.plausibility import doubtful_numbers
 from random_robots import random_robot
 
 
@@ -45,3 +46,26 @@ def test_doubts_are_listed(tmp_path, capsys):
     path.write_text(thin.to_json())
     assert main(["check", str(path)]) == 0
     assert "doubts about the description" in capsys.readouterr().out
+
+
+def test_slips_of_units_and_numbers_never_filled_in_are_doubts():
+    def of(inertia, mass=1.0, **joint):
+        turn = cj.Joint.revolute((0, 1, 0), name="j", **joint)
+        return doubtful_numbers(cj.Robot("r", [cj.Link("a", "base", turn, parameters=from_body(mass, inertia))]))
+
+    def from_body(mass, inertia):
+        row = np.array([mass, 0, 0, 0.2 * mass, *np.zeros(6)])
+        row[[4, 7, 9]] = np.add(inertia, [0.04 * mass, 0.04 * mass, 0.0])
+        return row
+
+    body = (0.01, 0.01, 0.002)
+    assert of(body) == []
+    assert of((0.0, 0.0, 0.0)) == []  # a point, which is meant
+    for text, found in [
+        ("radius of gyration of 3.16 m, and the whole robot reaches 0.2 m", of((10.0, 10.0, 2.0))),  # of kg and dm, not m
+        ("of 1 kg has a radius of gyration of 1.0e-04 m, almost a point", of((1e-8, 1e-8, 2e-9))),
+        ("moments of inertia and no mass", of(body, mass=0.0)),
+        ("'j' has a limit of effort of 0", of(body, effort=0.0)),
+        ("'j' has a limit of 180 rad: are the limits in degrees?", of(body, lower=-180, upper=180)),
+    ]:
+        assert [text in x for x in found] == [True], (text, found)

@@ -390,7 +390,7 @@ def test_the_hand_is_dragged_in_the_page(browser, tmp_path):
         seen = page.run(f"coadjoint.scene.camera.project({place}, coadjoint.scene.canvas)")
         assert np.hypot(seen[0] - (x - 60), seen[1] - (y - 40)) < 6  # the hand is under the pointer
         page.click("#tab-Geometry")
-        page.wait("coadjoint.geometry.torus")
+        page.wait("coadjoint.geometry.torus", 90)
         page.settle()
         page.picture(folder / "studio-panda.webp", "webp", quality=82)
         q = page.run("coadjoint.state.q")

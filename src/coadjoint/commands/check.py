@@ -9,7 +9,7 @@ import numpy as np
 
 from ..checking import Check, check
 from ..errors import CoadjointError
-from ..robot.plausibility import impossible_inertias, massless_joints
+from ..robot.plausibility import doubtful_numbers, impossible_inertias, massless_joints
 from ..show.terminal import table
 from ..words import printable
 from .robots import add_robot, name_of, read_robot
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> None:
     robot = read_robot(args.robot, args.base, args.fixed_joints)
     checks = check(robot, args.robot if Path(args.robot).is_file() else None)
     light = [f"joint {x!r} moves no mass" for x in massless_joints(robot)]
-    doubts = list(dict.fromkeys([*robot.warnings, *impossible_inertias(robot), *light]))
+    doubts = list(dict.fromkeys([*robot.warnings, *impossible_inertias(robot), *light, *doubtful_numbers(robot)]))
     print(f"{name_of(robot)}: {robot.n_links} links, {robot.nv} freedoms")
     print()
     print(table(("law", "error", "allowed", "", "remark"), [_row(x) for x in checks], "lrrll"))

@@ -12,7 +12,7 @@ from ...constraints.constraint import Constraint
 from ...kinematics import forward_kinematics
 from ...lie import inertia
 from ...motion.states import turning
-from ...robot.plausibility import impossible
+from ...robot.plausibility import doubtful_numbers, impossible
 from ...robot.robot import Robot
 
 FEW = 1e-3
@@ -50,7 +50,7 @@ def describe(robot: Robot, source: str = "", constraints: Constraint | None = No
         "frames": [_frame(robot, name) for name in robot.frame_names],
         "holonomic": [] if constraints is None else constraints.holonomic_rows(robot).tolist(),
         "constraints": [] if constraints is None else list(constraints.names(robot)),
-        "warnings": list(robot.warnings),
+        "warnings": list(dict.fromkeys([*robot.warnings, *doubtful_numbers(robot)])),
     }
 
 

@@ -15,6 +15,7 @@ from ...kinematics import jacobian, pose
 from ...kinematics.inverse import inverse_kinematics
 from ...motion.simulate import simulate
 from ...redundancy import vertical_basis
+from ...robot.plausibility import massless_joints
 from ...robot.robot import Robot
 from ..views import Coordinate, comparison, coordinates, pair, sectional_map
 from .closing import check_open, closed_reach, with_loops
@@ -83,7 +84,8 @@ def torus(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     """Sectional curvature over two coordinates, the others as in q; the most curved pair if none is chosen."""
     q = numbers(data, "q", robot.nq)
     check_open(robot, "curvature", "It is computed for trees.")
-    forward_dynamics(robot, q, np.zeros(robot.nv), np.zeros(robot.nv))  # says which joint moves no mass
+    for text in massless_joints(robot):
+        raise CoadjointError(f"robot {robot.name!r} has no metric to be curved: {text}")
     chosen, known = data.get("joints"), coordinates(robot)
     if not chosen and robot.nv > MANY and len(known) > 1:  # to look for the most curved pair would take a minute
         chosen = [known[0].name, known[1].name]
