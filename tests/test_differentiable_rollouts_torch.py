@@ -101,4 +101,7 @@ def test_wrong_arguments_are_told():
         run(torch.zeros((3, 2)), torch.zeros((4, 2)), torch.zeros((4, 2)))
     with pytest.raises(cj.CoadjointError, match="start is a tensor that requires a gradient"):
         cj.optimal_control(arm, cj.Stage(2, cj.costs.control()), tensor([0.1, 0.2]))
+    for name, start, goal in [("start", tensor([0.1, 0.2]), np.zeros(2)), ("goal", np.zeros(2), tensor([0.1, 0.2]))]:
+        with pytest.raises(cj.CoadjointError, match=f"{name} is a tensor that requires a gradient"):
+            cj.optimal_motion(arm, start, goal, 1.0)
     assert run(torch.zeros((3, 2)), torch.zeros(2), torch.zeros((0, 2)))[0].shape == (3, 1, 2)

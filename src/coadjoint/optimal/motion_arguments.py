@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import floats, positive
-from ..arrays import unmasked
+from ..arrays import to_numpy
 from ..constraints.chosen import independent
 from ..constraints.constraint import Constraint, checked
 from ..errors import CoadjointError, ShapeError
@@ -42,8 +42,9 @@ def check_joints(robot: Robot) -> None:
 
 def configurations(robot: Robot, x: Any, name: str) -> np.ndarray:
     """(..., nq)"""
+    given = to_numpy(x, name)
     try:
-        q = np.asarray(unmasked(x) if x is not None else "None", dtype=float)
+        q = np.asarray(given if x is not None else "None", dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"{name} is {short(x)}; expected a configuration ({robot.nq},).") from None
     if not q.ndim or q.shape[-1] != robot.nq:
@@ -68,8 +69,9 @@ def velocities(robot: Robot, limits: Sequence[Rows], x: Any, name: str) -> np.nd
     """(..., nv), or None for free ones."""
     if x is None:
         return None
+    given = to_numpy(x, name)
     try:
-        v = np.asarray(unmasked(x), dtype=float)
+        v = np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
         v = np.full(1, np.nan)
     v = np.broadcast_to(v, (robot.nv,)) if not v.ndim else v
@@ -155,8 +157,9 @@ def clearances_of(robot: Robot, obstacles: Any, bodies: Any, clearance: Any, sel
 
 
 def _sizes(x: Any, name: str, n: int, what: str = "limits") -> np.ndarray:
+    given = to_numpy(x, name)
     try:
-        found = np.asarray(unmasked(x), dtype=float)
+        found = np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
         found = np.full(0, np.nan)
     if found.shape not in ((), (n,)) or not (found > 0).all():
@@ -167,8 +170,9 @@ def _sizes(x: Any, name: str, n: int, what: str = "limits") -> np.ndarray:
 def _bounds(position: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(position, tuple | list) or len(position) != 2:
         raise CoadjointError(f"position is {short(position)}; expected (lower, upper).")
+    given = [to_numpy(x, "position") for x in position]
     try:
-        lower, upper = (np.asarray(unmasked(x), dtype=float) for x in position)
+        lower, upper = (np.asarray(x, dtype=float) for x in given)
     except (TypeError, ValueError, OverflowError):
         lower, upper = np.zeros((2, 0))
     if any(x.shape not in ((), (n,)) or np.isnan(x).any() for x in (lower, upper)):
@@ -280,8 +284,9 @@ def first_guess(robot: Robot, spline: Spline, guess: Any, start: np.ndarray, end
     if guess is None:
         points = start[:, None] + (s**3 * (10 - 15 * s + 6 * s**2))[:, None] * (end - start)[:, None]
         return spline.fit(s, points)
+    along = to_numpy(guess.q if hasattr(guess, "q") else guess, "guess")
     try:
-        given = np.asarray(unmasked(guess.q if hasattr(guess, "q") else guess), dtype=float)
+        given = np.asarray(along, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise CoadjointError(f"guess is {short(guess)}; expected a motion, or configurations (K, {robot.nq}).") from None
     if given.ndim < 2 or given.shape[-1] != robot.nq or given.shape[-2] < 2:
