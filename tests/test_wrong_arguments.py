@@ -219,6 +219,14 @@ def test_a_rotation_is_made_of_vectors(wrong):
         ),
         (lambda: cj.time_optimal(R2, [ZERO, ZERO + 1], velocity=1.0, acceleration=5.0, report=5), "report is 5"),
         (lambda: cj.read_log({"time": [0.0]}, R2, report=5), "report is 5"),
+        (lambda: cj.design.counterweights(R2, box=len), "the box on 'link1' is <built-in function len>"),
+        (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs="f"), "outputs is 'f'"),
+        (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs=["f", "g"]), "outputs has 2 names; expected 1"),
+        (lambda: cj.identify(R2, {"time": [0.0]}, gains=object()), "gains is <object"),
+        (
+            lambda: cj.redundancy.self_motion(cj.load("planar3r"), np.zeros(3), np.zeros((2, 3)), 0.1, "tip", [3, 4]),
+            r"velocity has shape \(2, 3\); expected one that broadcasts with \(3,\)",
+        ),
         (lambda: cj.jvp(cj.gravity_force, R2, dtype="\ud800"), "dtype is"),
         (lambda: cj.jvp(cj.gravity_force, R2, dtype="f8,,"), "dtype is"),
         (

@@ -19,6 +19,7 @@ from ..arguments import a_robot, names, takes, whole
 from ..errors import CoadjointError
 from ..lie import inertia
 from ..robot.robot import Robot
+from ..words import short
 from .balance import Balance, balance
 from .conditions import check_goals, energy_differences
 
@@ -147,10 +148,14 @@ def _boxes(robot: Robot, names: Sequence[str], box: Any) -> list[np.ndarray]:
     boxes = []
     for name in names:
         joint = _joint_point(robot, robot.link_index(name))
-        corners = np.asarray(given.get(name, [joint - 0.5 * reach, joint + 0.5 * reach]), dtype=float)
+        own = given.get(name, [joint - 0.5 * reach, joint + 0.5 * reach])
+        try:
+            corners = np.asarray(own, dtype=float)
+        except (TypeError, ValueError, OverflowError):
+            corners = np.zeros(0)
         if corners.shape != (2, 3) or not np.all(np.isfinite(corners)) or np.any(corners[0] > corners[1]):
             corner = "two corners [[x, y, z], [x, y, z]], the lower first"
-            raise CoadjointError(f"the box on {name!r} is {corners.tolist()}; expected {corner}.")
+            raise CoadjointError(f"the box on {name!r} is {short(own)}; expected {corner}.")
         boxes.append(corners)
     for name in given:
         if name not in names:

@@ -18,6 +18,7 @@ from ..motion.chunks import LogChunks
 from ..motion.logs import Log, check_reading, read_log
 from ..robot.robot import Robot
 from ..robot.spring import refuse_springs
+from ..words import short
 from .bounds import bound_rows
 from .choosing import ENOUGH, Judge, choose_terms
 from .consistency import consistent
@@ -190,9 +191,12 @@ def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
     """(nv,), checked."""
     if gains is None:
         return None
-    factor = np.asarray(unmasked(gains), dtype=float)
+    try:
+        factor = np.asarray(unmasked(gains), dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        factor = np.zeros(0)
     if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(factor):
-        raise CoadjointError(f"gains is {gains!r}; expected {robot.nv} numbers, the force of each joint for a current of one.")
+        raise CoadjointError(f"gains is {short(gains)}; expected {robot.nv} numbers, the force of each joint for a current of one.")
     return factor
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import sequence
 from ..dynamics import inverse_dynamics
 from ..errors import CoadjointError
 from ..motion.columns import FILLERS, words
@@ -108,7 +109,7 @@ def _loaded(robot: Robot, count: int, payloads: Sequence[Mapping[str, Any] | Non
     """The robot with the payload of each log."""
     if payloads is None:
         return [None] * count
-    given = list(payloads)
+    given = sequence(payloads, "payloads")
     if len(given) != count or not any(given):
         raise CoadjointError(f"payloads has {len(given)} items, of which one must be a payload; there are {count} logs.")
     try:

@@ -73,7 +73,12 @@ def self_motion(
     def rate(_: float, y: list[np.ndarray]) -> list[np.ndarray]:
         u = floats(push(y[0]), "velocity")
         check_core("velocity", u, (robot.nv,), f" for robot {robot.name!r}")
-        u = np.broadcast_to(u, (*start.shape[:-1], robot.nv))
+        try:
+            u = np.broadcast_to(u, (*start.shape[:-1], robot.nv))
+        except ValueError:
+            raise ShapeError(
+                f"velocity has shape {u.shape}; expected one that broadcasts with {(*start.shape[:-1], robot.nv)}."
+            ) from None
         return [robot.rate(y[0], split_velocity(robot, y[0], u, task)[1])]
 
     t = times(t)
