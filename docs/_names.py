@@ -65,6 +65,8 @@ INTERNAL = {
     "Target": {"checked", "flat", "key", "size"},
     "Trajectories": {"plot", "animate"},
     "constraints.PseudoVelocities": {"frozen", "identity"},
+    "control.Controller": {"outside"},
+    "control.SampledController": {"outside"},
     "redundancy.MapTask": {"frozen", "gap", "groups", "jacobian", "jacobian_rate", "key", "target_shapes", "wanted"},
     "redundancy.Task": {"gap", "groups", "key", "target_shapes", "wanted"},
 }

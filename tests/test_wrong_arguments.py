@@ -223,6 +223,10 @@ def test_a_rotation_is_made_of_vectors(wrong):
         (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs="f"), "outputs is 'f'"),
         (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs=["f", "g"]), "outputs has 2 names; expected 1"),
         (lambda: cj.identify(R2, {"time": [0.0]}, gains=object()), "gains is <object"),
+        (lambda: cj.redundancy.optimize_self_motion(R2, ZERO, cj.potential_energy, "tip", maximize=ZERO), "maximize is array"),
+        (lambda: cj.arrays.where(True, [[1], [1, 2]], 0.0), "rows of different lengths"),
+        (lambda: cj.calibrate(R2, np.zeros((90, 2)), frame="tip", points=np.zeros((90, 1, 3)), terms=np.eye(2)), "terms has array"),
+        (lambda: cj.optimal_control(R2, cj.Stage(2, cj.costs.control()), ZERO, iterations=10**49), "iterations is 1000"),
         (
             lambda: cj.redundancy.self_motion(cj.load("planar3r"), np.zeros(3), np.zeros((2, 3)), 0.1, "tip", [3, 4]),
             r"velocity has shape \(2, 3\); expected one that broadcasts with \(3,\)",

@@ -326,7 +326,10 @@ def where(condition: Array, x: Array, y: Array) -> Array:
     except OverflowError:
         raise CoadjointError("x or y is an integer that is too large for an array; expected real numbers.") from None
     except (ValueError, RuntimeError):
-        shapes = [tuple(np.shape(value)) for value in (condition, x, y)]
+        try:
+            shapes = [tuple(np.shape(value)) for value in (condition, x, y)]
+        except ValueError:
+            raise ShapeError("condition, x or y has rows of different lengths; expected arrays.") from None
         try:
             np.broadcast_shapes(*shapes)
         except ValueError:

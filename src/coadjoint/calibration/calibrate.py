@@ -168,7 +168,7 @@ def _wanted(terms: Any) -> tuple[str, ...] | None:
         return None
     names = sequence(terms, "terms")
     for name in names:
-        if name not in OPTIONAL:
+        if not isinstance(name, str) or name not in OPTIONAL:
             raise CoadjointError(f"terms has {short(name)}; choose among {', '.join(map(repr, OPTIONAL))}.")
     return tuple(names)
 

@@ -33,6 +33,8 @@ from .workspace import Problem
 
 LONGEST = 10**7
 """Steps of a stage, at most: what fits into memory."""
+MOST_ITERATIONS = 10**6
+"""Iterations at most: each has a row in the table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +153,8 @@ def optimal_control(
     is called after every iteration; of many problems, with the number of those done. Ctrl-C returns the best so far.
     """
     tolerance = float(positive(tolerance, "tolerance"))
-    if whole(iterations, "iterations") < 1:
-        raise CoadjointError(f"iterations is {iterations}; expected at least 1.")
+    if not 1 <= whole(iterations, "iterations") <= MOST_ITERATIONS:
+        raise CoadjointError(f"iterations is {short(iterations)}; expected 1 to {MOST_ITERATIONS:,}.")
     stages = as_stages(stages)
     B = actuation_matrix(robot, actuation)
     q0, v0, batch = start_states(robot, start, start_velocity)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_function_of, a_robot, check_core, floats, positive, states, takes, times, whole
+from ..arguments import a_flag, a_function_of, a_robot, check_core, floats, positive, states, takes, times, whole
 from ..arrays import Array, ArrayLike, mv
 from ..compiling import compile
 from ..differentiating import derivative
@@ -152,7 +152,7 @@ class Optimum:
     converged: bool
 
 
-@takes(robot=a_robot, function=a_function_of("robot", "q"), tolerance=positive, iterations=whole)
+@takes(robot=a_robot, function=a_function_of("robot", "q"), maximize=a_flag, tolerance=positive, iterations=whole)
 def optimize_self_motion(
     robot: Robot,
     q: ArrayLike,
