@@ -65,6 +65,18 @@ def test_exact_data_of_thin_bodies_return_exactly():
     assert np.abs(base.values(fit.robot) - base.values(truth)).max() < 1e-8 * np.abs(base.values(truth)).max()
 
 
+def test_an_exact_motion_of_thin_bodies_returns_exactly():
+    """Weights of joints do not settle elsewhere, nor are spurious gains taken, though the truth is far from the prior."""
+    panda = cj.load("panda")
+    truth, base = perturbed(panda, seed=2), cj.base_parameters(panda)
+    fit = cj.identify(panda, simulated(truth, friction=0.3))
+    assert {term for _, term in fit.unknowns} == {"offset", "viscous"}
+    assert np.abs(base.values(fit.robot) - base.values(truth)).max() < 1e-8 * np.abs(base.values(truth)).max()
+    _, q, v, a = smooth_motion(panda, seed=5)
+    expected = np.asarray(cj.inverse_dynamics(truth, q, v, a)) + 0.3 * v
+    assert np.abs(fit.torque(q, v, a) - expected).max() < 1e-8 * np.abs(expected).max()
+
+
 @pytest.mark.parametrize("slip", [0.0, 2e-3])
 def test_dry_friction_and_springs_return_exactly(arm, slip):
     """Dry friction that reverses at once or after a slip, springs, rotors: the forces of another motion to 1e-8, and the coefficients."""

@@ -29,7 +29,7 @@ from .estimators import METHODS, refined
 from .friction import LOADED, TERMS, Friction
 from .instruments import instruments
 from .linearised import data_alone, order
-from .model import GAMMAS, Choice, Fit, Fitter, spreads
+from .model import GAMMAS, ROUNDING, Choice, Fit, Fitter, spreads
 from .preparation import Prepared, check_cutoff, driven, prepare
 from .priors import Posterior, checked_prior
 from .result import Choices, Identification
@@ -333,7 +333,14 @@ def _correlations(rows: Rows, fitter: Fitter, choice: Choice, fit: Fit) -> np.nd
     A joint whose residual changes slowly, as that of a light wrist does, would else count for little, and take up what others leave.
     """
     e, data = _residuals(rows, fitter, choice, fit), rows.data
-    each = [correlation_sum(e[data.used[:, j], j], data.stretch[data.used[:, j]]) for j in range(e.shape[1])]
+    rounding = ROUNDING * np.sqrt((data.tau**2).mean(0).clip(1e-6 * (data.tau**2).mean(0).max()))
+
+    def of(j: int) -> float:
+        own = e[data.used[:, j], j]
+        known = np.any(np.abs(own) > rounding[j])  # rounding says nothing of how errors are correlated
+        return correlation_sum(own, data.stretch[data.used[:, j]]) if known else 1.0
+
+    each = [of(j) for j in range(e.shape[1])]
     return np.full(len(each), np.exp(np.mean(np.log(each))))
 
 

@@ -37,6 +37,8 @@ BARRIER = 1e-3
 """The weight of -log x for coefficients that are positive."""
 EXACT = 1e-8
 """The least standard deviation of a residual, relative to the force."""
+ROUNDING = 1e-7
+"""Residuals so small, relative to the force, are rounding."""
 
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Normal matrices (nv, P, P), right sides (nv, P), Σ τ² and counts (nv,)."""
@@ -232,7 +234,7 @@ class Fitter:
             gains[joints] = start.gains[joints]
         size = sums[2] / sums[3].clip(1)
         size = np.maximum(size, 1e-6 * size.max())  # of joints without a force
-        variance = 1e-2 * size if start is None else np.maximum(start.variance, 1e-6 * size)  # no smaller: steps start far away
+        variance = self.unbiased(sums, choice, 1e-2 * size) if start is None else start.variance
         for _ in range(rounds):
             made = self.collapse(sums, tilt, x[: self.s.rank], choice.tilt)
             A, b = self.weighted(made, choice, tilt, gains, variance)
@@ -245,6 +247,24 @@ class Fitter:
             if done:
                 break
         return self.fit(choice, x, tilt, gains, gamma, variance)
+
+    def unbiased(self, sums: Sums, choice: Choice, variance: np.ndarray) -> np.ndarray:
+        """Variances (nv,) from which weights start: of joints that least squares without a prior explain to rounding, that of rounding.
+
+        With any larger one a prior far from the truth could keep residuals, and so the variances that follow from them.
+        """
+        tilt, none, r = np.zeros(len(self.s.horizontal)), np.zeros(len(variance)), self.s.rank
+        size = sums[2] / sums[3].clip(1)
+        least = floored(none, size)
+        seen = np.r_[0:r, r + self.hidden : self.size(choice)]
+        made = self.collapse(sums, tilt, self.start[:r], choice.tilt)
+        A, b = self.weighted(made, choice, tilt, none, least)
+        scale = 1.0 / np.sqrt(np.diag(A)[seen].clip(1e-300))
+        S = A[np.ix_(seen, seen)] * scale[:, None] * scale
+        x = np.zeros(self.size(choice))
+        x[seen] = scale * np.linalg.lstsq(S, scale * b[seen], rcond=1e-15)[0]
+        found = self.mean_squares(sums, choice, *self.absorbed(choice, x, tilt, none))
+        return np.where(found <= floored(none, size, ROUNDING), least, variance)
 
     def absorbed(
         self, choice: Choice, x: np.ndarray, tilt: np.ndarray, gains: np.ndarray
