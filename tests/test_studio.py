@@ -515,9 +515,10 @@ PIN, ROD = {"kind": "ball", "a": "tip", "b": "base"}, {"kind": "rod", "a": "link
         (HELD | {"bonds": [ROD]}, 100),
         (HELD | {"bonds": [PIN]}, 40),  # each time at another place
         (HELD | {"bonds": [PIN, ROD]}, 40),
+        (HELD | {"ask": "motion", "duration": 0.1, "bonds": [ROD]}, 40),  # each time of another length
         ({"ask": "phase", "joint": "joint2"}, 40),  # the others are held elsewhere each time
     ],
-    ids=["reach", "rod", "ball", "ball and rod", "phase"],
+    ids=["reach", "rod", "ball", "ball and rod", "motion of a rod", "phase"],
 )
 def test_many_questions_leave_nothing_behind(asked, count):
     """The memory of the server does not grow with the questions that it has answered."""

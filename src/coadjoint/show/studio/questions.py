@@ -21,6 +21,7 @@ from ..views import Coordinate, comparison, coordinates, pair, sectional_map
 from .closing import check_open, closed_reach, with_loops
 from .measured import identified
 from .planning import planned
+from .rods import fixed_rods, new_frame
 from .values import finite, frame_of, number, numbers
 
 POSITION = (3, 4, 5)
@@ -166,7 +167,8 @@ def _others(robot: Robot, chosen: Coordinate) -> list[Any]:
 def bonds(robot: Robot, data: dict[str, Any], q: np.ndarray) -> tuple[Robot, Constraint | None, list[tuple[str, str]]]:
     """The constraint of bonds {kind, a, b}: "rod" keeps the distance of two frames, "ball" their meeting point; its robot and frames.
 
-    No place or length is a number of the constraint: rods have the length that they have, and a place on the base is a frame of the robot.
+    No place or length is a number of the constraint: rods have the length that they have, and a place on the base is a frame of the robot;
+    so is, for a motion, the length (`fixed_rods`).
     So code is compiled once for all of them, and a studio does not grow with the bonds that it is asked for.
     """
     given = data.get("bonds") or []
@@ -180,7 +182,7 @@ def bonds(robot: Robot, data: dict[str, Any], q: np.ndarray) -> tuple[Robot, Con
         if bond["kind"] == "ball" and robot.frame(b)[0] < 0:
             place = np.eye(4)
             place[:3, 3] = numbers(bond, "at", 3) if bond.get("at") else pose(robot, q, a)[:3, 3]
-            b = next(name for k in range(len(robot.frame_names) + 1) if (name := f"pin{k}") not in robot.frame_names)
+            b = new_frame(robot, "pin")
             robot = robot.with_frame(b, robot.base, place)
         elif bond["kind"] == "rod":
             _check_rod(robot, a, b)
@@ -210,7 +212,8 @@ def motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
         v = project_velocity(robot, constraint, q, v)
     time = np.linspace(0.0, duration, max(2, round(duration * PICTURES) + 1))
     stops = 0.0 if data.get("stops") else None
-    found = simulate(robot, q, v, time, constraints=constraint, friction=bool(data.get("friction")), stops=stops)
+    ruled, kept = (robot, None) if constraint is None else fixed_rods(robot, constraint, q)
+    found = simulate(ruled, q, v, time, constraints=kept, friction=bool(data.get("friction")), stops=stops)
     answer: dict[str, Any] = {
         "time": found.time.tolist(),
         "q": found.q.tolist(),
