@@ -223,6 +223,13 @@ def test_a_rotation_is_made_of_vectors(wrong):
         (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs="f"), "outputs is 'f'"),
         (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs=["f", "g"]), "outputs has 2 names; expected 1"),
         (lambda: cj.identify(R2, {"time": [0.0]}, gains=object()), "gains is <object"),
+        (lambda: cj.design.optimize(R2, "masses", cj.total_mass, states=np.ones(2)), "states is array"),
+        (
+            lambda: cj.redundancy.inverse_brackets(
+                R2, ZERO, lambda robot, q: cj.jacobian(robot, q, "tip")[..., :1, :].T, "tip", (3, 4)
+            ),
+            r"inverse gives shape \(2, 1\); expected \(2, 2\)",
+        ),
         (lambda: cj.redundancy.optimize_self_motion(R2, ZERO, cj.potential_energy, "tip", maximize=ZERO), "maximize is array"),
         (lambda: cj.arrays.where(True, [[1], [1, 2]], 0.0), "rows of different lengths"),
         (lambda: cj.calibrate(R2, np.zeros((90, 2)), frame="tip", points=np.zeros((90, 1, 3)), terms=np.eye(2)), "terms has array"),

@@ -136,7 +136,7 @@ class _Problem:
         self.functions = [_Mean(robot, space, fn, arrays) for fn in (objective, *constraints)]
 
     def arrays(self, robot: Robot) -> dict[str, np.ndarray]:
-        given = self.states(robot) if callable(self.states) else (self.states or {})
+        given = self.states(robot) if callable(self.states) else {} if self.states is None else self.states
         if not isinstance(given, Mapping):
             raise CoadjointError(f"states is {short(given)}; expected a mapping of arrays by name, as {{'q': q, 'v': v}}.")
         arrays = {name: np.asarray(unmasked(x), dtype=float) for name, x in given.items()}

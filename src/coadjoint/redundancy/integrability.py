@@ -23,6 +23,7 @@ from ..arguments import a_function_of, a_robot, floats, takes
 from ..arrays import Array, ArrayLike, concat, like, mv, namespace, solve_spd, stack, transpose
 from ..dynamics.christoffel import check_metric
 from ..dynamics.coriolis import coriolis_matrix
+from ..errors import ShapeError
 from ..kernel.dispatch import frozen, kernel
 from ..memo import recent
 from ..robot.robot import Robot
@@ -134,6 +135,10 @@ def inverse_brackets(
 
     def found(robot: Robot, q: Array) -> Array:
         L, D = now(robot, q), differential(now)(robot, q)  # D (nv, b, nv)
+        if L.shape[-2:] != (robot.nv, task.size):
+            raise ShapeError(
+                f"inverse gives shape {tuple(L.shape[-2:])}; expected {(robot.nv, task.size)}, a column for each row of the task."
+            )
         along = stack([mv(D, L[..., None, :, a]) for a in range(task.size)], axis=-3)
         B = _antisymmetric(robot, L, along)
         flat = B.reshape((*B.shape[:-2], task.size**2))
