@@ -29,6 +29,8 @@ exclude_patterns = ["pictures/*.html", "_gallery"]
 html_extra_path = ["_gallery"]
 html_show_sphinx = False
 html_copy_source = False
+html_js_files = [(None, {"body": "if (location.protocol === 'file:') DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;"})]
+"""A page from disk may not read others: there the search lists titles alone, and raises no errors."""
 myst_heading_anchors = 4
 myst_all_links_external = False
 suppress_warnings = [

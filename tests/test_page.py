@@ -347,6 +347,17 @@ def test_long_names_leave_room_for_the_robot(page, tmp_path):
     assert page.run("document.querySelector('.slider label').textContent") == "j" * 300
 
 
+def test_two_switches_of_one_thing_agree(page, tmp_path):
+    """The reactions are switched above the scene, and on the sheet of the forces."""
+    opened(page, tmp_path, cj.load("planar2r"))
+    page.run("coadjoint.open('Forces')")
+    tool = "[...document.querySelectorAll('#tools button')].find((x) => x.textContent === 'reactions')"
+    box = "document.querySelector('#sheets .check input')"
+    for click, on in ((tool, True), (box, False), (box, True), (tool, False)):
+        page.run(f"{click}.click()")
+        assert page.run(f"[coadjoint.show.reactions, {tool}.ariaPressed === 'true', {box}.checked]") == [on] * 3
+
+
 def test_every_sheet_opens_without_error(page, tmp_path):
     opened(page, tmp_path, cj.load("planar2r"))
     names = page.run("coadjoint.sheets.map(x => x.name)")

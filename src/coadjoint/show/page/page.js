@@ -24,10 +24,11 @@ export function start(programs) {
 export function build(programs, more) {
   const model = read("model"), mechanism = new Mechanism(model, programs), state = new State(mechanism);
   state.q = mechanism.assemble(state.q) ?? state.q;
-  const show = { bodies: true, visuals: model.visuals.length > 0, inertia: false, frames: false, com: true, reactions: false, ellipsoid: "none" };
+  const show = { bodies: true, visuals: model.visuals.length > 0, inertia: false, frames: false, com: true, reactions: false, ellipsoid: "none", watched: [] };
   const page = { model, mechanism, state, show, player: new Player(state), scene: null, sheets: [] };
   show.set = (key, value) => {
     show[key] = value;
+    show.watched.forEach((look) => look());
     if (page.scene) page.scene.dirty = true;
   };
   window.coadjoint = page;
@@ -69,7 +70,12 @@ function tools({ model, show, scene, mechanism }) {
     mechanism.has("com") ? ["centre of mass", "com", "The centre of mass of the whole robot."] : null,
     mechanism.has("reactions") ? ["reactions", "reactions", "The wrench through each joint as a screw: force along its axis, couple about it."] : null,
   ].filter(Boolean);
-  document.getElementById("tools").append(...all.map(([label, key, tip]) => toggle(label, show[key], tip, (on) => show.set(key, on))), h("button", { type: "button", "data-tip": "Look at the whole robot (double click).", onclick: () => scene.fit() }, "fit"));
+  const switches = all.map(([label, key, tip]) => {
+    const button = toggle(label, show[key], tip, (on) => show.set(key, on));
+    show.watched.push(() => button.setAttribute("aria-pressed", String(show[key])));
+    return button;
+  });
+  document.getElementById("tools").append(...switches, h("button", { type: "button", "data-tip": "Look at the whole robot (double click).", onclick: () => scene.fit() }, "fit"));
 }
 
 function sheets(page, more) {

@@ -67,6 +67,7 @@ const sum = (x) => x.reduce((a, b) => a + b, 0);
 export function check(show, key) {
   const box = h("input", { type: "checkbox" });
   box.checked = show[key];
+  show.watched.push(() => (box.checked = show[key]));
   box.addEventListener("change", () => show.set(key, box.checked));
   return box;
 }
