@@ -223,6 +223,7 @@ def test_a_rotation_is_made_of_vectors(wrong):
         (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs="f"), "outputs is 'f'"),
         (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs=["f", "g"]), "outputs has 2 names; expected 1"),
         (lambda: cj.identify(R2, {"time": [0.0]}, gains=object()), "gains is <object"),
+        (lambda: cj.identify(R2, {"time": [0.0]}, friction=np.ones(2)), "friction is array"),
         (lambda: cj.design.optimize(R2, "masses", cj.total_mass, states=np.ones(2)), "states is array"),
         (
             lambda: cj.redundancy.inverse_brackets(

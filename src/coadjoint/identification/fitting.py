@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, one_of, takes
+from ..arguments import a_robot, names, one_of, takes
 from ..arrays import unmasked
 from ..blas import on_one_thread
 from ..errors import CoadjointError, LogWarning
@@ -56,7 +56,7 @@ FREE = 0.1
 """A weight of the prior that hardly counts."""
 
 
-@takes(robot=a_robot)
+@takes(robot=a_robot, friction=names)
 @on_one_thread
 def identify(
     robot: Robot,
@@ -201,16 +201,16 @@ def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
 
 
 def _terms(friction: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
-    names = (friction,) if isinstance(friction, str) else tuple(friction)
-    chosen = "auto" in names
+    given = (friction,) if isinstance(friction, str) else tuple(friction)
+    chosen = "auto" in given
     if chosen:
-        names = tuple(name for name in TERMS if name not in EXTRA or name in names) + tuple(
-            x for x in names if x not in ("auto", *TERMS)
+        given = tuple(name for name in TERMS if name not in EXTRA or name in given) + tuple(
+            x for x in given if x not in ("auto", *TERMS)
         )
-    for name in names:
+    for name in given:
         if name not in TERMS:
             raise CoadjointError(f"friction has {name!r}; choose among {', '.join(TERMS)}, or 'auto'.")
-    return names, not chosen
+    return given, not chosen
 
 
 def _is_fixed(robot: Robot) -> bool:
