@@ -23,6 +23,7 @@ from .control import Control, traced_control
 from .dormand_prince import At, DormandPrince
 from .equations_of_motion import SimulationError
 from .rollout import TOUCHED, check_kept
+from .staged import outside
 from .trajectories import Trajectories
 from .trajectory import Trajectory
 
@@ -40,8 +41,8 @@ class Run:
     times: np.ndarray
     q: np.ndarray
     v: np.ndarray
-    control: Control | np.ndarray | None
-    """A function, or forces (N, nv)."""
+    control: Control | np.ndarray | Any | None
+    """A function, forces (N, nv), or a controller whose reference must be evaluated outside of compiled steps."""
     constraint: Constraint | None
     friction: bool
     tolerance: float
@@ -230,6 +231,8 @@ class Run:
             tau = run(
                 self.q, self.v, np.broadcast_to(self.times[:, None], (*self.q.shape[:2], 1)), *(x[:, None] for x in self.numbers)
             )
+        elif outside(self.control) is not None and self.v.size:
+            tau = np.asarray(self.control.force(self.q, self.v, self.times))
         elif isinstance(self.control, np.ndarray):
             tau = tau + self.control[:, None]
         return tau
