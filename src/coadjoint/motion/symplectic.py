@@ -48,7 +48,8 @@ class Symplectic:
         middles = Middles(family.robot, *given) if given else None
         force: Traced | Staged | None = traced_control(family, control) if callable(control) else None
         counts = np.maximum(1, np.ceil(np.diff(times) / self.step - 1e-9)).astype(int)
-        p, w, take = self._momentum(q, v), v, None
+        p, w = self._momentum(q, v), v
+        take: Callable[..., Any] | None = None
         qs, ps, stopped = [q], [p], ""
         most = max(1, CHUNK // max(1, len(q)))
         try:
