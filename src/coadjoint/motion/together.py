@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -212,7 +212,7 @@ class Run:
 
     def _forces(self) -> np.ndarray:
         """τ (N, times, nv) of the control along the motions."""
-        tau = np.zeros(self.v.shape)
+        tau, control = np.zeros(self.v.shape), cast(Any, self.control)
         if self.alone:
             for k, motion in self.alone.items():
                 n = int(np.isin(self.times, motion.time).sum())
@@ -231,8 +231,8 @@ class Run:
             tau = run(
                 self.q, self.v, np.broadcast_to(self.times[:, None], (*self.q.shape[:2], 1)), *(x[:, None] for x in self.numbers)
             )
-        elif outside(self.control) is not None and self.v.size:
-            tau = np.asarray(self.control.force(self.q, self.v, self.times))
+        elif outside(control) is not None and self.v.size:
+            tau = np.asarray(control.force(self.q, self.v, self.times))
         elif isinstance(self.control, np.ndarray):
             tau = tau + self.control[:, None]
         return tau
