@@ -69,6 +69,21 @@ def test_rollouts_evaluate_what_cannot_be_traced_at_their_stages(method):
 
 
 @pytest.mark.native
+@pytest.mark.parametrize("method", ["variational", "symplectic"])
+def test_symplectic_steps_evaluate_what_cannot_be_traced_in_their_middles(method):
+    """Of one robot and of a batch; the forces, too, are those of the same function that can be traced."""
+    goal = np.array([0.3, -0.2])
+    traced = lambda t: (goal * np.sin(3 * t), 3 * goal * np.cos(3 * t), -9 * goal * np.sin(3 * t))
+    outside = lambda t: tuple(np.asarray(x) for x in traced(float(t)))
+    q, times = np.array([[0.1, 0.2], [-0.3, 0.5]]), np.array([0.5, 0.51, 0.54])
+    for start in (q, q[0]):
+        both = (control.pd_plus(ARM, x, kp=30.0, kd=5.0) for x in (traced, outside))
+        expected, found = (cj.simulate(ARM, start, np.zeros(2), times, control=one, method=method) for one in both)
+        np.testing.assert_allclose(found.q, expected.q, atol=1e-12)
+        np.testing.assert_allclose(found.tau, expected.tau, atol=1e-9)
+
+
+@pytest.mark.native
 def test_batches_of_simulate_take_what_cannot_be_traced():
     motion = cj.simulate(ARM, [0.2, 0.3], [0.0, 0.0], np.linspace(0, 0.1, 3), control=np.array([1.0, -0.5]))
     one = control.lqr_tracking(ARM, motion)

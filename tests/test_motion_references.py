@@ -53,7 +53,6 @@ def test_motions_that_do_not_fit_are_refused():
         (lambda: track(cj.load("planar3r"), motion), "a motion of 'planar2r' with 2 coordinates; robot 'planar3r' has 3"),
         (lambda: track(ARM, many), "a batch of motions; give one of them"),
         (lambda: cj.simulate(narrow, np.zeros(2), np.zeros(2), 0.1, control=track(narrow, motion)), "for joint1 at t = "),
-        (lambda: cj.simulate(ARM, np.zeros(2), np.zeros(2), 0.1, control=track(ARM, motion), method="symplectic"), "cannot be traced"),
     ]:  # fmt: skip
         with pytest.raises(CoadjointError, match=words):
             call()

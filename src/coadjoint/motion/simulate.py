@@ -70,8 +70,8 @@ def simulate(
     States (..., nq), (..., nv) with batch axes, and `parameters` {name: (..., numbers)} of robots that differ, as for `rollout`, give
     `Trajectories`: every member takes steps of its own, all in compiled code, and a control is then written with array operations.
     Members run one after the other where something has to be located in their time (events, stops, dry friction, a period), where they
-    are stiff, and where the reference of a controller cannot be traced. It computes with, and returns, NumPy arrays; Dask arrays and
-    DataArrays of states stay what they are.
+    are stiff, and under "adaptive" where the reference of a controller cannot be traced. It computes with, and returns, NumPy arrays;
+    Dask arrays and DataArrays of states stay what they are.
 
     control: joint forces (nv,), or a function control(robot, q, v, t) or an object with force(q, v, t) that gives them, as for `rollout`.
     With a `period`, in seconds, it is evaluated at samples only, and what it gives is held between them, from `delay` seconds after the
@@ -83,8 +83,9 @@ def simulate(
     method "adaptive" (order 8) keeps the local error below `tolerance` and knows the state at every time between. Where the motion is
     stiff it goes on with the method of "implicit" (order 9), which can also be asked for. "variational" (order 2) and "symplectic" (its
     composition of order 4) take steps of about `step` seconds, natively, and keep energy without trend, for as long as you like; a
-    control for them is written with array operations, and they take no events and no period. `report` is called with the part that is
-    done. Interrupted (Ctrl-C), the motion so far is returned, `stopped` being "interrupted"; that before an error is its `motion`.
+    control for them is written with array operations (the reference of a controller that cannot be traced is evaluated in the middle of
+    every step), and they take no events and no period. `report` is called with the part that is done. Interrupted (Ctrl-C), the motion
+    so far is returned, `stopped` being "interrupted"; that before an error is its `motion`.
     """
     q, v = _state(robot, q, v)
     times = _times(t)
@@ -111,9 +112,9 @@ def simulate(
         _check_within(robot, q)
     family = Family(robot, parameters)
     forces = {"control": control.shape[:-1]} if isinstance(control, np.ndarray) else {}
+    own = given if is_sampled(given) or outside(given) else control  # a sampled one begins anew for every member
     if batch := family.batch(q=q.shape[:-1], v=v.shape[:-1], **forces):
         options = {"method": method, "tolerance": tolerance, "friction": friction, "period": period, "delay": delay}
-        own = given if is_sampled(given) or outside(given) else control  # which begins anew for every member
         return _batch(family, batch, q, v, times, own, constraints, happening, step, say, **options)
     robot = family.member(family.flat(())[0])
     constraint = check_start(robot, constraints, q, v)
@@ -127,7 +128,7 @@ def simulate(
     if METHODS[method] not in COMPOSITIONS:
         watched = [x for x in happening if isinstance(x, Event)]
         return _adaptive(Flow(mechanics, float(times[0]), q, v, watched, tolerance, method == "implicit"), times, say)
-    run = Symplectic(Family(robot, None), [], times, control, constraint, friction, COMPOSITIONS[METHODS[method]], step, say)
+    run = Symplectic(Family(robot, None), [], times, own, constraint, friction, COMPOSITIONS[METHODS[method]], step, say)
     try:
         qs, vs, stopped = run(q[None], v[None])
     except SimulationError as error:

@@ -91,9 +91,38 @@ def staged(robot: Robot, control: Any, method: str, dt: float, steps: int) -> tu
     stages = STAGES[method] if state is None else (0.0,)
     times = 0.5 * dt * np.arange(2 * steps + 1) if len(stages) > 1 else dt * (np.arange(steps) + stages[0])
     desired = during(times)
-    flat = np.concatenate([x.reshape(len(times), -1) for x in desired], axis=1)
+    flat = _rows(desired)
     rows = [flat[0:-1:2], flat[1::2], flat[2::2]] if len(stages) > 1 else [flat]
+    return _staged(robot, fn, desired, stages, dt, state), np.concatenate(rows, axis=1)
+
+
+class Middles:
+    """A controller whose reference must be evaluated outside, for steps of any length that ask it in their middle."""
+
+    def __init__(self, robot: Robot, law: Callable[..., Any], during: Callable[[np.ndarray], list[np.ndarray]]) -> None:
+        self.robot, self.law, self.during = robot, law, during
+        self.staged: Staged | None = None
+
+    def __call__(self, times: np.ndarray) -> tuple[Staged, np.ndarray]:
+        """The control of the steps with these middles (N,), and what its reference gives for each of them (N, numbers)."""
+        desired = self.during(times)
+        self.staged = self.staged or _staged(self.robot, self.law, desired, STAGES["variational"], 1.0, None)
+        return self.staged, _rows(desired)
+
+
+def _staged(
+    robot: Robot,
+    law: Callable[..., Any],
+    desired: list[np.ndarray],
+    stages: tuple[float, ...],
+    dt: float,
+    state: tuple[int, ...] | None,
+) -> Staged:
     shapes = {"q": (robot.nq,), "v": (robot.nv,)} | ({} if state is None else {"state": state})
     shapes |= {f"desired{k}": x.shape[1:] for k, x in enumerate(desired)}
-    law = traced(fn, shapes, "control")
-    return Staged(law, tuple(x.shape[1:] for x in desired), stages, dt), np.concatenate(rows, axis=1)
+    return Staged(traced(law, shapes, "control"), tuple(x.shape[1:] for x in desired), stages, dt)
+
+
+def _rows(desired: list[np.ndarray]) -> np.ndarray:
+    """Arrays (N, ...) as one (N, numbers)."""
+    return np.concatenate([x.reshape(len(x), -1) for x in desired], axis=1)

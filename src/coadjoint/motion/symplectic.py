@@ -12,9 +12,11 @@ from ..arrays import mv
 from ..constraints.constraint import Constraint
 from ..dynamics import mass_matrix, mass_matrix_inverse
 from ..families import Family
+from ..traced import Traced
 from .control import Control, traced_control
 from .equations_of_motion import SimulationError
 from .rollout import check_converged, roll_states, variational_step
+from .staged import Middles, Staged, outside
 
 CHUNK = 1 << 14
 """Steps of all robots together that run natively in one go: short enough for progress and interruption."""
@@ -28,8 +30,8 @@ class Symplectic:
     numbers: list[np.ndarray]
     """None, or the numbers (N, size) that differ."""
     times: np.ndarray
-    control: Control | np.ndarray | None
-    """A function, or forces (nv,) or (N, nv)."""
+    control: Control | np.ndarray | Any | None
+    """A function, forces (nv,) or (N, nv), or a controller whose reference must be evaluated outside of compiled steps."""
     constraint: Constraint | None
     friction: bool
     parts: tuple[float, ...]
@@ -42,11 +44,12 @@ class Symplectic:
         A `SimulationError` has the states before it as its `motion`.
         """
         family, times, control = self.family, self.times, self.control
-        constant = control is not None and not callable(control)
-        force = traced_control(family, control) if callable(control) else None
-        take = variational_step(family, force, self.friction, self.constraint, constant)
+        constant, given = isinstance(control, np.ndarray), outside(control)
+        middles = Middles(family.robot, *given) if given else None
+        force: Traced | Staged | None = traced_control(family, control) if callable(control) else None
         counts = np.maximum(1, np.ceil(np.diff(times) / self.step - 1e-9)).astype(int)
         p, w = self._momentum(q, v), v
+        take: Callable[..., Any] | None = None
         qs, ps, stopped = [q], [p], ""
         most = max(1, CHUNK // max(1, len(q)))
         try:
@@ -57,6 +60,9 @@ class Symplectic:
                     lengths = np.tile(np.array(self.parts) * h, some)
                     begin = times[k] + first * h + np.concatenate([[0.0], np.cumsum(lengths)[:-1]])
                     third = np.asarray(control)[..., None, :] if constant else (begin + lengths / 2)[:, None]
+                    if middles is not None:
+                        force, third = middles(third[:, 0])
+                    take = take or variational_step(family, force, self.friction, self.constraint, constant)
                     q, p, w, left = self._steps(take, (q, p, w), third, lengths)
                     check_converged(left.reshape(len(q), some, -1).max(-1), h, int(counts[:k].sum()) + first)
                     self.report((times[k] + (first + some) * h - times[0]) / (times[-1] - times[0]))

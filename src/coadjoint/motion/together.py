@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .control import Control, traced_control
 from .dormand_prince import At, DormandPrince
 from .equations_of_motion import SimulationError
 from .rollout import TOUCHED, check_kept
+from .staged import outside
 from .trajectories import Trajectories
 from .trajectory import Trajectory
 
@@ -40,8 +41,8 @@ class Run:
     times: np.ndarray
     q: np.ndarray
     v: np.ndarray
-    control: Control | np.ndarray | None
-    """A function, or forces (N, nv)."""
+    control: Control | np.ndarray | Any | None
+    """A function, forces (N, nv), or a controller whose reference must be evaluated outside of compiled steps."""
     constraint: Constraint | None
     friction: bool
     tolerance: float
@@ -211,7 +212,7 @@ class Run:
 
     def _forces(self) -> np.ndarray:
         """τ (N, times, nv) of the control along the motions."""
-        tau = np.zeros(self.v.shape)
+        tau, control = np.zeros(self.v.shape), cast(Any, self.control)
         if self.alone:
             for k, motion in self.alone.items():
                 n = int(np.isin(self.times, motion.time).sum())
@@ -230,6 +231,8 @@ class Run:
             tau = run(
                 self.q, self.v, np.broadcast_to(self.times[:, None], (*self.q.shape[:2], 1)), *(x[:, None] for x in self.numbers)
             )
+        elif outside(control) is not None and self.v.size:
+            tau = np.asarray(control.force(self.q, self.v, self.times))
         elif isinstance(self.control, np.ndarray):
             tau = tau + self.control[:, None]
         return tau
