@@ -414,6 +414,7 @@ def test_frames_are_joined_motions_planned_and_logs_fitted_by_hand(browser):
         page.size(1280, 760)
         page.open(studio.url)
         page.run("coadjoint.state.set({ q: [0.3, 0.8, 0.9] })")
+        page.run("coadjoint.scene.fit()")
         page.click("#tab-Bonds")
         for name in ("tip", "base"):
             place = (
