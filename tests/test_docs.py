@@ -115,6 +115,7 @@ NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.py"))
 
 @pytest.mark.native
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.slow
 def test_notebooks_run(path, tmp_path, monkeypatch):
     """All cells, in their order; each ends with the motion that the gallery shows."""
     monkeypatch.chdir(tmp_path)

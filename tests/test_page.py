@@ -358,6 +358,7 @@ def test_two_switches_of_one_thing_agree(page, tmp_path):
         assert page.run(f"[coadjoint.show.reactions, {tool}.ariaPressed === 'true', {box}.checked]") == [on] * 3
 
 
+@pytest.mark.slow
 def test_every_sheet_opens_without_error(page, tmp_path):
     opened(page, tmp_path, cj.load("planar2r"))
     names = page.run("coadjoint.sheets.map(x => x.name)")
@@ -550,6 +551,7 @@ def test_wrong_names_are_refused_before_any_work(tmp_path):
         cj.report(robot, motion=cj.simulate(cj.load("planar3r"), np.zeros(3), np.zeros(3), 0.1))
 
 
+@pytest.mark.slow
 def test_robots_without_freedoms_or_mass_have_a_page(page, tmp_path):
     stone = cj.Robot("stone", [cj.Link.solid("stone", "base", cj.Joint.fixed(), mass=1.0)])
     light = cj.Robot("light", [cj.Link("arm", "base", cj.Joint.revolute())])

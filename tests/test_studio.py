@@ -375,6 +375,7 @@ def browser():
 
 
 @pytest.mark.native
+@pytest.mark.slow
 def test_the_hand_is_dragged_in_the_page(browser, tmp_path):
     folder = Path(os.environ.get("COADJOINT_PICTURES", tmp_path))
     with running(PANDA) as studio:
@@ -542,6 +543,7 @@ def test_many_questions_leave_nothing_behind(asked, count):
     assert grown < 200_000
 
 
+@pytest.mark.slow
 def test_loops_of_a_description_stay_closed():
     """Whatever moves the robot keeps its loops; what would leave them open is refused."""
     robot = four_bar()
