@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 
 from ..trace.builder import GraphBuilder
 
@@ -36,11 +37,13 @@ def polynomial(table: GraphBuilder, root: int, uses: list[int], find: Callable[[
     while stack:
         k, sign, open_ = stack.pop()
         kind = op[k]
-        if kind in SUMS and open_:
-            second = -sign if kind != "add" else sign
-            for j, s in zip(args[k], (second,) if kind == "neg" else (sign, second), strict=True):
-                j = find(j)
-                stack.append((j, s, uses[j] <= 1))
+        if open_ and kind in SUMS:
+            *first, j = args[k]
+            if first:
+                i = find(first[0])
+                stack.append((i, sign, uses[i] <= 1))
+            j = find(j)
+            stack.append((j, sign if kind == "add" else -sign, uses[j] <= 1))
             continue
         while kind == "neg":
             k = find(args[k][0])
@@ -162,7 +165,7 @@ class Builder:
         rest = dict(terms)
         constant = rest.pop((), 0.0)
         parts: list[tuple[int, int]] = []
-        numbers, atoms = self._counts(rest)
+        numbers, atoms = self._counts(rest) if len(rest) > 1 else ({}, {})
         while len(rest) > 1:
             number, atom = self._common(numbers, atoms)
             if number is None and atom is None:
@@ -179,42 +182,47 @@ class Builder:
                 else:
                     continue
                 del rest[monomial]
-                if abs(coefficient) != 1.0:
+                if coefficient != 1.0 and coefficient != -1.0:
                     numbers[abs(coefficient)] -= 1
-                for x in set(monomial) if atoms else ():
-                    atoms[x] -= 1
+                if atoms:
+                    for x in set(monomial):
+                        atoms[x] -= 1
             node, sign = self.build(inner)
             factor = self.table.const(number) if number is not None else atom
             assert factor is not None
             parts.append((self.table.mul(factor, node), sign))
-        for monomial, coefficient in rest.items():
-            parts.append((self._product(monomial, abs(coefficient)), 1 if coefficient > 0 else -1))
+        parts += [(self._product(monomial, abs(c)), 1 if c > 0 else -1) for monomial, c in rest.items()]
         return parts, constant
 
     def _counts(self, terms: Polynomial) -> tuple[dict[float, int], dict[int, int]]:
         """In how many terms each constant and each atom occurs."""
         numbers: dict[float, int] = {}
         atoms: dict[int, int] = {}
+        factored = self.atoms
         for monomial, coefficient in terms.items():
-            size = abs(coefficient)
-            if size != 1.0:
+            if coefficient != 1.0 and coefficient != -1.0:
+                size = abs(coefficient)
                 numbers[size] = numbers.get(size, 0) + 1
-            if self.atoms:
+            if factored:
                 for x in set(monomial):
                     atoms[x] = atoms.get(x, 0) + 1
         return numbers, atoms
 
     def _common(self, numbers: dict[float, int], atoms: dict[int, int]) -> tuple[float | None, int | None]:
         """The constant or the atom to factor out next; neither if no two terms share one."""
-        n = max(numbers.values(), default=0)
-        m = max(atoms.values(), default=0)
+        n = max(numbers.values()) if numbers else 0
+        m = max(atoms.values()) if atoms else 0
         if n >= 2 and (self.constants_first or n >= m):
             return next(number for number, count in numbers.items() if count == n), None
         if m < 2:
             return None, None
         most = [x for x, count in atoms.items() if count == m]
         # Of atoms that occur equally often, what depends on an angle only stays whole.
-        return None, next((x for x in most if x in self.angular), most[0])
+        angular = self.angular
+        for x in most:
+            if x in angular:
+                return None, x
+        return None, most[0]
 
     def _product(self, monomial: Monomial, coefficient: float) -> int:
         """The node of a product; factors whose product exists already come first."""
@@ -222,19 +230,19 @@ class Builder:
         factors = list(monomial)
         if coefficient != 1.0:
             factors.append(table.const(coefficient))
-        while len(factors) > 1:
-            pair = self._first_pair(factors) if len(factors) > 2 else (0, 1)
-            second, first = factors.pop(pair[1]), factors.pop(pair[0])
+        while len(factors) > 2:
+            i, j = self._first_pair(factors)
+            second, first = factors.pop(j), factors.pop(i)
             factors.insert(0, table.mul(first, second))
-        return factors[0]
+        return table.mul(*factors) if len(factors) == 2 else factors[0]
 
     def _first_pair(self, factors: list[int]) -> tuple[int, int]:
         table, uses, angular = self.table, self.uses, self.angular
-        for i in range(len(factors)):
-            for j in range(i + 1, len(factors)):
-                k = table.product(factors[i], factors[j])
-                if k is not None and (k >= len(uses) or uses[k]):
-                    return i, j
+        size = len(uses)
+        for (i, x), (j, y) in combinations(enumerate(factors), 2):
+            k = table.product(x, y)
+            if k is not None and (k >= size or uses[k]):
+                return i, j
         alone = [n for n, k in enumerate(factors) if k in angular or table.op[k] == "const"]
         return (alone[0], alone[1]) if len(alone) > 1 else (0, 1)
 

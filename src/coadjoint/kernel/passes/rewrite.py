@@ -51,7 +51,8 @@ class Rewrite:
         self.same: dict[int, int] = {}
         self.cut: set[int] = set()
         self.kept: set[int] = set()
-        self.journal: list[tuple[int, int]] = []
+        self.journal: list[int] = []
+        """What was counted since the last commit: k for one more use of node k, ~k for one less."""
         self.order = Order(len(self.table.op))
         size = self.size = len(self.table.op)
         roots = [k for row in self.outputs for k in row]
@@ -111,6 +112,8 @@ class Rewrite:
         built = self._build(variant, *way)
         if self._link(roots, built) is None or not all(self._precedes(new, k) for k, new in zip(roots, built, strict=True)):
             self._undo(0)
+            for k in range(size, len(self.table.op)):
+                self.order.label.pop(k, None)
             self._forget(size)
             return False
         self._drop_unused()
@@ -131,8 +134,6 @@ class Rewrite:
 
     def _forget(self, size: int) -> None:
         """Remove the nodes that were made last."""
-        for k in range(size, len(self.table.op)):
-            self.order.label.pop(k, None)
         self.table.forget(size)
         del self.uses[size:]
 
@@ -175,14 +176,16 @@ class Rewrite:
 
     def _cut(self, roots: list[int]) -> list[int]:
         """Cut the arguments of the roots; returns the nodes that become unused, and the roots."""
-        uses, args, journal, find, kept = self.uses, self.table.args, self.journal, self.find, self.kept
+        uses, args, journal, same, find, kept = self.uses, self.table.args, self.journal, self.same, self.find, self.kept
         cut = self.cut = set(roots)
         freed = list(roots)
         stack = [j for k in roots for j in args[k]]
         while stack:
-            k = find(stack.pop())
+            k = stack.pop()
+            if k in same:
+                k = find(k)
             uses[k] -= 1
-            journal.append((k, -1))
+            journal.append(~k)
             if not uses[k] and k not in cut and k not in kept:
                 freed.append(k)
                 stack += args[k]
@@ -190,7 +193,8 @@ class Rewrite:
 
     def _link(self, roots: list[int], built: list[int]) -> list[int] | None:
         """Replace the roots, whose arguments were cut, by `built`; returns the newly used nodes, or None if that is impossible."""
-        uses, args, journal, find, cut, kept = self.uses, self.table.args, self.journal, self.find, self.cut, self.kept
+        uses, args, journal, same, find = self.uses, self.table.args, self.journal, self.same, self.find
+        cut, kept = self.cut, self.kept
         uses.extend([0] * (len(self.table.op) - len(uses)))
         owned: list[int] = []
         for root, new in sorted(zip(roots, built, strict=True), reverse=True):
@@ -202,17 +206,18 @@ class Rewrite:
                 stack += args[new]
             if new != root:
                 uses[new] += uses[root]
-                journal.append((new, uses[root]))
+                journal += [new] * uses[root]
             while stack:
-                j = stack.pop()
-                k = find(j)
-                if k != j and k in cut:
-                    return None
+                k = stack.pop()
+                if k in same:
+                    k = find(k)
+                    if k in cut:
+                        return None
                 if not uses[k] and k not in cut and k not in kept:
                     owned.append(k)
                     stack += args[k]
                 uses[k] += 1
-                journal.append((k, 1))
+                journal.append(k)
         return owned
 
     def _drop_unused(self) -> None:
@@ -227,26 +232,29 @@ class Rewrite:
                     stack.append(j)
 
     def _undo(self, start: int) -> None:
-        for k, change in self.journal[start:]:
-            self.uses[k] -= change
+        uses = self.uses
+        for k in self.journal[start:]:
+            if k >= 0:
+                uses[k] -= 1
+            else:
+                uses[~k] += 1
         del self.journal[start:]
 
     def _sum_of_costs(self, nodes: list[int] | None) -> float:
         if nodes is None:
             return math.inf
-        table, find = self.table, self.find
+        op, args, uses, find = self.table.op, self.table.args, self.uses, self.find
         total = 0.0
         for k in nodes:
-            kind = table.op[k]
+            kind = op[k]
             if kind == "add" or kind == "sub":
-                i, j = table.args[k]
-                total += _FUSED if self._fuses(find(i)) or self._fuses(find(j)) else 1.0
+                i, j = args[k]
+                i, j = find(i), find(j)
+                fused = (op[i] == "mul" and uses[i] == 1) or (op[j] == "mul" and uses[j] == 1)
+                total += _FUSED if fused else 1.0
             else:
                 total += COST[kind]
         return total
-
-    def _fuses(self, k: int) -> bool:
-        return self.table.op[k] == "mul" and self.uses[k] == 1
 
     # Back to a graph
 
@@ -259,7 +267,7 @@ class Rewrite:
         final = GraphBuilder()
         number: dict[int, int] = {}
         for k in order:
-            number[k] = folded(final, op[k], tuple(number[j] for j in args[k]), value[k])
+            number[k] = folded(final, op[k], tuple([number[j] for j in args[k]]), value[k])
         roots = [number[k] for row in outputs for k in row]
         new_op, new_args, new_value, place = reachable(final.op, final.args, final.value, roots)
         source = self.source

@@ -118,14 +118,14 @@ class GraphBuilder:
     def forget(self, size: int) -> None:
         """Remove all nodes but the first `size`."""
         found = {"add": self._sums, "sub": self._differences, "mul": self._products, "div": self._quotients}
-        while len(self.op) > size:
-            op, args, value = self.op.pop(), self.args.pop(), self.value.pop()
+        for op, args, value in zip(self.op[size:], self.args[size:], self.value[size:], strict=True):
             if op in found:
                 del found[op][args]
             elif op == "const":
                 del self._consts[value]
             else:
                 del self._found[op, args, value]
+        del self.op[size:], self.args[size:], self.value[size:]
 
     def add(self, i: int, j: int) -> int:
         """i + j"""

@@ -192,10 +192,22 @@ OPERATIONS = {name: _SPECIAL.get(name) or (_unary if op.arity == 1 else _binary)
 """The function of each operation of a graph on numbers and symbols."""
 
 
+_FOLDED: dict[str, Callable[..., int]] = {
+    "neg": GraphBuilder.neg,
+    "add": GraphBuilder.add,
+    "sub": GraphBuilder.sub,
+    "mul": GraphBuilder.mul,
+    "div": GraphBuilder.div,
+}
+"""The operations that a builder folds itself, on nodes."""
+
+
 def folded(table: GraphBuilder, op: str, args: tuple[int, ...], value: Any) -> int:
     """The node op(args), folded as in a trace."""
     if op == "const":
         return table.const(value)
+    if op in _FOLDED:
+        return _FOLDED[op](table, *args)
     if op in OPERATIONS:
         result = OPERATIONS[op](*[expr(table, k) for k in args])
         return result.index if isinstance(result, Expr) else table.const(float(result))
