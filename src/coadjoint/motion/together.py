@@ -18,11 +18,12 @@ from ..constraints.constraint import Constraint
 from ..dynamics import forward_dynamics
 from ..families import Family
 from ..robot.robot import Robot
+from .constraint_checks import check_kept
 from .constraint_projection import constrained_acceleration, project_state
 from .control import Control, traced_control
 from .dormand_prince import At, DormandPrince
 from .equations_of_motion import SimulationError
-from .rollout import TOUCHED, check_kept
+from .rollout import TOUCHED
 from .staged import outside
 from .trajectories import Trajectories
 from .trajectory import Trajectory
