@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -312,6 +312,11 @@ def cross(x: Array, y: Array) -> Array:
     return stack([x2 * y3 - x3 * y2, x3 * y1 - x1 * y3, x1 * y2 - x2 * y1])
 
 
+def diagonal(x: Array) -> Array:
+    """The diagonal matrices (..., n, n) of vectors x (..., n)."""
+    return x[..., None] * like(np.eye(x.shape[-1]), x)
+
+
 def where(condition: Array, x: Array, y: Array) -> Array:
     """x where the condition holds and y elsewhere, for arrays of every kind; both are computed."""
     xp = namespace(condition, x, y)
@@ -381,6 +386,11 @@ def broadcast_batch(**arrays: tuple[Array, int]) -> tuple[int, ...]:
     for name, shape in shapes.items():
         if len(shape) > MOST_AXES:
             raise ShapeError(f"{name} has {len(shape)} batch axes; expected at most {MOST_AXES}.")
+    return broadcast_named(shapes)
+
+
+def broadcast_named(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The common shape of named batch axes; an error lists them where they do not broadcast."""
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
