@@ -46,7 +46,7 @@ Numbers = (
 """A number, a NumPy array, or nested lists of numbers: anything that becomes a NumPy array of real numbers."""
 
 ArrayLike = Numbers | OtherArray
-"""What public functions accept as an array: numbers for NumPy, or an array of another library."""
+"""The type that public functions accept as an array: numbers for NumPy, or an array of another library."""
 
 
 def namespace(*arrays: Array) -> Any:
@@ -92,29 +92,29 @@ def _is_jax(x: object) -> bool:
 
 
 def is_dask(x: object) -> bool:
-    """Whether x is a Dask array."""
+    """True if x is a Dask array."""
     dask = sys.modules.get("dask.array")
     return dask is not None and isinstance(x, getattr(dask, "Array", ()))
 
 
 def is_labelled(x: object) -> bool:
-    """Whether x is an xarray.DataArray."""
+    """True if x is an xarray.DataArray."""
     xarray = sys.modules.get("xarray")
     return xarray is not None and isinstance(x, getattr(xarray, "DataArray", ()))
 
 
 def is_lazy(x: object) -> bool:
-    """Whether x is a Dask array or a DataArray, which `scale/deferred.py` handles chunk by chunk."""
+    """True if x is a Dask array or a DataArray, which `scale/deferred.py` handles chunk by chunk."""
     return is_dask(x) or is_labelled(x)
 
 
 def is_deferred(x: object) -> bool:
-    """Whether the numbers of x are still to be computed: a Dask array, or a DataArray that holds one."""
+    """True if the numbers of x are still to be computed: a Dask array, or a DataArray that holds one."""
     return is_dask(x.data if is_labelled(x) else x)  # type: ignore[attr-defined]
 
 
 def any_lazy(items: Iterable[object]) -> bool:
-    """Whether one of the items is lazy."""
+    """True if one of the items is lazy."""
     return ("dask.array" in sys.modules or "xarray" in sys.modules) and any(map(is_lazy, items))
 
 

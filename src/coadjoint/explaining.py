@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def spills(self) -> int:
-        """How many values are spilled: kept in memory within a chunk because registers do not suffice."""
+        """The number of spilled values, which are kept in memory within a chunk because registers do not suffice."""
         from .kernel.schedule.spills import local_slots
 
         return sum(len(local_slots(chunk, set(self.plan.slots))[0]) for chunk in self.plan.chunks)
@@ -125,7 +125,8 @@ class Explanation:
 
 @dataclass(frozen=True, repr=False)
 class ProgramExplanation(Explanation):
-    """What is made of a sequential program: a function with loops and branches, which has no graph; printing it gives a summary.
+    """The stages of the compilation of a sequential program: a function with loops and branches, which has no graph; printing it gives a
+    summary.
 
     `llvm` is the text before LLVM's own passes, `code` the object file that they leave, `target` the processor, `functions` the program
     and the programs that it calls.

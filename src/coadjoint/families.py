@@ -57,7 +57,7 @@ class Family:
 
     @property
     def size(self) -> int:
-        """How many numbers there are for every state."""
+        """The number of numbers that every state has."""
         return int(sum(np.prod(core, dtype=int) for core in self.cores))
 
     def member(self, numbers: Array) -> Robot:

@@ -52,7 +52,7 @@ class Counterweights:
 
     before: Robot
     robot: Robot
-    """With the counterweights."""
+    """The robot with the counterweights."""
     weights: tuple[Counterweight, ...]
     residual: tuple[float, float]
     """Root mean square of relative energy differences between configurations, before and after; 0 is balanced."""
@@ -61,12 +61,12 @@ class Counterweights:
 
     @property
     def mass(self) -> float:
-        """Of all counterweights."""
+        """The mass of all counterweights."""
         return sum(w.mass for w in self.weights)
 
     @property
     def exact(self) -> bool:
-        """Whether the conditions hold up to rounding, not only as well as the bounds allow."""
+        """True if the conditions hold up to rounding, not only as well as the bounds allow."""
         return self.residual[1] <= 1e-12 * max(1.0, self.residual[0])
 
     def __str__(self) -> str:

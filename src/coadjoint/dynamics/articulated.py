@@ -112,7 +112,7 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
 def _companions(
     robot: Robot, i: int, f: list[Array], S: list[Array], U: list[Array], D: list[Array]
 ) -> dict[int, list[tuple[int, Array]]]:
-    """For every freedom k of link i, the freedoms j that go along where it moves by 1 and they are free, and by how much they do.
+    """The freedoms j that follow each freedom k of link i where that moves by 1 and they are free, and the factors with which they follow.
 
     Those of the link's own joint, and of all that it carries: the motions whose inertias the pivots of i are.
     """

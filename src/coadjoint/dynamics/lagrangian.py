@@ -60,7 +60,7 @@ def spatial_inertias(robot: Robot) -> list[Array]:
 
 
 def seen_screws(robot: Robot, q: Array) -> list[Array]:
-    """For every link p, a_i = Ad_p^{i+1}(A_i) (..., n, 6) of the freedoms on the path to it, base outward; q of the tree."""
+    """The screws a_i = Ad_p^{i+1}(A_i) (..., n, 6), for every link p, of the freedoms on the path to it, base outward; q of the tree."""
     f = relative_poses(robot, q)
     at_link = path_screws(robot, f, subspaces(robot, q))
     return [

@@ -32,7 +32,7 @@ from .statistics import returning, spectral, yule_walker
 
 METHODS = ("ordinary", "weighted", "reweighted", "maximum_likelihood", "instrumental_variables")
 FREEDOMS = 4.0
-"""Of Student's t, for reweighting."""
+"""Degrees of freedom of Student's t, for reweighting."""
 ORDER = 24
 """Most coefficients of an autoregression."""
 ROUNDS = 30

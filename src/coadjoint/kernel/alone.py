@@ -7,4 +7,4 @@ a process did before. Tasks in many processes, whose results must agree to the b
 from contextvars import ContextVar
 
 ALONE: ContextVar[bool] = ContextVar("ALONE", default=False)
-"""Whether every kernel that is made is one for its robot alone."""
+"""True while every kernel that is made is for its robot alone."""

@@ -29,7 +29,7 @@ from .trajectories import Trajectories
 from .trajectory import Trajectory
 
 MEMBERS = 1024
-"""How many members are integrated together: enough to make the overhead of calls small, few enough for the cache."""
+"""The number of members integrated together: enough to make the overhead of calls small, few enough for the cache."""
 
 
 @dataclass
@@ -249,5 +249,5 @@ def not_reached(shape: tuple[int, int, int]) -> np.ndarray:
 
 
 def _turns(robot: Robot) -> bool:
-    """Whether q has quaternions, which must be normalised after steps."""
+    """True if q has quaternions, which must be normalised after steps."""
     return bool(robot.quaternions)

@@ -82,7 +82,7 @@ class OptimalControl(Trajectory):
     state_multipliers: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     """(N + 1, 2 nv): the same of positions and velocities at their limits."""
     converged: Any = False
-    """Whether ∂J/∂u, less what limits hold back, all gaps and violations of limits are below the tolerance, and the conditions of second
+    """True if ∂J/∂u, less what limits hold back, all gaps and violations of limits are below the tolerance, and the conditions of second
     order hold: the motion is a minimum."""
     message: Any = ""
     error: Any = np.nan

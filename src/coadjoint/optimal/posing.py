@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NAMES = ("q", "v", "u")
 INSIDE = 1e-9
-"""How far outside the limits a start may be."""
+"""The largest violation of the limits at a start."""
 FITS = 1e-6
 """The largest gap of a guess whose states fit its controls."""
 

@@ -78,7 +78,7 @@ class RecedingHorizon:
 
     @property
     def cost(self) -> float:
-        """Of the plan."""
+        """The cost of the plan."""
         return self._room.cost()
 
     @property
