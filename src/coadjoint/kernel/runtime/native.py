@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import CoadjointError
 from .. import selftest
+from ..alone import ASKED
 from ..graph import Graph
 from . import cache, cache_key
 from .function import CompiledFunction, Kernel, Recipe, Signature
@@ -90,6 +91,9 @@ def build(
     if key is None:
         raise TypeError("a function that makes a graph needs a key")
     full = _full_key(key, name)
+    asked = ASKED.get()
+    if asked is not None:
+        asked.setdefault(full, (graph, name))
     with _lock:
         mine = _locks.setdefault(full, threading.Lock())
     try:
