@@ -91,10 +91,45 @@ def test_public_functions_name_the_program_that_they_run(function, runs):
     assert function.program is runs
 
 
+def test_of_functions_that_iterate():
+    robot = cj.load("planar2r")
+    q, v = np.array([0.3, -0.2]), np.zeros(2)
+    cj.rollout(robot, q, v, dt=1e-3, steps=3)  # what was compiled before makes no difference
+    e = cj.explain(cj.rollout, robot, q=q, v=v, dt=1e-3, steps=3, method="rk4")
+    assert [kernel.graph.name for kernel in e.kernels] == ["step"]
+    step = e.kernels[0]
+    np.testing.assert_allclose(
+        evaluate(step.graph, q, v, np.zeros(1))[0],
+        cj.rollout(robot, q, v, dt=1e-3, steps=1, method="rk4")[0][1],
+        rtol=1e-12,
+    )
+    assert e.counts() == step.counts()
+    operations = sum(after for _, after in step.counts().values())
+    for word in ("rollout runs 1 kernel:", f"{operations}", f"{len(step.code)}", "q (2,), v (2,), t (1,)", step.target.cpu):
+        assert word in str(e)
+    with pytest.raises(cj.CoadjointError, match=r"rollout has no plan of its own; see that of kernels\[k\]"):
+        _ = e.plan
+
+
+def test_all_kernels_of_a_call_are_listed():
+    robot = cj.load("planar2r")
+    e = cj.explain(cj.simulate, robot, q=[0.3, -0.2], v=[0.0, 0.0], t=0.1)
+    assert len(e.kernels) >= 1
+    assert all(kernel.graph.name in str(e) for kernel in e.kernels)
+    found = cj.explain(
+        cj.inverse_kinematics, robot, target=cj.pose(robot, np.array([0.4, 0.5]), robot.link_names[-1]), frame=robot.link_names[-1]
+    )
+    assert sum(after for _, after in found.counts().values()) == sum(
+        after for kernel in found.kernels for _, after in kernel.counts().values()
+    )
+
+
 def test_without_native_code(monkeypatch):
     monkeypatch.setenv("COADJOINT_NATIVE", "0")
     robot = cj.load("planar2r")
     assert cj.explain(cj.compile(cj.mass_matrix, robot)).counts() == cj.explain(cj.mass_matrix, robot).counts()
+    with pytest.raises(cj.CoadjointError, match="this call of rollout compiled nothing: native code is switched off"):
+        cj.explain(cj.rollout, robot, q=[0.3, -0.2], v=[0.0, 0.0], dt=1e-3, steps=3)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +137,8 @@ def test_without_native_code(monkeypatch):
     [
         (lambda robot: (cj.compile(cj.mass_matrix, robot), robot), "explain it alone"),
         (lambda robot: (cj.mass_matrix,), "needs a robot"),
-        (lambda robot: (cj.simulate, robot), "simulate cannot be explained: .* explain the functions of the state"),
-        (lambda robot: (cj.base_parameters, robot), "base_parameters cannot be explained: .* returned BaseParameters"),
+        (lambda robot: (cj.simulate, robot), "simulate cannot be explained: .* give all arguments of a call"),
+        (lambda robot: (cj.base_parameters, robot), "this call of base_parameters compiled nothing"),
         (lambda robot: (lambda robot, x: x, robot), "^the shape of argument 'x'"),
         (lambda robot: (cj.control.pd, 3), "robot is 3; expected a Robot"),
     ],

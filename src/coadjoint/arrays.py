@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -46,7 +46,7 @@ Numbers = (
 """A number, a NumPy array, or nested lists of numbers: anything that becomes a NumPy array of real numbers."""
 
 ArrayLike = Numbers | OtherArray
-"""What public functions accept as an array: numbers for NumPy, or an array of another library."""
+"""The type that public functions accept as an array: numbers for NumPy, or an array of another library."""
 
 
 def namespace(*arrays: Array) -> Any:
@@ -92,29 +92,29 @@ def _is_jax(x: object) -> bool:
 
 
 def is_dask(x: object) -> bool:
-    """Whether x is a Dask array."""
+    """True if x is a Dask array."""
     dask = sys.modules.get("dask.array")
     return dask is not None and isinstance(x, getattr(dask, "Array", ()))
 
 
 def is_labelled(x: object) -> bool:
-    """Whether x is an xarray.DataArray."""
+    """True if x is an xarray.DataArray."""
     xarray = sys.modules.get("xarray")
     return xarray is not None and isinstance(x, getattr(xarray, "DataArray", ()))
 
 
 def is_lazy(x: object) -> bool:
-    """Whether x is a Dask array or a DataArray, which `scale/deferred.py` handles chunk by chunk."""
+    """True if x is a Dask array or a DataArray, which `scale/deferred.py` handles chunk by chunk."""
     return is_dask(x) or is_labelled(x)
 
 
 def is_deferred(x: object) -> bool:
-    """Whether the numbers of x are still to be computed: a Dask array, or a DataArray that holds one."""
+    """True if the numbers of x are still to be computed: a Dask array, or a DataArray that holds one."""
     return is_dask(x.data if is_labelled(x) else x)  # type: ignore[attr-defined]
 
 
 def any_lazy(items: Iterable[object]) -> bool:
-    """Whether one of the items is lazy."""
+    """True if one of the items is lazy."""
     return ("dask.array" in sys.modules or "xarray" in sys.modules) and any(map(is_lazy, items))
 
 
@@ -312,6 +312,11 @@ def cross(x: Array, y: Array) -> Array:
     return stack([x2 * y3 - x3 * y2, x3 * y1 - x1 * y3, x1 * y2 - x2 * y1])
 
 
+def diagonal(x: Array) -> Array:
+    """The diagonal matrices (..., n, n) of vectors x (..., n)."""
+    return x[..., None] * like(np.eye(x.shape[-1]), x)
+
+
 def where(condition: Array, x: Array, y: Array) -> Array:
     """x where the condition holds and y elsewhere, for arrays of every kind; both are computed."""
     xp = namespace(condition, x, y)
@@ -381,6 +386,11 @@ def broadcast_batch(**arrays: tuple[Array, int]) -> tuple[int, ...]:
     for name, shape in shapes.items():
         if len(shape) > MOST_AXES:
             raise ShapeError(f"{name} has {len(shape)} batch axes; expected at most {MOST_AXES}.")
+    return broadcast_named(shapes)
+
+
+def broadcast_named(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The common shape of named batch axes; an error lists them where they do not broadcast."""
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:

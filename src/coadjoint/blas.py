@@ -44,7 +44,7 @@ def _libraries() -> tuple[tuple[Any, Any], ...]:
 
 
 def threads() -> list[int]:
-    """How many threads each OpenBLAS uses."""
+    """The number of threads that each OpenBLAS uses."""
     return [int(get()) for get, _ in _libraries()]
 
 

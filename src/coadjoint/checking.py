@@ -39,7 +39,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether the error is allowed; a check that could not be made does not count."""
+        """True if the error is allowed; a check that could not be made does not count."""
         return not self.error > self.allowed
 
 

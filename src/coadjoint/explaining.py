@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +14,13 @@ import numpy as np
 from .arguments import a_type, takes
 from .compiling import trace
 from .errors import CoadjointError
+from .kernel.alone import ALONE, ASKED
 from .kernel.dump import graph_text, plan_text
 from .kernel.graph import Graph
 from .kernel.pipeline import Compilation, CompiledProgram, compile_graph, compile_program
 from .kernel.programs import is_program
 from .kernel.runtime.function import CompiledFunction
+from .kernel.runtime.native import why_not
 from .robot.robot import Robot
 from .scale.task import kernel_of
 from .words import short
@@ -77,7 +80,7 @@ class Explanation:
 
     @property
     def spills(self) -> int:
-        """How many values are spilled: kept in memory within a chunk because registers do not suffice."""
+        """The number of spilled values, which are kept in memory within a chunk because registers do not suffice."""
         from .kernel.schedule.spills import local_slots
 
         return sum(len(local_slots(chunk, set(self.plan.slots))[0]) for chunk in self.plan.chunks)
@@ -125,7 +128,8 @@ class Explanation:
 
 @dataclass(frozen=True, repr=False)
 class ProgramExplanation(Explanation):
-    """What is made of a sequential program: a function with loops and branches, which has no graph; printing it gives a summary.
+    """The stages of the compilation of a sequential program: a function with loops and branches, which has no graph; printing it gives a
+    summary.
 
     `llvm` is the text before LLVM's own passes, `code` the object file that they leave, `target` the processor, `functions` the program
     and the programs that it calls.
@@ -177,6 +181,106 @@ class ProgramExplanation(Explanation):
     __repr__ = __str__
 
 
+@dataclass(frozen=True, repr=False)
+class CallExplanation(Explanation):
+    """The kernels that one call of a function runs, such as `simulate`, in the order in which they are asked for.
+
+    `kernels` has an `Explanation` of each; printing the whole gives a table: operations, instructions and bytes.
+    """
+
+    made: tuple[Compilation, ...]  # type: ignore[assignment]
+    name: str = ""
+
+    @cached_property
+    def kernels(self) -> tuple[Explanation, ...]:
+        """An explanation of every kernel."""
+        return tuple(Explanation(made) for made in self.made)
+
+    @property
+    def traced(self) -> Graph:
+        raise self._no("graph")
+
+    @property
+    def graph(self) -> Graph:
+        raise self._no("graph")
+
+    @property
+    def plan(self) -> Any:
+        raise self._no("plan")
+
+    @property
+    def llvm(self) -> str:
+        raise self._no("text for LLVM")
+
+    @property
+    def code(self) -> bytes:
+        raise self._no("object file")
+
+    @property
+    def target(self) -> Any:
+        return self.made[0].target
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """The number of operations of each kind in all kernels, before and after simplification."""
+        parts = [kernel.counts() for kernel in self.kernels]
+        names = dict.fromkeys(op for part in parts for op in part)
+        zero = (0, 0)
+        return {op: (sum(x.get(op, zero)[0] for x in parts), sum(x.get(op, zero)[1] for x in parts)) for op in names}
+
+    def _no(self, what: str) -> CoadjointError:
+        return CoadjointError(f"{self.name} has no {what} of its own; see that of kernels[k].")
+
+    def __str__(self) -> str:
+        graphs = [made.graph for made in self.made]
+        operations = [sum(after for _, after in kernel.counts().values()) for kernel in self.kernels]
+        width = max(6, *(len(g.name) for g in graphs))
+        calls = [", ".join(f"{n} {s}" for n, s in zip(g.input_names, g.input_shapes, strict=True)) for g in graphs]
+        lines = [
+            f"  {g.name:{width}}{count:12d}{made.plan.weight:14d}{len(made.code):11d}  {call}"
+            for g, count, made, call in zip(graphs, operations, self.made, calls, strict=True)
+        ]
+        return "\n".join(
+            [
+                f"{self.name} runs {len(graphs)} kernel{'s' * (len(graphs) > 1)}:",
+                "",
+                f"  {'kernel':{width}}{'operations':>12}{'instructions':>14}{'bytes':>11}  inputs",
+                *lines,
+                "",
+                f"processor  {self.target.cpu}, {self.target.vector_bits} bits; instructions are for all lanes of a vector at once",
+            ]
+        )
+
+    __repr__ = __str__
+
+
+def _explained_call(fn: Callable[..., Any], robot: Robot, arguments: dict[str, Any]) -> CallExplanation:
+    """The kernels of the call fn(robot, **arguments), which is made on a copy of the robot for which nothing is compiled yet."""
+    asked: dict[str, tuple[Any, str]] = {}
+    listing, alone = ASKED.set(asked), ALONE.set(True)
+    try:
+        fn(pickle.loads(pickle.dumps(robot)), **arguments)
+    finally:
+        ASKED.reset(listing)
+        ALONE.reset(alone)
+    name = getattr(fn, "__name__", short(fn))
+    if not asked:
+        why = why_not() or "it computes with NumPy alone, or its kernels belong to its arguments"
+        raise CoadjointError(f"this call of {name} compiled nothing: {why}.")
+    graphs = [(graph() if callable(graph) else graph, dtype) for graph, dtype in asked.values()]
+    return CallExplanation(tuple(compile_graph(graph, dtype) for graph, dtype in graphs), name=name)
+
+
+def _is_call(fn: Callable[..., Any], robot: Robot, arguments: dict[str, Any]) -> bool:
+    """True if fn is a function of this library without a graph of its own, and the arguments are those of a call."""
+    if kernel_of(fn) is not None or not str(getattr(fn, "__module__", "")).startswith(f"{__package__}."):
+        return False
+    try:
+        inspect.signature(fn).bind(robot, **arguments)
+    except TypeError:
+        return False
+    return True
+
+
 @takes(dtype=a_type)
 def explain(
     fn: Callable[..., Any],
@@ -191,8 +295,10 @@ def explain(
 
     A function that `compile`, `jvp` or `vjp` returned, and a controller, know their robot and are given alone: explain(controller).
     Functions that run a sequential program (time_optimal, optimal_control, receding_horizon, time_varying_lqr) give a
-    `ProgramExplanation`, for all robots the same. Print the result for a summary: operations before and after simplification, the plan,
-    sizes, the processor.
+    `ProgramExplanation`, for all robots the same. Functions that iterate (simulate, rollout, identify, inverse_kinematics) are explained
+    with the arguments of a call, explain(cj.rollout, robot, q=q, v=v, dt=1e-3, steps=10): the call is made, and a `CallExplanation`
+    lists the kernels that it runs. Print the result for a summary: operations before and after simplification, the plan, sizes, the
+    processor.
     """
     program = getattr(fn, "program", None) or (fn if is_program(fn) else None)
     if program is not None:
@@ -211,6 +317,9 @@ def explain(
         raise CoadjointError(
             f"explain({short(fn)}) needs a robot, explain(fn, robot); only controllers and the results of `compile` are explained alone."
         )
+    call = dict(options) | ({"shapes": shapes} if shapes else {}) | ({"parameters": parameters} if parameters else {})
+    if _is_call(fn, robot, call):
+        return _explained_call(fn, robot, call)
     kernel = kernel_of(fn)
     try:
         graph = trace(fn, robot, shapes=shapes, parameters=parameters, **options)
@@ -218,8 +327,9 @@ def explain(
         if kernel is not None or not str(getattr(fn, "__module__", "")).startswith(f"{__package__}."):
             raise
         raise CoadjointError(
-            f"{getattr(fn, '__name__', fn)} cannot be explained: {error} A function that iterates, as simulate and time_optimal do, has no "
-            "graph of its own; explain the functions of the state that it evaluates, such as coadjoint.forward_dynamics."
+            f"{getattr(fn, '__name__', fn)} cannot be explained: {error} A function that iterates, as simulate and rollout do, has no "
+            "graph of its own: give all arguments of a call, as in explain(coadjoint.simulate, robot, q=q, v=v, t=1.0), and the kernels "
+            "that it runs are listed."
         ) from error
     in_use = "" if kernel is None else kernel.in_use(robot) or "no kernel yet"
     return Explanation(compile_graph(graph, np.dtype(dtype).name), in_use)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import check_core
-from .arrays import Array, to_numpy
+from .arrays import Array, broadcast_named, to_numpy
 from .errors import CoadjointError, ShapeError
 from .memo import recent
 from .robot.robot import Robot
@@ -45,12 +45,7 @@ class Family:
 
     def batch(self, **others: tuple[int, ...]) -> tuple[int, ...]:
         """The batch shape of all numbers and of other arrays, whose batch axes are given by name."""
-        shapes = others | {f"parameters[{name!r}]": shape for name, shape in self.batches.items()}
-        try:
-            return np.broadcast_shapes(*shapes.values())
-        except ValueError:
-            listing = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-            raise ShapeError(f"batch axes do not broadcast: {listing}. Leading axes must be equal or 1.") from None
+        return broadcast_named(others | {f"parameters[{name!r}]": shape for name, shape in self.batches.items()})
 
     def flat(self, batch: tuple[int, ...]) -> np.ndarray:
         """The numbers of every state, one after the other: (N, numbers)."""
@@ -62,7 +57,7 @@ class Family:
 
     @property
     def size(self) -> int:
-        """How many numbers there are for every state."""
+        """The number of numbers that every state has."""
         return int(sum(np.prod(core, dtype=int) for core in self.cores))
 
     def member(self, numbers: Array) -> Robot:

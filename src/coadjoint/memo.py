@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
 KEPT = 128
-"""How many results of one function, and of users' functions, a robot caches."""
+"""The number of results of one function, and of users' functions, that a robot caches."""
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -63,7 +63,7 @@ def evaluated(graph: Any, *arrays: Array) -> Array:
 
 
 def all_evaluated(graph: Any, *arrays: Array) -> tuple[Array, ...]:
-    """All outputs of the same."""
+    """All outputs of a traced function, as arrays."""
     import numpy as np
 
     from .kernel.ops import OPS

@@ -6,7 +6,7 @@ import reprlib
 from typing import Any
 
 LONGEST = 80
-"""How many characters of a value a message repeats."""
+"""The number of characters of a value that a message repeats."""
 
 _repr = reprlib.Repr()
 _repr.maxlevel = 4

@@ -32,7 +32,7 @@ class Corners:
     """(6,): fx, fy, cx, cy, k₁, k₂."""
     on_hand: bool
     known: bool
-    """Whether the intrinsics are."""
+    """True if the intrinsics are known."""
     unit: float
     """Pixels of one radian, about."""
     has_base = True
@@ -65,7 +65,7 @@ class Corners:
         return np.asarray((self.value - self.predict(T)).reshape(len(T), -1) / self.unit)
 
     def derivatives(self, T: Array) -> tuple[Array, Array]:
-        """Of the prediction: by the body twist (N, d, 6), by the unknowns (N, d, 6 or 12)."""
+        """Derivatives of the prediction by the body twist (N, d, 6) and by the unknowns (N, d, 6 or 12)."""
         x = self.seen(T)
         by_point, by_camera = projected(x, self.intrinsics)
         n, k = x.shape[:2]

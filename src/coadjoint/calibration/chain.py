@@ -32,7 +32,7 @@ class Chain:
     screws: Array
     tip: Array
     directions: tuple[Array, ...]
-    """For every joint the twists (4 or 2, 6) along which its screw may be moved."""
+    """The twists (4 or 2, 6), for every joint, along which its screw may be moved."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class Chain:
 
     @property
     def turns(self) -> Array:
-        """Which joints are revolute."""
+        """True for revolute joints."""
         return np.any(self.screws[:, :3] != 0, axis=1)
 
     def poses(self, q: Array, eta: Array, delta: Array, base: Array) -> tuple[list[Array], list[Array], Array]:

@@ -215,7 +215,7 @@ def upper(A: Array, prior: float = 1.0) -> Array:
 
 
 def scales(r: Array, weights: Array, groups: Array, unknowns: int) -> Array:
-    """For each group of residuals the root of their weighted mean square, (d,), for as many as there are beyond the unknowns."""
+    """The root of the weighted mean square (d,) of each group of residuals, corrected for the number of unknowns."""
     found = np.empty(r.shape[1])
     spare = max(1.0 - unknowns / r.size, 0.1)
     for group in np.unique(groups):
@@ -280,7 +280,7 @@ def held_back(found: Fit, columns: Array) -> Array:
 
 
 def covariance(found: Fit) -> Array:
-    """Of all unknowns (m, m), with configurations as they scatter: residuals of one go together, those of two do not.
+    """The covariance of all unknowns (m, m), with configurations as they scatter: residuals of one go together, those of two do not.
 
     H⁻¹ (Σ gₙ gₙᵀ + I) H⁻¹, gₙ the configuration's part of the gradient, its residuals times (I - Hₙₙ)^(-1/2); I is the prior's part.
     """

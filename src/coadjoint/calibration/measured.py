@@ -40,7 +40,7 @@ class Points:
         return (self.value - self.predict(T)).reshape(len(T), -1)
 
     def derivatives(self, T: Array) -> tuple[Array, Array]:
-        """Of the prediction: by the body twist (N, d, 6), by the unknowns (N, d, 3k)."""
+        """Derivatives of the prediction by the body twist (N, d, 6) and by the unknowns (N, d, 3k)."""
         R, k = T[:, None, :3, :3], len(self.place)
         twist = np.concatenate([-R @ so3.hat(self.place), np.broadcast_to(R, (len(T), k, 3, 3))], axis=3)
         own = np.zeros((len(T), k, 3, k, 3))

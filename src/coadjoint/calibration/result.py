@@ -35,7 +35,7 @@ class Calibration:
     """Groups of terms that were tried, and the mean held-back error with them [m, rad]."""
     notes: tuple[str, ...]
     covariance: Array
-    """Of all unknowns, in the order of `names`."""
+    """The covariance of all unknowns, in the order of `names`."""
 
     # --- the result
 
@@ -105,7 +105,7 @@ class Calibration:
         return self._at(flat).poses(self.fit.state).reshape(*shape, 4, 4)
 
     def predict(self, q: Any) -> Array:
-        """What would be measured at q (..., nq): points (..., k, 3), poses (..., 4, 4), distances (..., k) or corners (..., k, 2)."""
+        """The predicted measurements at q (..., nq): points (..., k, 3), poses (..., 4, 4), distances (..., k) or corners (..., k, 2)."""
         flat, shape = self._configurations(q)
         if isinstance(self.fit.state.measured, Planes):
             raise CoadjointError("contacts with planes say which plane was touched, which q does not; use pose(q).")

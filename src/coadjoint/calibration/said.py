@@ -47,7 +47,7 @@ def doubts(chain: Chain, q: Array, T: Array, measured: Measured) -> list[str]:
 
 
 def far_off(measured: Measured, errors: Array) -> str:
-    """That the fit misses what was measured by a tenth of its spread or more, as no real robot does; "" if it does not."""
+    """A warning if residuals are a tenth of the measurements' spread or more, as for no real robot; else ""."""
     if not isinstance(measured, Points | Poses):
         return ""
     points = isinstance(measured, Points)
@@ -62,7 +62,7 @@ def far_off(measured: Measured, errors: Array) -> str:
 
 
 def _flat(x: Array) -> list[str]:
-    """Whether measured places lie on a line or in a plane."""
+    """True if measured places lie on a line or in a plane."""
     size = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
     if len(x) < 4 or size[2] > 1e-4 * size[0]:
         return []
@@ -71,7 +71,8 @@ def _flat(x: Array) -> list[str]:
 
 
 def approach(fit: Fit) -> list[str]:
-    """That errors lie along the motion from the configuration before, as of a robot that was read before it stood still, or of play.
+    """A warning that errors lie along the motion from the configuration before, as of a robot that was read before it stood still, or of
+    play.
 
     cᵢ is the multiple of qᵢ - qᵢ₋₁ that explains most of the i-th residual. Without such a cause its sign is that of a coin.
     """

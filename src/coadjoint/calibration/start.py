@@ -1,4 +1,4 @@
-"""Where a fit starts: base, tool, points, anchors and planes for the robot as it is described."""
+"""The start of a fit: base, tool, points, anchors and planes for the robot as it is described."""
 
 from __future__ import annotations
 

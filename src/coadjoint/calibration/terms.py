@@ -32,7 +32,7 @@ class Terms:
     names: tuple[str, ...]
     group: tuple[str, ...]
     moments: dict[int, Array]
-    """For each joint with compliance the combinations (columns of Y, terms) that are different functions of q."""
+    """The combinations (columns of Y, terms), for each joint with compliance, that are different functions of q."""
 
     def design(self, q: Array) -> Array:
         """f (N, m) at full configurations q (N, nq)."""

@@ -47,7 +47,7 @@ def _with_origin(text: str, joint: str, change: np.ndarray, source: str) -> str:
 
 
 def _is_own(text: str, at: int) -> bool:
-    """Whether a joint's element describes a joint: transmissions and controllers also name joints."""
+    """True if a joint's element describes a joint: transmissions and controllers also name joints."""
     stop = text.find("</joint>", at)
     return stop > 0 and "<parent" in text[at:stop] and "<child" in text[at:stop] and "<joint" not in text[at:stop]
 

@@ -12,7 +12,7 @@ from ..show.terminal import Progress
 
 
 def is_stream(args: argparse.Namespace) -> bool:
-    """Whether the command is executed in chunks: its output is a Zarr group, or a cluster executes it."""
+    """True if the command is executed in chunks: its output is a Zarr group, or a cluster executes it."""
     return bool(args.scheduler) or str(args.out or "").lower().rstrip("/").endswith(".zarr")
 
 

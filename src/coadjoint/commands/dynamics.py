@@ -165,7 +165,7 @@ def compute(robot: Robot, states: States, forward: bool, friction: bool) -> Stat
 
 
 def summary(robot: Robot, states: States, forward: bool) -> str:
-    """For every coordinate the largest and the root-mean-square value, its limit, and whether that is exceeded."""
+    """The largest and the root-mean-square value of every coordinate, its limit, and whether that is exceeded."""
     assert states.tau is not None
     names, units = robot.v_names, force_units(robot)
     rows = []

@@ -1,4 +1,4 @@
-"""Some rows of a constraint: those that are independent, where others only repeat them, as those of a loop in a plane do."""
+"""The independent rows of a constraint, where others only repeat them, as rows of a loop in a plane do."""
 
 from __future__ import annotations
 

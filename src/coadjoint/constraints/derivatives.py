@@ -36,7 +36,7 @@ from .rank import decompose, vanishing
 
 
 class Derivatives(NamedTuple):
-    """Of a (..., nv, nv) and λ (..., m, nv) by q, along the tangent vectors of `integrate`, by v and by τ."""
+    """Derivatives of a (..., nv, nv) and λ (..., m, nv) by q, along the tangent vectors of `integrate`, by v and by τ."""
 
     da_dq: np.ndarray
     da_dv: np.ndarray

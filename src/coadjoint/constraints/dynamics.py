@@ -47,7 +47,7 @@ def zero_rows(robot: Robot, constraint: Constraint, A: Array) -> tuple[list[int]
 
 
 def always_regular(robot: Robot) -> bool:
-    """Whether the mass matrix is positive definite at every q: each joint moves a link that has inertia of its own about it."""
+    """True if the mass matrix is positive definite at every q: each joint moves a link that has inertia of its own about it."""
     return robot.original.has_plain_numbers and _always_regular(robot.original)
 
 

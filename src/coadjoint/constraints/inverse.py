@@ -21,7 +21,7 @@ from .rank import ConstraintError
 
 
 def actuated_rows(robot: Robot, actuated: Sequence[str] | None) -> np.ndarray:
-    """Which velocities (nv,) are actuated: those of the named joints; all if none are named."""
+    """A mask (nv,) of the actuated velocities: those of the named joints; all if none are named."""
     driven = np.full(robot.nv, actuated is None)
     for joint in [actuated] if isinstance(actuated, str) else actuated or ():
         driven[robot.v_slice(joint)] = True

@@ -27,7 +27,7 @@ SHORT = 1e-12
 plane.
 """
 ALIKE = 1e-6
-"""If sin² of the angle between a row and the others is below this, singular values decide; above it, ten digits are left."""
+"""The least sin² of the angle between a row and the others that needs no singular values: above it, ten digits are left."""
 DEPENDENT = 1e-8
 """Singular values of rows below this fraction of the largest count as zero: the rows are dependent up to rounding, √ε of double
 precision.
@@ -44,8 +44,8 @@ CONTRADICTION = 1e-6
 OVERCONSTRAINED_SQUARE = 1e-6
 OVERCONSTRAINED_REGULARIZATION, OVERCONSTRAINED_TURNS = 1e-3, 8
 OVERCONSTRAINED_LENGTH = 0.1
-"""The same where rows depend on each other on the constraint only, and nearly so beside it, as in Bennett's linkage: a row that vanishes on
-the constraint has no direction beside it, so rows shorter than this part of all together are not made longer."""
+"""The same bound where rows depend on each other on the constraint only, and nearly so beside it, as in Bennett's linkage: a row that
+vanishes on the constraint has no direction beside it, so rows shorter than this part of all together are not made longer."""
 
 
 def row_lengths(square: Array, real: Array | None = None) -> Array:

@@ -34,7 +34,7 @@ def read_mjcf(path: str | os.PathLike[str], base: str = "fixed", fixed_joints: s
 
 
 def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -> tuple[Robot, Constraint | None]:
-    """The same from a compiled `mujoco.MjModel`. Tendons and flexible bodies that are held are left out, with a ModelWarning."""
+    """The constraint of a compiled `mujoco.MjModel`. Tendons and flexible bodies that are held are left out, with a ModelWarning."""
     check_model(model, "body_parentid", "mujoco.MjModel")
     left_out = [text for text, changes in interop._left_out(model) if changes and not text.startswith("equality")]
     with warnings.catch_warnings():

@@ -76,7 +76,7 @@ def assembly_modes(
 
 @takes(robot=a_robot)
 def is_singular(robot: Robot, constraint: Constraint, q: ArrayLike) -> bool:
-    """Whether the constraint has fewer independent rows at q (nq,) than at configurations nearby that keep it.
+    """True if the constraint has fewer independent rows at q (nq,) than at configurations nearby that keep it.
 
     There the freedoms change for an instant: a parallelogram folded flat, an arm's tip held at full stretch.
     """

@@ -57,7 +57,7 @@ class Part:
         raise NotImplementedError
 
     def holonomic(self, robot: Robot) -> tuple[bool, ...]:
-        """Which rows are the rate of a value of φ."""
+        """True for rows that are the rate of a value of φ."""
         return (True,) * len(self.names(robot))
 
     def value(self, robot: Robot, q: Array) -> Array | None:

@@ -29,7 +29,7 @@ class ConstraintError(CoadjointError):
 
 
 def vanishing(robot: Robot, A: np.ndarray) -> np.ndarray:
-    """Which rows (..., m) of A (..., m, nv) are zero up to rounding, relative to the others and the robot's size."""
+    """True for rows (..., m) of A (..., m, nv) that are zero up to rounding, relative to the others and the robot's size."""
     entries = np.abs(A).max(-1, initial=0.0)
     result: np.ndarray = entries <= ZERO * np.maximum(entries.max(-1, initial=0.0, keepdims=True), robot_size(robot))
     return result
@@ -117,7 +117,7 @@ def solve_irregular(
 
 
 class Rank(NamedTuple):
-    """How many rows of a constraint are independent at a configuration, and which are implied by the others."""
+    """The number of independent rows of a constraint at a configuration, and the rows that are implied by the others."""
 
     rank: int
     freedoms: int
@@ -125,7 +125,7 @@ class Rank(NamedTuple):
     redundant: tuple[str, ...]
     """The names of the rows that are implied by earlier ones; removing them changes no motion."""
     singular_values: np.ndarray
-    """Of the rows divided by their lengths in the metric, the largest first."""
+    """Singular values of the rows divided by their lengths in the metric, the largest first."""
 
     def __str__(self) -> str:
         text = f"rank {self.rank}, {self.freedoms} freedom{'s' * (self.freedoms != 1)}"
@@ -143,7 +143,7 @@ def note_overconstrained(robot: Robot, constraint: Constraint, q: np.ndarray, *o
 
 
 def _moves_only_there(robot: Robot, constraint: Constraint, q: np.ndarray) -> bool:
-    """Whether the rank is less at q and at configurations nearby that satisfy the constraint than at others."""
+    """True if the rank is less at q and at configurations nearby that satisfy the constraint than at others."""
     from .manifold import project
 
     anywhere = decompose(robot, constraint, robot.random(np.random.default_rng(0), 4)).rank.max()
@@ -159,7 +159,7 @@ def _moves_only_there(robot: Robot, constraint: Constraint, q: np.ndarray) -> bo
 
 
 def is_overconstrained(robot: Robot, constraint: Constraint) -> bool:
-    """Whether rows of a constraint depend on each other where it holds, and not elsewhere, as those of Bennett's linkage.
+    """True if rows of a constraint depend on each other where it holds, and not elsewhere, as those of Bennett's linkage.
 
     Known from the first simulation on, which has a configuration that satisfies it.
     """

@@ -72,7 +72,7 @@ class Reduced:
         return values[..., len(self.d) - 1] if len(self.d) else np.ones(A.shape[:-2])
 
     def is_singular(self, q: Any, below: float = 1e-6) -> np.ndarray:
-        """Whether the independent coordinates no longer determine the others at q (..., nq): dead centres and changes of mode."""
+        """True if the independent coordinates no longer determine the others at q (..., nq): dead centres and changes of mode."""
         return self._leading(self.constraint.jacobian(self.robot, floats(q, "q"))) < below
 
     def _solve(self, A: np.ndarray, right: np.ndarray) -> np.ndarray:

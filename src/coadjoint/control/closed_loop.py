@@ -191,7 +191,7 @@ class _Loop:
 
     @property
     def key(self) -> Any:
-        """What determines the step. The controller stands in it itself, which never changes, and lives as long as the key."""
+        """The key of a compiled step. It holds the controller itself, which never changes and lives as long as the key."""
         cut = None if self.limits is None else tuple(self.limits)
         return ("closed loop", self.controller, self.sampling, self.noisy, cut, self.friction, self.substeps, self.cores)
 

@@ -48,7 +48,7 @@ def desired_during(reference: Law, times: np.ndarray) -> list[np.ndarray]:
 
 
 def is_traced(reference: Law) -> bool:
-    """Whether a reference can be traced."""
+    """True if a reference can be traced."""
     from ..kernel.trace.trace import trace
 
     try:

@@ -39,11 +39,13 @@ METRICS = ("joints", "kinetic")
 SOFT = 1e-7
 """By how much of their multiplier, in scaled units, limits of velocity and position give way where forces do not suffice."""
 KEPT = 1e4
-"""How much more leaving the kept frame's motion counts than any other motion."""
+"""The weight of leaving the kept frame's motion, beside any other motion."""
 SINGULAR, LEAST_MOBILITY = 1e-6, 1e-12
-"""What is added to the mobility J M⁻¹ Jᵀ of the kept frame, of its mean and at least: it has an inverse also where the arm is singular."""
+"""Additions to the mobility J M⁻¹ Jᵀ of the kept frame, relative to its mean and at least, with which it has an inverse also where the
+arm is singular."""
 LARGEST = 10
-"""With more freedoms, machine code of the program would take longer to make than it saves: the law runs as written."""
+"""The largest number of freedoms for which the program is compiled: beyond it compiling costs more than it saves, and the law runs as
+written."""
 
 
 @takes(rate=positive, metric=one_of(*METRICS))

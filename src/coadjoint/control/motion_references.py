@@ -41,7 +41,7 @@ class Motion:
 
 
 def is_motion(given: Any) -> bool:
-    """Whether it is a motion, or several."""
+    """True if the object is a motion, or several."""
     return isinstance(given, Trajectory) or all(hasattr(given, x) for x in ("robot", "duration"))
 
 

@@ -41,7 +41,7 @@ class MomentumObserver:
         return unmasked(state)[..., self.robot.nv :]
 
     def collided(self, state: Array, threshold: Any) -> Array:
-        """Whether some external joint force exceeds its threshold [N m or N], a number or (nv,), or is no number: (...)."""
+        """True where some external joint force exceeds its threshold [N m or N], a number or (nv,), or is no number: (...)."""
         limit = np.asarray(numbers(threshold, "threshold"), dtype=float)
         if limit.shape not in ((), (self.robot.nv,)) or not (limit > 0).all():
             raise CoadjointError(f"threshold is {short(threshold)}; expected positive forces, a number or ({self.robot.nv},).")

@@ -20,7 +20,7 @@ from ..kernel.trace.trace import trace
 from ..traced import all_evaluated
 
 SOME_TIMES = (0.0, 0.3, 1.7, 12.9, 103.1)
-"""Where a trace is compared with its function: parts of seconds, and times at which whole seconds or periods have passed."""
+"""Times at which a trace is compared with its function: parts of seconds, and times at which whole seconds or periods have passed."""
 
 
 class OfTime:
@@ -29,7 +29,7 @@ class OfTime:
     def __init__(self, given: Callable[[Any], tuple[Array, ...]]) -> None:
         self.given = given
         self.problem = ""
-        """Why it cannot be traced."""
+        """The reason why the function cannot be traced."""
         try:
             self.graph: Any = trace(lambda t: self._at_symbol(t[..., 0]), {"t": (1,)}, "reference")
             self._compare()
@@ -67,7 +67,7 @@ class OfTime:
 
 
 def plain(x: Any, what: str) -> Array:
-    """What a user's function gave as an array; an error for one whose entries are masked: it has no number there."""
+    """The result of a user's function as an array; an error if entries are masked: there is no number there."""
     if isinstance(x, np.ma.MaskedArray):
         if np.ma.getmaskarray(x).any():
             at = tuple(int(k) for k in np.argwhere(np.ma.getmaskarray(x))[0])

@@ -20,7 +20,7 @@ ITERATIONS = 18
 ROUNDS = 2
 """Rounds of the polish, in each of which it is decided anew which bounds are reached."""
 EQUAL, EXACT = 1e-8, 1e-10
-"""What takes the place of a zero softness where bounds are made equations, and the error that rounding explains."""
+"""The softness used in place of zero where bounds are made equations, and the error that rounding explains."""
 POSSIBLE = 1e-8
 """The error up to which bounds count as kept exactly."""
 LEAST = 1e-13

@@ -51,7 +51,7 @@ class _Checked:
     def __init__(self, robot: Robot, given: Callable[[Any], Any], kept: frozenset[str] = LIMITS) -> None:
         self.robot = robot
         self.kept = kept & _limits_of(robot)
-        """Which limits it must keep."""
+        """The limits that the reference must keep."""
         own = isinstance(given, OfTime | _Hold | _PointToPoint | _Sinusoid)
         self.given = given if own else OfTime(_Shaped(robot, given))
 
@@ -107,7 +107,7 @@ def check_limits(reference: Any, times: Any) -> None:
 
 
 def beyond_limits(reference: Any, *limits: str) -> Any:
-    """The same reference, which may leave these limits of the robot's joints: "position", "velocity"."""
+    """The reference without a check of these limits of the robot's joints: "position", "velocity"."""
     if isinstance(reference, _Checked | _Hold):
         kept = getattr(reference, "kept", LIMITS) - set(limits)
         return _Checked(reference.robot, getattr(reference, "given", reference), kept)

@@ -148,7 +148,7 @@ class Running:
         """The state before each sample."""
 
     def check_reference(self, times: Any) -> None:
-        """As `SampledController.check_reference`."""
+        """See `SampledController.check_reference`."""
         self.controller.check_reference(times)
 
     def force(self, q: Array, v: Array, t: float) -> Array:

@@ -1,4 +1,4 @@
-"""How a controller is sampled: what it measures of a state, and when its forces act.
+"""The sampling of a controller: what it measures of a state, and when its forces act.
 
 At every sample the controller sees the measured state; its forces act, held, during the next period, or one period later. Encoders of a
 resolution read positions in steps of it, and velocities are then differences of readings. What must be remembered between samples

@@ -17,7 +17,7 @@ from .sampled import SampledController
 
 @dataclass(frozen=True)
 class Verification:
-    """What a motion says about its controller."""
+    """The test of a controller's energy law along a motion."""
 
     time: np.ndarray
     lyapunov: np.ndarray
@@ -25,11 +25,11 @@ class Verification:
     largest_increase: float
     """max over i < j of V(t_j) - V(t_i): how far the function ever rises above a value that it had before."""
     tolerance: float
-    """What rounding and the integration's error explain: 1e-8 of the largest value."""
+    """The increase that rounding and integration errors explain: 1e-8 of the largest value."""
 
     @property
     def holds(self) -> bool:
-        """Whether V never increased beyond the tolerance."""
+        """True if V never increased beyond the tolerance."""
         return self.largest_increase <= self.tolerance
 
     def __str__(self) -> str:

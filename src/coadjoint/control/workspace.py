@@ -192,7 +192,7 @@ def impedance(
 
 
 def has_energy(error: str, stiffness: np.ndarray) -> bool:
-    """Whether ½ ηᵀKη is the potential of the spring: always for "log"; for "double-geodesic" if K takes distances alike in all directions
+    """True if ½ ηᵀKη is the potential of the spring: always for "log"; for "double-geodesic" if K takes distances alike in all directions
     and apart from angles, else its rate depends on how the reference turns.
     """
     far = stiffness[3:, 3:]

@@ -27,12 +27,12 @@ TOLERANCE = 1e-11
 
 @dataclass(frozen=True)
 class Balance:
-    """How far the mass matrix of a robot is from constant, and its gravity force from zero, over random configurations."""
+    """The distance of a robot's mass matrix from a constant one, and of its gravity force from zero, over random configurations."""
 
     constant: bool
-    """Whether M is the same in every configuration: all ∂M vanish, up to rounding."""
+    """True if M is the same in every configuration: all ∂M vanish, up to rounding."""
     weightless: bool
-    """Whether g(q) = 0 in every configuration."""
+    """True if g(q) = 0 in every configuration."""
     variation: float
     """The root mean square of |N⁻ᵀ (M - M̄) N⁻¹| / √nv, where M̄ = Nᵀ N is the mean: 0 for constant, whatever the units of the joints."""
     slope: float
@@ -56,7 +56,7 @@ class Balance:
 
 @takes(robot=a_robot, configurations=whole)
 def balance(robot: Robot, configurations: int = 64, rng: Any = 0) -> Balance:
-    """How far the mass matrix of a robot is from constant, at random configurations.
+    """The variation of a robot's mass matrix and its gravity force at random configurations, as a `Balance`.
 
     M is an analytic function: if all its derivatives vanish at configurations drawn at random, they vanish everywhere.
     """
@@ -95,7 +95,7 @@ def _variation(M: np.ndarray) -> float:
 
 
 def is_balanced(robot: Robot) -> bool:
-    """Whether the mass matrix is constant: dynamically balanced in the sense of Brockett, Stokes & Park (1993). See `balance`."""
+    """True if the mass matrix is constant: dynamically balanced in the sense of Brockett, Stokes & Park (1993). See `balance`."""
     return balance(robot).constant
 
 

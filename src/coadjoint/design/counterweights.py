@@ -52,7 +52,7 @@ class Counterweights:
 
     before: Robot
     robot: Robot
-    """With the counterweights."""
+    """The robot with the counterweights."""
     weights: tuple[Counterweight, ...]
     residual: tuple[float, float]
     """Root mean square of relative energy differences between configurations, before and after; 0 is balanced."""
@@ -61,12 +61,12 @@ class Counterweights:
 
     @property
     def mass(self) -> float:
-        """Of all counterweights."""
+        """The mass of all counterweights."""
         return sum(w.mass for w in self.weights)
 
     @property
     def exact(self) -> bool:
-        """Whether the conditions hold up to rounding, not only as well as the bounds allow."""
+        """True if the conditions hold up to rounding, not only as well as the bounds allow."""
         return self.residual[1] <= 1e-12 * max(1.0, self.residual[0])
 
     def __str__(self) -> str:
@@ -110,7 +110,7 @@ def counterweights(
         columns.append(R[:, 10 * i : 10 * i + 10] @ ten.T)
     owner = np.repeat(np.arange(len(names)), [len(x) for x in points])
     distances = np.concatenate(
-        [np.linalg.norm(where - _joint_point(robot, i), axis=-1) for i, where in zip(indices, points, strict=True)]
+        [np.linalg.norm(where - joint_point(robot, i), axis=-1) for i, where in zip(indices, points, strict=True)]
     )
     cost = 1.0 + 1e-4 * (distances / np.max(distances, initial=1e-300)) ** 2  # of equal masses the one nearer the joint
     masses = _solve(np.concatenate(columns, axis=1), -R @ robot.inertial_parameters, cost, owner, limits)
@@ -147,7 +147,7 @@ def _boxes(robot: Robot, names: Sequence[str], box: Any) -> list[np.ndarray]:
     reach = float(np.max(np.linalg.norm(distances, axis=-1)))
     boxes = []
     for name in names:
-        joint = _joint_point(robot, robot.link_index(name))
+        joint = joint_point(robot, robot.link_index(name))
         own = given.get(name, [joint - 0.5 * reach, joint + 0.5 * reach])
         try:
             corners = np.asarray(own, dtype=float)
@@ -163,7 +163,7 @@ def _boxes(robot: Robot, names: Sequence[str], box: Any) -> list[np.ndarray]:
     return boxes
 
 
-def _joint_point(robot: Robot, i: int) -> np.ndarray:
+def joint_point(robot: Robot, i: int) -> np.ndarray:
     """The point of the joint's first axis that is nearest to the origin of the link's frame."""
     S = robot.joint_screws(i)
     return np.cross(S[0, :3], S[0, 3:]) if len(S) else np.zeros(3)

@@ -43,7 +43,7 @@ class Design:
     history: np.ndarray
     """The cost after every iteration."""
     converged: bool
-    """Whether the conditions of first order hold to the tolerance."""
+    """True if the conditions of first order hold to the tolerance."""
     message: str
     gradient: dict[str, float] = field(repr=False)
     """The derivative of the cost by every number, at the outcome; not zero at a bound."""
@@ -153,7 +153,7 @@ class _Problem:
         return np.array([x for x, _ in found]), np.array([g for _, g in found])
 
     def violated(self, values: np.ndarray) -> str:
-        """Which constraint is missed most, and by how much."""
+        """The constraint with the largest violation, and this violation."""
         k = int(np.argmin(values))
         name = self.functions[1 + k].name if k + 1 < len(self.functions) else "that inertias are those of bodies"
         return (
@@ -211,7 +211,7 @@ class _Search:
         self._seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
         self.best, self.finished = self.chart.start, True
         self.iterations = 0
-        """Those that were made, if no more were allowed."""
+        """The iterations that were made, if the limit ended the search."""
         self.values, slopes = self.at(self.best)
         self.first = float(self.values[0])
         steepest = float(np.abs(slopes[0]).max(initial=0.0))

@@ -25,7 +25,7 @@ SAME = (
 ACTIVE = 1e-7
 """Bounds and constraints that are nearer than this are reached."""
 MARGIN = 1e-6
-"""How far from singular the pseudo-inertia of a partly free link stays, with its diagonal scaled to 1."""
+"""The least distance from singular of a partly free link's pseudo-inertia, with its diagonal scaled to 1."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Variables:
         return Chart(own, bodies, scalars, dict(zip(parts, scales, strict=True)), self.lower, self.upper)
 
     def _links(self) -> list[int]:
-        """Where the ten numbers of each link begin, if there are inertias among the sets."""
+        """The first index of each link's ten numbers, if there are inertias among the sets."""
         if "inertial" not in self.sets:
             return []
         k = self.sets.index("inertial")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, block, concat, cross, like, mirror, mv, solve_spd, transpose
+from ..arrays import Array, block, concat, cross, diagonal, like, mirror, mv, solve_spd, transpose
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
 from ..lie import inertia, se3
@@ -83,7 +83,7 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
         passed, force = J[i], B[i]
         if own[i] is not None:
             U[i] = J[i] @ transpose(S[i])  # (..., 6, nv)
-            D[i] = S[i] @ U[i] + _diagonal(robot.armature[..., dofs])
+            D[i] = S[i] @ U[i] + diagonal(robot.armature[..., dofs])
             u[i] = tau[..., dofs] - mv(S[i], B[i])
             if parent >= 0:
                 gain = transpose(solve_spd(D[i], transpose(U[i]), assume_definite=D[i].shape[-1] == 1))  # U D⁻¹
@@ -112,7 +112,7 @@ def forward_dynamics(robot: Robot, q: Array, v: Array, tau: Array, wrenches: Arr
 def _companions(
     robot: Robot, i: int, f: list[Array], S: list[Array], U: list[Array], D: list[Array]
 ) -> dict[int, list[tuple[int, Array]]]:
-    """For every freedom k of link i, the freedoms j that go along where it moves by 1 and they are free, and by how much they do.
+    """The freedoms j that follow each freedom k of link i where that moves by 1 and they are free, and the factors with which they follow.
 
     Those of the link's own joint, and of all that it carries: the motions whose inertias the pivots of i are.
     """
@@ -146,11 +146,6 @@ def _pivots(D: Array) -> list[Array]:
         return [D[..., 0, 0]]
     inverse = solve_spd(D, like(np.eye(D.shape[-1]), D))
     return [1.0 / inverse[..., k, k] for k in range(D.shape[-1])]
-
-
-def _diagonal(x: Array) -> Array:
-    """The diagonal matrix of a vector (..., k)."""
-    return x[..., None] * like(np.eye(x.shape[-1]), x)
 
 
 @kernel("nv nv", q="nq", no_result=explain_singular, joint_space=True)

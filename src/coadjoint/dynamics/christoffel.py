@@ -94,12 +94,12 @@ class _Where:
 
 
 def _symbol(where: _Where, i: int, j: int, k: int) -> list[int]:
-    """Where Γ_ijk stands."""
+    """The index of Γ_ijk."""
     return [where.symbol(i, j, k)]
 
 
 def _both(where: _Where, i: int, j: int, l: int) -> list[int]:
-    """Where the two terms of ∂M_ij/∂q_l stand."""
+    """The indices of the two terms of ∂M_ij/∂q_l."""
     places = [where.symbol(l, i, j), where.symbol(l, j, i)]
     return [0, 0] if places[0] == -places[1] else places
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arguments import numbers, takes
-from ..arrays import Array, concat, like, mirror, mv, namespace, solve_spd, transpose
+from ..arrays import Array, concat, diagonal, like, mirror, mv, namespace, solve_spd, transpose
 from ..errors import ShapeError
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import relative_poses
@@ -167,11 +167,6 @@ def from_triangle(x: Array) -> Array:
     return x[..., np.maximum(place, place.T)]
 
 
-def _diagonal(x: Array) -> Array:
-    """The diagonal matrix of a vector (..., n)."""
-    return x[..., None] * like(np.eye(x.shape[-1]), x)
-
-
 def _from_tree(robot: Robot, a: Array) -> Array:
     """A matrix (..., n, n) in the tree's velocities, transformed to the robot's."""
     return transpose(robot.from_tree_columns(transpose(robot.from_tree_columns(a))))
@@ -187,9 +182,9 @@ def inverse_dynamics_derivatives(
     ∂τ/∂v is 2C. `friction=True` adds viscous friction; the Coulomb part has no derivative where v = 0 and none to add elsewhere.
     """
     by_q, by_v, by_a = tree_derivatives(robot, robot.tree_q(q), robot.tree_v(v), robot.tree_v(a), wrenches)
-    by_a = by_a + _diagonal(like(robot.armature, q))
+    by_a = by_a + diagonal(like(robot.armature, q))
     if friction:
-        by_v = by_v + _diagonal(like(robot.damping, q))
+        by_v = by_v + diagonal(like(robot.damping, q))
     return _from_tree(robot, by_q), _from_tree(robot, by_v), _from_tree(robot, by_a)
 
 

@@ -27,13 +27,13 @@ class Freedoms:
             self.path[i] = [*(self.path[parent] if parent >= 0 else []), *own]
 
     def before(self, i: int, j: int) -> bool:
-        """Whether ∂_i ∂_j x is ŝ_i ŝ_j x alone: i nearer the base than j. Freedoms of one group move together."""
+        """True if ∂_i ∂_j x is ŝ_i ŝ_j x alone: i nearer the base than j. Freedoms of one group move together."""
         if self.link[i] == self.link[j]:
             return i < j and not self.group[i]
         return self.link[i] in self.above[self.link[j]]
 
     def on_one_path(self, *freedoms: int) -> bool:
-        """Whether some link is moved by all of these freedoms."""
+        """True if some link is moved by all of these freedoms."""
         links = sorted({self.link[k] for k in freedoms}, key=lambda i: len(self.above[i]))
         return all(a in self.above[b] for a, b in pairwise(links))
 
@@ -45,7 +45,7 @@ def freedoms(robot: Robot) -> Freedoms:
 
 
 def path_screws(robot: Robot, f: list[Array], S: list[Array]) -> list[Array]:
-    """For every link, in its frame, the screws (..., p, 6) of the p freedoms that move it, base outward."""
+    """The screws (..., p, 6), for every link in its frame, of the p freedoms that move it, base outward."""
     A: list[Array] = [None] * robot.n_links
     for i in robot.order:
         parent = robot.parents[i]

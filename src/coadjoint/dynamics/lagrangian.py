@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ..arrays import Array, concat, cross, dot, like, mv, transpose
+from ..arrays import Array, concat, cross, diagonal, dot, like, mv, transpose
 from ..errors import ModelError
 from ..kernel.dispatch import kernel
 from ..kinematics.poses import absolute_poses, relative_poses
@@ -60,7 +60,7 @@ def spatial_inertias(robot: Robot) -> list[Array]:
 
 
 def seen_screws(robot: Robot, q: Array) -> list[Array]:
-    """For every link p, a_i = Ad_p^{i+1}(A_i) (..., n, 6) of the freedoms on the path to it, base outward; q of the tree."""
+    """The screws a_i = Ad_p^{i+1}(A_i) (..., n, 6), for every link p, of the freedoms on the path to it, base outward; q of the tree."""
     f = relative_poses(robot, q)
     at_link = path_screws(robot, f, subspaces(robot, q))
     return [
@@ -88,7 +88,7 @@ def mass_matrix_sum(robot: Robot, q: Array) -> Array:
     """M (..., nv, nv) by (40): m_ij = Σ_p ⟨a_i, a_j⟩_p over the links p that both move, and the armature."""
     tree_q = robot.tree_q(q)
     products = [a @ like(D, q) @ transpose(a) for a, D in zip(seen_screws(robot, tree_q), spatial_inertias(robot), strict=True)]
-    armature = robot.armature[..., None] * like(np.eye(robot.tree_nv), robot.armature)
+    armature = diagonal(robot.armature)
     return from_tree_axes(robot, _symmetric_sum(robot, tree_q, products, 2) + armature, 2)
 
 

@@ -58,9 +58,9 @@ class GeodesicsBetween:
     stable: np.ndarray
     """(found,): whether it is locally the shortest. If not, there is a conjugate point on it."""
     tried: int
-    """How many paths the search started from."""
+    """The number of paths from which the search started."""
     failures: tuple[str, ...]
-    """Why the other paths led to no geodesic."""
+    """The reasons why the other paths led to no geodesic."""
     unresolved: tuple[float, ...]
     """Lengths of relaxed paths along which no geodesic was found."""
 
@@ -161,7 +161,7 @@ class _Search:
         return np.sqrt(inner_product(self.robot, np.broadcast_to(self.q0, (len(found), self.robot.nq)), found, found))
 
     def stable(self, first: int, rng: np.random.Generator) -> list[bool]:
-        """Whether each geodesic is locally the shortest. Those before `first` are: they came from relaxed paths. For the others,
+        """True for geodesics that are locally the shortest. Those before `first` are: they came from relaxed paths. For the others,
         neighbouring paths are relaxed; those that become shorter are followed.
         """
         known = len(self.velocities)

@@ -125,7 +125,7 @@ def _independent(n: int) -> np.ndarray:
 
 @lru_cache(maxsize=16)
 def _spread(n: int) -> np.ndarray:
-    """For every component (n⁴,) its column in [0, the independent components, their negatives]."""
+    """The column of every component (n⁴,) in [0, the independent components, their negatives]."""
     pairs = {pair: x for x, pair in enumerate(combinations(range(n), 2))}
     m = len(pairs)
     count = m * (m + 1) // 2
@@ -141,7 +141,7 @@ def _spread(n: int) -> np.ndarray:
 
 @per_structure
 def _flat_columns(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """For every independent component the two columns of `_all_products` whose sum it is; 0 where there is none."""
+    """The two columns of `_all_products` whose sum each independent component is; 0 where there is none."""
     places = _Places(robot)
     pairs = np.array([places.of(*quad) for quad in _independent(robot.tree_nv)], dtype=int).reshape(-1, 2)
     first, second = np.where(pairs >= 0, pairs, places.count - pairs).T

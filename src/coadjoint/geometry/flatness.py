@@ -62,7 +62,7 @@ def bending(robot: Robot, q: Array) -> Array:
 
 @dataclass(frozen=True)
 class Flatness:
-    """How flat a robot is, over random configurations."""
+    """The curvature of a robot over random configurations, against the bound by its second derivatives."""
 
     flat: bool
     largest: float
@@ -74,7 +74,7 @@ class Flatness:
     freedoms: tuple[int, int, int, int]
     """The indices i, j, k, l of `largest`."""
     constant: bool
-    """Whether M is the same in all configurations, within the tolerance: then q itself is a flat coordinate."""
+    """True if M is the same in all configurations, within the tolerance: then q itself is a flat coordinate."""
 
     def __str__(self) -> str:
         said = "flat" if self.flat else "not flat"
@@ -84,7 +84,7 @@ class Flatness:
 
 @takes(robot=a_robot, configurations=whole)
 def flatness(robot: Robot, configurations: int = 32, rng: Any = 0) -> Flatness:
-    """Whether the curvature of a robot vanishes, tested at random configurations.
+    """The curvature of a robot at random configurations, as a `Flatness`.
 
     The comparison is dimensionless: by the equation of Gauss R_ijkl = ⟨II_ik, II_jl⟩ - ⟨II_il, II_jk⟩ where II_ik is part of the
     second derivative ∂_i ∂_k x of the mass points, so that |R_ijkl| is at most the sum of two products of √(Σ m |∂_i ∂_k x|²).
@@ -117,7 +117,7 @@ def _curved(robot: Robot, q: np.ndarray, M: np.ndarray) -> tuple[float, float, n
 
 
 def is_flat(robot: Robot) -> bool:
-    """Whether the curvature vanishes at 32 random configurations: |R_ijkl| is below 1e-9 of the bound by the second derivatives.
+    """True if the curvature vanishes at 32 random configurations: |R_ijkl| is below 1e-9 of the bound by the second derivatives.
 
     `flatness` says by how much, and where.
     """

@@ -44,7 +44,7 @@ class Estimator:
 
     robot: Robot
     names: tuple[str, ...]
-    """Of the numbers that are estimated."""
+    """Names of the numbers that are estimated."""
     initial: np.ndarray
     """The state (k,) before any sample."""
     step: Step

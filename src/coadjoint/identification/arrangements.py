@@ -108,7 +108,7 @@ def _score(new: np.ndarray, old: np.ndarray, told: np.ndarray) -> float:
 
 
 def _after(robot: Robot, change: Change, q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """What is left of the forces (nv,) after a change."""
+    """The residual forces (nv,) after a change."""
     if change.what != "forces":
         q, v, a = change.of(q), change.of(v), change.of(a)
     expected = np.asarray(inverse_dynamics(robot, q, v, a))

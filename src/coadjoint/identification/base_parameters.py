@@ -63,7 +63,7 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        """How many combinations are visible."""
+        """The number of visible combinations."""
         return len(self.matrix)
 
     @property
@@ -211,7 +211,7 @@ def _closed(rows: np.ndarray, maps: list[np.ndarray]) -> np.ndarray:
 
 
 def _composites(robot: Robot, homes: np.ndarray) -> list[np.ndarray]:
-    """For every link (10, 10 n_links): π_k at home of the inertial parameters of all links."""
+    """The matrices (10, 10 n_links), for every link k, that give the composite π_k at home of the inertial parameters of all links."""
     n = robot.n_links
     carried = [np.eye(10 * n)[10 * i : 10 * i + 10] for i in range(n)]
     for i in reversed(robot.order):

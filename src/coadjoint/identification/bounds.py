@@ -1,4 +1,4 @@
-"""What is known of bodies beforehand, as inequalities that are linear in their parameters.
+"""Prior knowledge of bodies as inequalities that are linear in their parameters.
 
 mass         {link: (least, most)} in kg
 total_mass   (least, most), or one number

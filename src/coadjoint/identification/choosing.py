@@ -136,7 +136,7 @@ def _together(judge: Judge, choice: Choice, best: np.ndarray, allowed: tuple[str
 
 
 def _able(own: tuple[int, ...], number: int) -> bool:
-    """Whether a joint can take a term: not twice, and not without what it adds to."""
+    """True if a joint can take a term: not twice, and not without what it adds to."""
     name, has = TERMS[number], {TERMS[k] for k in own}
     if name in has or NEEDS.get(name, name) not in {name} | has:
         return False

@@ -58,7 +58,7 @@ def _advanced(log: Log, delay: float) -> Log:
 
 
 def is_clear(log: Log | Sequence[Log], delay: float, more: float, spread: float) -> bool:
-    """Whether a delay, beside one that was already taken, is to be taken, `spread` being its standard deviation."""
+    """True if a delay, beside one that was already taken, is to be taken, `spread` being its standard deviation."""
     row = 1.0 / min(x.rate for x in ([log] if isinstance(log, Log) else log))
     deviations, part = (0.3, 0.02) if delay else (CLEAR, LEAST)
     return abs(more) > deviations * spread and abs(more) > part * row and abs(delay + more) < MOST

@@ -1,4 +1,4 @@
-"""What looks wrong in a log beside the robot's description: order, signs and units of its columns, joints that stand still."""
+"""Doubts about a log, beside the robot's description: order, signs and units of its columns, joints that stand still."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def doubts(robot: Robot, data: Prepared) -> list[str]:
 
 
 def poor(error: float) -> list[str]:
-    """That a model explains little of the forces, as it does of columns in another order or in other units."""
+    """A warning that a model explains little of the forces, as it does of columns in another order or in other units."""
     if error < POOR:
         return []
     return [
@@ -52,7 +52,7 @@ def poor(error: float) -> list[str]:
 
 
 def few(data: Prepared, unknowns: int) -> list[str]:
-    """That there are hardly more equations than unknowns."""
+    """A warning that there are hardly more equations than unknowns."""
     count = int(data.used.sum())
     if count >= ENOUGH * unknowns:
         return []
@@ -67,7 +67,7 @@ def _norm(x: np.ndarray) -> np.ndarray:
 
 
 def _scale(expected: np.ndarray, tau: np.ndarray) -> str:
-    """That all forces are many times as large or small as expected; "" if they are not."""
+    """A warning that all forces are many times as large or small as expected; "" if they are not."""
     strong = (_norm(expected) > STRONG * _norm(expected).max()) & (_norm(tau) > 0)
     if not strong.any():
         return ""
@@ -81,7 +81,7 @@ def _scale(expected: np.ndarray, tau: np.ndarray) -> str:
 
 
 def _sentence(robot: Robot, found: Finding) -> str:
-    """What a change of columns would explain."""
+    """A sentence that says what a change of columns would explain."""
     change, n = found.change, robot.nv
     concerned = change.concerned
     names = [robot.v_names[k] for k in concerned]

@@ -45,7 +45,7 @@ class ElasticJoints:
     numbers: dict[str, np.ndarray]
     """(nv,) by term: inertia (of the rotor), viscous, coulomb, offset (of the motor), stiffness, damping (of the joint)."""
     parameters: Parameters
-    """The same with 95 % intervals; infinite for what the motion does not show."""
+    """The parameters with 95 % intervals, infinite for what the motion does not show."""
     widths: np.ndarray
     rms: np.ndarray
     """(nv,): of the motors' forces that are not explained."""
@@ -65,7 +65,7 @@ class ElasticJoints:
 
     @property
     def inertia(self) -> np.ndarray:
-        """Of the rotors (nv,)."""
+        """The inertias of the rotors (nv,)."""
         return self.numbers["inertia"]
 
     def joint_force(self, q: Array, v: Array, theta: Array, omega: Array) -> np.ndarray:

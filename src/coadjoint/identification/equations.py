@@ -31,7 +31,7 @@ GAIN = len(LOCAL)
 
 @dataclass
 class Structure:
-    """What the columns mean: base parameters of a robot whose gravity may have any direction if `tilt`."""
+    """The meaning of the columns: base parameters of a robot whose gravity may have any direction if `tilt`."""
 
     robot: Robot
     base: BaseParameters
@@ -40,7 +40,7 @@ class Structure:
     tilted: tuple[Robot, ...]
     """The robot under a gravity along each of them."""
     shape: Shape
-    """How friction depends on speed."""
+    """The dependence of friction on speed."""
 
     @property
     def blocks(self) -> int:

@@ -28,11 +28,11 @@ from .instruments import Instruments
 from .model import EXACT, Choice, Fit, Fitter
 from .preparation import Prepared
 from .priors import Posterior
-from .statistics import returning, spectral
+from .statistics import returning, spectral, yule_walker
 
 METHODS = ("ordinary", "weighted", "reweighted", "maximum_likelihood", "instrumental_variables")
 FREEDOMS = 4.0
-"""Of Student's t, for reweighting."""
+"""Degrees of freedom of Student's t, for reweighting."""
 ORDER = 24
 """Most coefficients of an autoregression."""
 ROUNDS = 30
@@ -253,7 +253,7 @@ def _updated(model: Model, chunks: Chunks, weights: Weights, method: str, floor:
         return Weights(np.maximum(_student(model, chunks, weights, variance), floor), FREEDOMS)
     if method == "maximum_likelihood":
         order = int(np.clip(rows.min() // 50, 1, ORDER))
-        found = [_yule_walker(p[: order + 1]) for p in products]
+        found = [yule_walker(p[: order + 1]) for p in products]
         innovations = np.array([v for _, v in found]) / rows.clip(1)
         return Weights(np.maximum(innovations, floor), filters=[a for a, _ in found])
     return Weights(np.maximum(variance, floor))
@@ -283,16 +283,6 @@ def _lagged(model: Model, chunks: Chunks, order: int) -> tuple[np.ndarray, np.nd
             for k in range(min(order + 1, len(own))):
                 products[b.joint, k] += own[k:] @ own[: len(own) - k]
     return products, rows
-
-
-def _yule_walker(r: np.ndarray) -> tuple[np.ndarray, float]:
-    """(coefficients, Σ of squared innovations) of an autoregression with these lagged products."""
-    order = len(r) - 1
-    if not r[0] > 0:
-        return np.zeros(order), 0.0
-    R = r[np.abs(np.subtract.outer(np.arange(order), np.arange(order)))] + 1e-10 * r[0] * np.eye(order)
-    a = np.linalg.solve(R, r[1:])
-    return a, float(max(r[0] - a @ r[1:], 1e-12 * r[0]))
 
 
 def _finished(model: Model, chunks: Chunks, weights: Weights, floor: np.ndarray, steps: int) -> Estimate:

@@ -61,7 +61,7 @@ class Excitation:
     coefficients: np.ndarray
     """(free, nv): q = center + Φ(t) coefficients, see `excitation_basis.py`."""
     seen: int
-    """How many base parameters the motion, and the logs, show."""
+    """The number of base parameters that the motion, and the logs, show."""
 
     @property
     def condition(self) -> float:
@@ -75,7 +75,7 @@ class Excitation:
 
     @property
     def slack(self) -> float:
-        """How far the tightest limit is away, as a part of it, checked densely; never negative."""
+        """The distance to the tightest limit, as a part of that limit, checked densely; never negative."""
         t = np.linspace(0.0, self.basis.duration, DENSE * PER_HARMONIC * self.basis.size + 1)
         return -float(self.limits.violation(*self(t)).max())
 

@@ -15,7 +15,7 @@ from scipy.interpolate import BSpline
 from scipy.linalg import null_space
 
 DEGREE = 5
-"""Of B-splines: accelerations are then twice continuously differentiable."""
+"""The degree of B-splines: accelerations are then twice continuously differentiable."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Basis:
 
     kind: str
     size: int
-    """How many harmonics, or how many pieces of a B-spline."""
+    """The number of harmonics, or of pieces of a B-spline."""
     duration: float
     rest: bool
     """The curve begins and ends at rest, with zero acceleration."""

@@ -64,7 +64,7 @@ def direction(v: np.ndarray, a: np.ndarray, width: np.ndarray | float, slip: np.
 
 @dataclass(frozen=True)
 class Shape:
-    """How friction depends on speed, joint by joint (nv,)."""
+    """The dependence of friction on speed, joint by joint (nv,)."""
 
     widths: np.ndarray
     """Speeds w within which dry friction is smooth."""

@@ -50,7 +50,7 @@ class Instruments:
 
     @property
     def is_closed(self) -> bool:
-        """Whether a closed loop is simulated."""
+        """True if a closed loop is simulated."""
         return bool(self.kp.any() or self.kd.any())
 
     def states(self, rigid: Robot, friction: Friction) -> Prepared:

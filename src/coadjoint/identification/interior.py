@@ -38,7 +38,7 @@ class Program:
     d: np.ndarray = field(default_factory=lambda: np.zeros(0))
     steps: int = 0
     feasible: bool = False
-    """Whether the last solution fulfils the constraints."""
+    """True if the last solution fulfils the constraints."""
 
     def __post_init__(self) -> None:
         p = len(self.b)

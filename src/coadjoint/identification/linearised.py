@@ -19,7 +19,7 @@ class Linear(NamedTuple):
     use: np.ndarray
     """(N,): the rows."""
     places: np.ndarray
-    """Of the columns in x without what no force shows: base parameters, coefficients of friction, changes of tilt."""
+    """Places of the columns in x, without what no force shows: base parameters, coefficients of friction, changes of tilt."""
     Z: np.ndarray
     known: np.ndarray
     tau: np.ndarray

@@ -71,7 +71,7 @@ class Fit:
     inertial: np.ndarray
     """(10 n_links,)."""
     coefficients: dict[tuple[int, int], float]
-    """Of friction, by (joint, number of the term)."""
+    """Coefficients of friction, by (joint, number of the term)."""
 
 
 class Collapsed(NamedTuple):
@@ -123,7 +123,7 @@ class Fitter:
         return Collapsed(own(np.swapaxes(own(sums[0]), -1, -2)), own(sums[1]), sums[2])
 
     def assemble(self, made: Collapsed, choice: Choice, gains: np.ndarray) -> list[tuple[np.ndarray, ...]]:
-        """For every joint (columns of x, G, c, Σ τ²) of the linearised model, whose residual at x is τ - X x."""
+        """The sums (columns of x, G, c, Σ τ²), for every joint, of the linearised model, whose residual at x is τ - X x."""
         r, p, known = self.s.rank, self.s.rank + self.hidden, self.s.rank + len(TERMS)
         out: list[tuple[np.ndarray, ...]] = []
         count, unknowns = 0, len(choice.unknowns)

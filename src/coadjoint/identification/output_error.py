@@ -47,7 +47,7 @@ class OutputError:
     """Parameters fitted to a measured motion."""
 
     robot: Robot
-    """With the fitted numbers: every link is a possible body."""
+    """The robot with the fitted numbers: every link is a possible body."""
     base: BaseParameters
     values: np.ndarray
     """The base parameters (r,)."""
@@ -55,7 +55,7 @@ class OutputError:
     """(r, r), infinite on the diagonal where the motion shows nothing. Residuals of one stretch may be correlated if there are more than
     twice as many stretches as parameters; else all are taken to be independent."""
     rms: np.ndarray
-    """Of the residuals of every joint (nv,): rad or m for "direct", N m or N for "inverse"."""
+    """The root mean square of the residuals of every joint (nv,): rad or m for "direct", N m or N for "inverse"."""
     steps: int
     converged: bool
     method: str

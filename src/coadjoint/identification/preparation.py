@@ -37,7 +37,7 @@ SLIPPED = 1.6e-2
 """… and until it has moved this far, relative to the displacement in which it reverses: where it goes on as it came it has all of its
 friction, and where it turns back the friction turns as well."""
 CURRENTS = {"i", "current", "currents"}
-"""What columns of motor currents are called."""
+"""Names of columns of motor currents."""
 NOISE = 1.0
 """The mean square of the steps of a position, relative to its variance, above which it is noise."""
 WANDERING = 0.02
@@ -158,12 +158,13 @@ def _check(robot: Robot, log: Log) -> None:
 
 
 def _are_separate(log: Log) -> bool:
-    """Whether rows are states of no motion in time: every position changes from row to row as much as at all."""
+    """True if rows are separate states, no motion in time: every position changes from row to row as much as at all."""
     return not log.gaps.size and all(_is_noise(x) for x in log.q.T if np.ptp(x) > 1e-6)
 
 
 def _is_noise(x: np.ndarray) -> bool:
-    """Whether a column changes from row to row as much as at all: von Neumann's ratio, 2 for white noise and 0 for smooth motions."""
+    """True if a column is noise, which changes from row to row as much as over the whole: von Neumann's ratio, 2 for white noise and 0
+    for smooth motions."""
     return bool(np.mean(np.diff(x) ** 2) > NOISE * np.var(x))
 
 
@@ -305,7 +306,7 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
 
 
 def is_rough(log: Log, frequency: float) -> bool:
-    """Whether accelerations of a log are noise above the cut-off frequency."""
+    """True if accelerations of a log are noise above the cut-off frequency."""
     assert log.a is not None
     power = np.abs(np.fft.rfft((log.a - log.a.mean(0)) * np.hanning(len(log))[:, None], axis=0)) ** 2
     high = np.fft.rfftfreq(len(log), 1.0 / log.rate) > 2.0 * frequency

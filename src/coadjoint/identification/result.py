@@ -34,7 +34,8 @@ class Parameter(NamedTuple):
 
     @property
     def is_visible(self) -> bool:
-        """Whether the motion shows it; else it stays at the prior as far as other numbers let it, and the interval is infinite."""
+        """True if the motion shows the parameter; else it stays at the prior as far as other numbers let it, and the interval is
+        infinite."""
         return bool(np.isfinite(self.lower))
 
 
@@ -104,7 +105,7 @@ class Identification:
     """The fitted robot without friction and armature."""
     friction: Friction
     data: Prepared
-    """What was fitted: time, q, v, a, tau after preparation."""
+    """The fitted data: time, q, v, a, tau after preparation."""
     base_matrix: BaseParameters
     gamma: float
     """The weight of the prior."""
@@ -112,7 +113,7 @@ class Identification:
     """(3,): the change of the direction of gravity, m/s²."""
     estimate: np.ndarray
     covariance: np.ndarray
-    """Of base parameters, coefficients of friction and tilt, by the data alone."""
+    """The covariance of base parameters, coefficients of friction and tilt, by the data alone."""
     unknowns: tuple[tuple[str, str], ...]
     correlation: np.ndarray
     """(nv,): how many rows count as one independent one."""
@@ -148,7 +149,7 @@ class Identification:
         return self.rigid.with_numbers(**numbers).consolidated()
 
     def _tree(self, k: np.ndarray) -> np.ndarray:
-        """Which freedom of the tree each velocity is."""
+        """The freedom of the tree that each velocity is."""
         return np.asarray(np.argmax(np.asarray(self.prior.tree_v(np.eye(self.prior.nv))) == 1.0, axis=1)[k])
 
     def torque(self, q: Array, v: Array, a: Array) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How dry friction reverses: the width and the slip of each joint by which held-back stretches are predicted best."""
+"""Reversal of dry friction: the width and the slip of each joint by which held-back stretches are predicted best."""
 
 from __future__ import annotations
 

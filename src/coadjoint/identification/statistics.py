@@ -56,13 +56,18 @@ def returning(
             S = spectrum(a, variance, size) if gone.any() else 0.0
             lags = np.fft.irfft(power + S * gone, size)[: order + 1]
             rho[: len(lags)] += lags
-        rho /= rows
-        if not rho[0] > 0:
-            return np.zeros(order), 0.0
-        R = rho[np.abs(np.subtract.outer(np.arange(order), np.arange(order)))] + 1e-10 * rho[0] * np.eye(order)
-        a = np.linalg.solve(R, rho[1:])
-        variance = float(max(rho[0] - a @ rho[1:], 1e-12 * rho[0]))
+        a, variance = yule_walker(rho / rows)
     return a, variance
+
+
+def yule_walker(r: np.ndarray) -> tuple[np.ndarray, float]:
+    """(coefficients, sum of squared innovations) of the autoregression with lagged products r; of mean products, their variance."""
+    order = len(r) - 1
+    if not r[0] > 0:
+        return np.zeros(order), 0.0
+    R = r[np.abs(np.subtract.outer(np.arange(order), np.arange(order)))] + 1e-10 * r[0] * np.eye(order)
+    a = np.linalg.solve(R, r[1:])
+    return a, float(max(r[0] - a @ r[1:], 1e-12 * r[0]))
 
 
 def spectrum(a: np.ndarray, variance: float, size: int) -> np.ndarray:

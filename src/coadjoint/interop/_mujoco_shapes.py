@@ -38,10 +38,10 @@ def shapes_of(model: Any, bodies: list[str]) -> list[Shape]:
         if (material := int(model.geom_matid[k])) >= 0:
             colour = tuple(model.mat_rgba[material].tolist())
         options: dict[str, Any] = {"name": names[k] or "", "colour": colour}
-        pose = _pose(model.geom_pos[k], model.geom_quat[k])
+        pose = body_pose(model.geom_pos[k], model.geom_quat[k])
         if kind == MESH:
             mesh = int(model.geom_dataid[k])
-            pose = pose @ se3.inverse(_pose(model.mesh_pos[mesh], model.mesh_quat[mesh]))
+            pose = pose @ se3.inverse(body_pose(model.mesh_pos[mesh], model.mesh_quat[mesh]))
             size = np.array(model.mesh_scale[mesh])
             if mesh not in meshes:
                 meshes[mesh] = _triangles(model, mesh)
@@ -64,7 +64,8 @@ def _of_kind(kind: int, size: np.ndarray) -> tuple[str, Any]:
     }[kind]
 
 
-def _pose(pos: Any, quat: Any) -> np.ndarray:
+def body_pose(pos: Any, quat: Any) -> np.ndarray:
+    """The pose (4, 4) of a position and of a quaternion as MuJoCo writes it, w first."""
     w, x, y, z = quat
     return se3.pose(quaternion.to_matrix(quaternion.normalize(np.array([x, y, z, w]))), np.array(pos))
 
@@ -72,7 +73,7 @@ def _pose(pos: Any, quat: Any) -> np.ndarray:
 def _triangles(model: Any, mesh: int) -> tuple[np.ndarray, np.ndarray]:
     """Vertices and faces as in the file, which MuJoCo has scaled and moved to the centre of mass and the principal axes."""
     first, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
-    T = _pose(model.mesh_pos[mesh], model.mesh_quat[mesh])
+    T = body_pose(model.mesh_pos[mesh], model.mesh_quat[mesh])
     vertices = np.asarray(model.mesh_vert[first : first + count], dtype=float) @ T[:3, :3].T + T[:3, 3]
     start, number = model.mesh_faceadr[mesh], model.mesh_facenum[mesh]
     faces = np.array(model.mesh_face[start : start + number])

@@ -14,7 +14,7 @@ SITE = 3  # mjWRAP_SITE
 
 
 def joint_springs(model: Any) -> np.ndarray:
-    """Which joints have a linear spring that a Robot can carry, (njnt,)."""
+    """True for joints with a linear spring that a Robot can carry, (njnt,)."""
     bent = getattr(model, "jnt_stiffnesspoly", np.zeros((model.njnt, 0)))
     linear: np.ndarray = ~np.any(np.asarray(bent, dtype=bool).reshape(model.njnt, -1 if model.njnt else 1), axis=-1)
     linear &= np.isin(model.jnt_type, SCALAR) & (model.jnt_stiffness > 0)
@@ -22,7 +22,7 @@ def joint_springs(model: Any) -> np.ndarray:
 
 
 def tendon_springs(model: Any) -> np.ndarray:
-    """Which tendons are nothing but a linear spring between sites of two bodies, (ntendon,)."""
+    """True for tendons that are only a linear spring between sites of two bodies, (ntendon,)."""
     found = np.zeros(model.ntendon, dtype=bool)
     for k in range(model.ntendon):
         first = model.tendon_adr[k]

@@ -147,7 +147,7 @@ class JointPair:
 
     @property
     def same(self) -> bool:
-        """Whether both have the same coordinates: true for hinges and slides."""
+        """True if both have the same coordinates: true for hinges and slides."""
         return self.kind not in ("spherical", "planar", "free")
 
     def push(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -44,7 +44,7 @@ class Program:
         self.linear = linear
         """The inputs in which the function is jointly linear."""
         self.origin = origin
-        """For a derivative: its kind ("along" or "pulled_back"), the differentiated program, the inputs and the outputs."""
+        """The origin of a derivative: its kind ("along" or "pulled_back"), the differentiated program, the inputs and the outputs."""
         self.key = cache_key.of_graph(graph)
         self._made: dict[Any, Any] = {}
         self._lock = threading.Lock()

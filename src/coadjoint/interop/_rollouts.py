@@ -140,7 +140,7 @@ class Inputs:
         return self._common([(self.robot.nq,), (self.robot.nv,), tuple(tau.shape[-2:])], q, v, tau, *numbers)
 
     def of_inverse(self, target: Any, q0: Any, *numbers: Any) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-        """The same of inverse kinematics."""
+        """The inputs of inverse kinematics."""
         if tuple(target.shape[-2:]) != (4, 4):
             raise ShapeError(f"target has shape {tuple(target.shape)}; expected poses (..., 4, 4).")
         return self._common([(4, 4), (self.robot.nq,)], target, q0, *numbers)

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, ModelWarning
-from ..lie import inertia, quaternion, se3
+from ..lie import inertia, se3
 from ..robot.link import Frame, Joint, Link
 from ..robot.mjcf_write import to_mjcf
 from ..robot.robot import Robot
 from ..robot.urdf import check_options
 from ..words import cut
 from ._common import Names, chain, check_model, engine, listing
-from ._mujoco_shapes import shapes_of
+from ._mujoco_shapes import body_pose, shapes_of
 from ._mujoco_springs import joint_springs, springs_of, tendon_springs
 from ._mujoco_states import (
     a_from_mujoco,
@@ -107,7 +107,7 @@ def from_mjmodel(model: Any, base: str = "fixed", fixed_joints: str = "merge") -
     links, frames = _links(model, bodies, floating), []
     names, renamed = Names(*bodies, *(link.name for link in links)), []
     for k, site in enumerate(names_of(model, "site")):
-        link, pose = bodies[model.site_bodyid[k]], _pose(model.site_pos[k], model.site_quat[k])
+        link, pose = bodies[model.site_bodyid[k]], body_pose(model.site_pos[k], model.site_quat[k])
         if not site or (site == link and np.array_equal(pose, np.eye(4))):
             continue
         if site in names.taken:
@@ -153,19 +153,14 @@ def _floating_body(model: Any, bodies: list[str]) -> int:
     )
 
 
-def _pose(pos: Any, quat: Any) -> np.ndarray:
-    w, x, y, z = quat
-    return se3.pose(quaternion.to_matrix(quaternion.normalize(np.array([x, y, z, w]))), np.array(pos))
-
-
 def _links(model: Any, bodies: list[str], floating: int) -> list[Link]:
     joints, link_names = joint_names(model), Names(*bodies)
     fixed_names = Names(*joints)
     reflected = _reflected(model)
     links: list[Link] = []
     for i in range(1, model.nbody):
-        parent, placement = bodies[model.body_parentid[i]], _pose(model.body_pos[i], model.body_quat[i])
-        frame = _pose(model.body_ipos[i], model.body_iquat[i])
+        parent, placement = bodies[model.body_parentid[i]], body_pose(model.body_pos[i], model.body_quat[i])
+        frame = body_pose(model.body_ipos[i], model.body_iquat[i])
         parameters = inertia.transform(frame, inertia.from_body(model.body_mass[i], np.zeros(3), np.diag(model.body_inertia[i])))
         numbers = range(model.body_jntadr[i], model.body_jntadr[i] + model.body_jntnum[i])
         if i == floating:

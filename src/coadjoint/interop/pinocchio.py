@@ -72,7 +72,7 @@ class _Part:
 
     @property
     def positions(self) -> int:
-        """How many of the first coordinates are the same in Pinocchio: all but quaternions, cosines and sines."""
+        """The number of leading coordinates that are the same in Pinocchio: all but quaternions, cosines and sines."""
         return {"free": 3, "planar": 2, "spherical": 0}.get(self.kind, 0 if self.nq > len(self.screws) else self.nq)
 
 
@@ -264,7 +264,7 @@ def _sizes(joint: Any) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def _pairs(robot: Robot, model: Any) -> Iterator[tuple[int, int, int, int, tuple[int, ...]]]:
-    """For every moving joint of the robot: its index; in Pinocchio, the first index and the size in q, the first index in v, and
+    """Rows, for every moving joint of the robot: its index; in Pinocchio, the first index and the size in q, the first index in v, and
     the order of our velocities from there.
     """
     taken, ours = 0, set(robot.joint_names)

@@ -28,7 +28,7 @@ from ._mujoco_states import JointPair
 
 LIBRARIES = ("coadjoint", "pinocchio", "mujoco", "drake", "pybullet")
 UNIT = 1e-3
-"""How far the length of a quaternion may be from one."""
+"""The largest deviation of a quaternion's length from one."""
 
 
 @takes(robot=a_robot, from_=one_of(*LIBRARIES), to=one_of(*LIBRARIES), check=a_flag)
@@ -215,7 +215,7 @@ def _free_in(robot: Robot, pair: JointPair, library: str, q: np.ndarray, v: np.n
 
 
 def _places(kind: str, library: str) -> tuple[slice, bool]:
-    """Where the quaternion of a free or spherical joint stands in its numbers, and whether w is first."""
+    """The slice of the quaternion among the numbers of a free or spherical joint, and whether w is first."""
     first = library in ("mujoco", "drake")
     return (slice(0, 4) if kind == "spherical" or library == "drake" else slice(3, 7)), first
 

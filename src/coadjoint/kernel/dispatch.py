@@ -54,7 +54,7 @@ class KernelFunction(Protocol[P, R]):
 
 
 KEPT = 512
-"""How many compiled functions a robot keeps at hand; the oldest goes first, and comes back from the disk."""
+"""The number of compiled functions that a robot keeps; the oldest goes first, and comes back from the disk."""
 
 
 def kernel(
@@ -96,7 +96,7 @@ KEYWORDS = [
     inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="np.ndarray | tuple[np.ndarray, ...] | None"),
     inspect.Parameter("threads", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="int | None"),
 ]
-"""What every kernel takes beside its source's own arguments."""
+"""The arguments that every kernel takes beside those of its source."""
 
 
 class Kernel:
@@ -194,7 +194,7 @@ class Kernel:
         robot._fast[(self.source, *statics.values()) if self.keyed else self.source] = compiled.call
 
     def in_use(self, robot: Mechanism) -> str:
-        """Which kernels calls on a robot use, in words; empty if there are none yet."""
+        """The kernels that calls on a robot use, in words; empty if there are none yet."""
         made = [found for key, found in list(robot._fast.items()) if type(key) is tuple and key[0] is self.source]
         return " and ".join(dict.fromkeys(x.kind for x in made if hasattr(x, "kind")))
 
@@ -274,7 +274,7 @@ def {self.source.__name__}(robot, {", ".join(heads)}, *, out=None, threads=None)
 """
 
     def _has_no_result(self, result: Any) -> bool:
-        """Whether some state of NumPy arrays has no result: then the last entry of the last one is NaN."""
+        """True if some state of NumPy arrays has no result: then the last entry of the last one is NaN."""
         x = result[-1] if type(result) is tuple else result
         if type(x) is not np.ndarray or x.dtype == object or not x.size:
             return False

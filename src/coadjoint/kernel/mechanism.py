@@ -1,4 +1,4 @@
-"""What execution asks of a robot."""
+"""The protocol that execution asks of a robot."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class Mechanism(Protocol):
     """
 
     _fast: dict[Any, Any]
-    """What was compiled for it: by source and arguments, and by the source alone for calls with nothing unusual."""
+    """The functions compiled for the robot: by source and arguments, and by the source alone for plain calls."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def nv(self) -> int:
-        """How many velocities it has."""
+        """The number of velocities."""
         ...
 
     @property
     def has_plain_numbers(self) -> bool:
-        """Whether its numbers are constants, so that code can be made for them."""
+        """True if its numbers are constants, so that code can be made for them."""
         ...
 
     @property
@@ -37,7 +37,7 @@ class Mechanism(Protocol):
         ...
 
     def like(self, x: Array) -> Any:
-        """The same with its numbers as arrays of the kind of x."""
+        """The robot with its numbers as arrays of the kind of x."""
         ...
 
     def canonical_arguments(self, arrays: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
@@ -46,11 +46,12 @@ class Mechanism(Protocol):
 
     @property
     def skeleton(self) -> str:
-        """All that a traced function can read of it beside its numbers."""
+        """Everything that a traced function can read of the robot beside its numbers."""
         ...
 
     def numbers(self, joint_space: bool) -> tuple[np.ndarray, np.ndarray]:
-        """All its numbers in one vector, those of its canonical form for functions that may use it; and which are always inputs."""
+        """The robot's numbers in one vector, those of its canonical form for functions that may use it; and which of them are always
+        inputs."""
         ...
 
     def member(self, joint_space: bool, values: np.ndarray, arrays: dict[str, Array]) -> tuple[Any, dict[str, Array]]:

@@ -1,4 +1,4 @@
-"""What is known of an operation, and the functions with which its entry in the table (`ops.py`) is written."""
+"""An operation's properties, and the functions with which its entry in the table (`ops.py`) is written."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Op:
     """The approximate number of instructions: the cost model of the simplifier and the scheduler."""
     commutative: bool = False
     truth: bool = False
-    """Whether the result is a truth value; only and, or, not and where may use it."""
+    """True if the result is a truth value; only and, or, not and where may use it."""
     parity: Literal["odd", "even"] | None = None
     """f(-x) = -f(x), or f(x)."""
     partials: tuple[Partial, ...] = ()
     """∂/∂argument for each argument; empty for piecewise constant operations."""
     choice: Callable[[Any, Any], Any] | None = None
-    """For min and max: the condition under which the result is the first argument."""
+    """The condition, for min and max, under which the result is the first argument."""
     llvm: Emit | None = None
     """The emitter of LLVM code; None for sin and cos, which are computed together, several angles at a time."""
     called: bool = False
-    """Whether the machine code is long enough for a separate function."""
+    """True if the machine code is long enough for a separate function."""
     c: str
     js: str = ""
-    """Without one, the form in C, whose functions JavaScript has in `Math`."""
+    """The form in JavaScript; without one, that in C, whose functions JavaScript has in `Math`."""
     wasm: int | None = None
     """The instruction of WebAssembly; without one, the function of JavaScript is called."""
     latex: str = ""

@@ -1,4 +1,4 @@
-"""Where the stages of the compiler meet: from a function and a robot to a graph, and from a graph to machine code.
+"""The stages of the compiler in order: from a function and a robot to a graph, and from a graph to machine code.
 
     trace → expand sums → refactor sums → share sums → reassociate → plan → lower → object code
 
@@ -31,7 +31,7 @@ class Compilation:
     """A graph and everything that was made of it on the way to machine code."""
 
     graph: Graph
-    """As compiled; `graph.traced` is the one as traced, where that is another."""
+    """The graph as compiled; `graph.traced` is the graph as traced, where that is another."""
     target: Target
     lanes: Lanes
     plan: Plan
@@ -74,7 +74,7 @@ class CompiledProgram:
     """The program, and the programs it calls."""
     target: Target
     llvm: str
-    """As written; LLVM's passes then optimise it."""
+    """LLVM's text as written; LLVM's passes then optimise it."""
     code: bytes
 
 

@@ -19,7 +19,7 @@ from .runtime.bound import Bound
 from .selftest import summed
 
 TOLERANCE = 1e-7
-"""Of a result, beside its largest entry: what rounding explains in an example, amplified."""
+"""The error of a result, beside its largest entry, that amplified rounding explains in an example."""
 
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 2)
 _REPEAT = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 6, *[ctypes.c_int64] * 3)
@@ -50,7 +50,7 @@ class Called(Bound):
 
 
 def results(run: Callable[..., Any], examples: Sequence[Example]) -> list[np.ndarray]:
-    """What a program returns and leaves in its arrays, of each example."""
+    """The values that a program returns and leaves in its arrays, of each example."""
     found = []
     for example in examples:
         returned = run(*example.arguments)
@@ -59,12 +59,12 @@ def results(run: Callable[..., Any], examples: Sequence[Example]) -> list[np.nda
 
 
 def sums(run: Callable[..., Any], examples: Examples) -> list[list[float]]:
-    """Of each result, as `selftest.sums` for a kernel."""
+    """The sums of each result, as `selftest.sums` for a kernel."""
     return [summed(x) for x in results(run, examples())]
 
 
 def disagreement(run: Callable[..., Any], written: Callable[..., Any], examples: Examples) -> str:
-    """What machine code does other than the program as written; empty if nothing."""
+    """The difference between machine code and the program as written, in words; empty if none."""
     for k, (x, y) in enumerate(zip(results(run, examples()), results(written, examples()), strict=True)):
         size = float(np.max(np.abs(y), initial=0.0, where=np.isfinite(y)))
         with np.errstate(invalid="ignore"):

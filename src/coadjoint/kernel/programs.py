@@ -79,7 +79,7 @@ def total(x: Any) -> float:
 
 
 def some(x: Any) -> bool:
-    """Whether one of eight is true."""
+    """True if one of eight is true."""
     return bool(np.any(x))
 
 
@@ -135,7 +135,7 @@ def runs(program: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def is_program(fn: Any) -> bool:
-    """Whether a function has the signature of a program: every argument of a type that programs have."""
+    """True if a function has the signature of a program: every argument of a type that programs have."""
     if not inspect.isfunction(fn) or not fn.__code__.co_argcount:
         return False
     types = {"float", "int", "Floats", "Ints", "Kernels"}

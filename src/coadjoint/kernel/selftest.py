@@ -21,7 +21,7 @@ STATES = 6
 
 
 NEAR = 0.01
-"""How far, relatively, from the numbers of a robot a kernel for its structure is tried."""
+"""The relative distance from the numbers of a robot at which a kernel for its structure is tried."""
 
 
 def states(shapes: Sequence[tuple[int, ...]], count: int = STATES, example: Sequence[float] | None = None) -> list[Array]:
@@ -51,7 +51,7 @@ def _rotations(x: Array) -> Array:
 
 
 def disagreement(graph: Graph, dtype: str, run: Callable[..., Sequence[Array]]) -> str:
-    """What a kernel, `run(*inputs)` on states with one batch axis, does other than its graph; empty if nothing."""
+    """The difference between a kernel, `run(*inputs)` on states with one batch axis, and its graph, in words; empty if none."""
     from .trial import attempt  # here: a kernel from the cache needs none of it
 
     trial = attempt(graph.traced or graph, states(graph.input_shapes, example=graph.example), dtype)
@@ -66,12 +66,12 @@ def disagreement(graph: Graph, dtype: str, run: Callable[..., Sequence[Array]]) 
 def sums(
     shapes: Sequence[tuple[int, ...]], run: Callable[..., Sequence[Array]], example: Sequence[float] | None = None
 ) -> list[list[float]]:
-    """Of each result at the first state, as `summed`."""
+    """The sums of each result at the first state, by `summed`."""
     return [summed(x) for x in run(*states(shapes, 1, example))]
 
 
 def summed(x: Array) -> list[float]:
-    """How many entries are NaN or infinite, Σ|x| of the others, and a sum of them that every entry changes."""
+    """The number of NaN or infinite entries, Σ|x| of the others, and a sum of them that every entry changes."""
     x = np.asarray(x, dtype=float).ravel()
     finite = np.where(np.isfinite(x), x, 0.0)
     weights = 1.0 + np.arange(x.size) * 0.6180339887498949 % 1.0
@@ -79,7 +79,7 @@ def summed(x: Array) -> list[float]:
 
 
 def same_sums(kept: Any, now: list[list[float]]) -> bool:
-    """Whether a kernel from the cache gives what it gave when it was made."""
+    """True if a kernel from the cache gives what it gave when it was made."""
     if not isinstance(kept, list) or len(kept) != len(now):
         return False
     return all(a[0] == b[0] and abs(a[2] - b[2]) <= 1e-9 * (a[1] + b[1]) for a, b in zip(kept, now, strict=True))
@@ -112,5 +112,5 @@ def save(graph: Graph, dtype: str, what: str) -> str:
 
 
 def verify_every_call() -> bool:
-    """Whether COADJOINT_VERIFY=full asks to compare every call of a kernel with the evaluation of its graph."""
+    """True if COADJOINT_VERIFY=full asks to compare every call of a kernel with the evaluation of its graph."""
     return os.environ.get("COADJOINT_VERIFY", "").strip().lower() == "full"

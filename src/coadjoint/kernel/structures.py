@@ -28,11 +28,12 @@ from .runtime.function import CompiledFunction
 from .runtime.native import build
 
 KEPT = 64
-"""How many kernels of structures stay in memory when no robot uses them; the longest unused goes first, and comes back from the disk."""
+"""The number of kernels of structures that stay in memory when no robot uses them; the longest unused goes first, and comes back from
+the disk."""
 SKELETONS = 256
-"""Of how many skeletons the patterns are remembered in memory."""
+"""The number of skeletons whose patterns are remembered in memory."""
 PATTERNS = 8
-"""How many patterns there are of one skeleton: robots with the same names and joints that are otherwise unlike."""
+"""The number of patterns of one skeleton: robots with the same names and joints that are otherwise unlike."""
 PAYS = 1e8
 """States in batches after which a robot is given a kernel of its own.
 
@@ -48,7 +49,7 @@ _unshared = Recent(SKELETONS)
 
 @dataclass(frozen=True)
 class Pattern:
-    """Which numbers of robots of one skeleton are variables, and what the others are."""
+    """The numbers of robots of one skeleton that are variables, and the values of the others."""
 
     first: str
     """The fingerprint of the robot that has kernels of its own."""
@@ -68,12 +69,12 @@ class Pattern:
         return self if np.array_equal(variable, self.variable) else Pattern(self.first, variable, np.where(variable, 0.0, numbers))
 
     def suits(self, own: Pattern) -> bool:
-        """Whether a robot with that pattern of its own loses little by this one: it has not many more variables."""
+        """True if a robot with that pattern of its own loses little by this one: it has not many more variables."""
         return self.count <= 1.5 * own.count + 8
 
     @property
     def count(self) -> int:
-        """How many numbers are variable."""
+        """The number of variables."""
         return int(self.variable.sum())
 
     @property
@@ -93,12 +94,12 @@ class BoundFunction:
 
     @property
     def spent(self) -> bool:
-        """Whether so many states were computed that a kernel of its own pays."""
+        """True once so many states were computed that a kernel of the robot's own pays."""
         return bool(self.numbers[-1] < 0)
 
     @property
     def kind(self) -> str:
-        """Which kernel it is, in words."""
+        """The kind of kernel, in words."""
         return f"the kernel of its structure, {len(self.numbers) - 1} of its numbers as inputs"
 
     def renew(self) -> None:
@@ -107,7 +108,7 @@ class BoundFunction:
 
     @property
     def otherwise(self) -> Callable[..., Any] | None:
-        """What is called with inputs that the built-in function does not know at once."""
+        """The function for inputs that the built-in function does not handle itself."""
         return self.function.otherwise
 
     @otherwise.setter
@@ -152,7 +153,7 @@ class _NotShared(Exception):
 
 
 def _plain(x: Any) -> bool:
-    """Whether a static argument says the same of every robot: names and numbers do, and tasks and constraints that are made of such."""
+    """True if a static argument says the same of every robot: names and numbers do, and tasks and constraints that are made of such."""
     if is_dataclass(x):
         return all(_plain(getattr(x, field.name)) for field in fields(x))
     parts = x if type(x) is tuple else getattr(x, "parts", None)  # of a constraint

@@ -42,7 +42,7 @@ class Trial:
         return Trial(self.graph, self.dtype, *again)
 
     def wrong(self, results: Sequence[Array]) -> list[Array]:
-        """Which entries of the results, (states, *shape) each, rounding does not explain."""
+        """True for entries of the results, (states, *shape) each, that rounding does not explain."""
         found = []
         with np.errstate(all="ignore"):
             for got, expected, allowed in zip(results, self.expected, self.allowed, strict=True):

@@ -51,11 +51,11 @@ class Arm:
     home: np.ndarray
     kind: str
     centre: np.ndarray
-    """Where the axes of the wrist meet, or axes 5 and 6 of an arm with three parallel ones."""
+    """The point where the axes of the wrist meet, or axes 5 and 6 of an arm with three parallel ones."""
     meet: np.ndarray
-    """Where axes 1 and 2, or 2 and 3 meet, where that is used."""
+    """The point where axes 1 and 2, or 2 and 3 meet, if that is used."""
     exact: bool = True
-    """Whether these are the robot's axes to rounding. If not they are those of an ideal arm nearby, and solutions are to be polished."""
+    """True if these are the robot's axes to rounding. If not, they are those of an ideal arm nearby, and solutions are to be polished."""
 
 
 def recognise(robot: Robot, frame: str) -> Arm:

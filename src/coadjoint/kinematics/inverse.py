@@ -31,7 +31,7 @@ ROUNDS = (8, 4, 4)
 """Numbers of steps after which targets that are reached are removed; nearly all that are reached at all need no more."""
 
 TOGETHER = 1024
-"""How many targets are iterated together: few enough for the cache, many enough to make Python's overhead small."""
+"""The number of targets iterated together: few enough for the cache, many enough to make Python's overhead small."""
 
 DESCENT, DESCENTS = 30, 10
 """Steps of a descent to the nearest pose, and how often, each with Newton's steps behind, it is tried."""
@@ -205,7 +205,7 @@ class _Solver:
         self.q[index], self.cost[index], self.worst[index] = q[better], cost[better], worst[better]
 
     def approach(self) -> None:
-        """For targets that are still open, descend from the best configuration to the nearest pose: first by damped steps, then by
+        """Descend, for targets that are still open, from the best configuration to the nearest pose: first by damped steps, then by
         Newton's method.
         """
         down = search_kernel(self.family, self.targets, descend, ("trial", "state", "goal"))
@@ -270,7 +270,7 @@ def _run(take: Callable[..., Any], inputs: list[np.ndarray], outputs: list[np.nd
 
 
 def _moving(robot: Robot, targets: list[Target]) -> np.ndarray:
-    """Which coordinates of q (nq,) move one of the frames."""
+    """True for coordinates of q (nq,) that move one of the frames."""
     moving = np.zeros(robot.nq, dtype=bool)
     for target in targets:
         for link in robot.path(robot.frame(target.frame)[0]):

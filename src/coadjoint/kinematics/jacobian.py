@@ -68,7 +68,7 @@ def assemble_columns(robot: Robot, columns: dict[int, Array], q: Array) -> Array
 
 
 def _together(robot: Robot) -> dict[int, slice]:
-    """For every freedom of a subgroup joint, the freedoms of that joint."""
+    """The freedoms of the joint of every freedom of a subgroup joint."""
     return {
         k: robot.tree_v_slices[i]
         for i, kind in enumerate(robot.kinds)

@@ -100,7 +100,7 @@ def free_to_move(robot: Robot, q: Array, gradient: Array) -> Array:
 
 
 def coordinate_of_velocity(robot: Robot) -> dict[int, int]:
-    """For the velocities that are rates of coordinates, which one of q; others belong to spherical, planar and free joints."""
+    """The coordinate of q whose rate each velocity is, where it is one; others belong to spherical, planar and free joints."""
     return {
         robot._v_slices[i].start + k: robot._q_slices[i].start + k
         for i, kind in enumerate(robot.kinds)

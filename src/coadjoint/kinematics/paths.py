@@ -59,7 +59,7 @@ class Path:
 
     @property
     def closed(self) -> bool:
-        """Whether it ends where it starts, to 1e-9."""
+        """True if the path ends where it starts, to 1e-9."""
         ends = self.curve(np.array([0.0, 1.0]))[0]
         return bool(np.max(np.abs(ends[1] - ends[0])) < 1e-9)
 

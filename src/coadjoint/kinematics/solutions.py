@@ -58,7 +58,7 @@ class Solutions:
 
     @property
     def count(self) -> np.ndarray:
-        """How many solutions every target has (...,); coinciding solutions are counted as often as they occur."""
+        """The number of solutions of every target (...,); coinciding solutions are counted as often as they occur."""
         result: np.ndarray = self.valid.sum(-1)
         return result
 

@@ -10,7 +10,7 @@ from .poses import pose
 from .targets import Target
 
 TABLE = 256
-"""How many random configurations a start is chosen from: searching them costs about as much as one step."""
+"""The number of random configurations from which a start is chosen: searching them costs about as much as one step."""
 
 
 def table(robot: Robot, targets: list[Target], k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +43,7 @@ def features(targets: list[Target], goal: np.ndarray) -> np.ndarray:
 
 
 def closest(wanted: np.ndarray, known: np.ndarray, block: int = 128) -> np.ndarray:
-    """For every row of `wanted`, the index of the nearest row of `known`: the largest ⟨a, b⟩ - ½ |b|²."""
+    """The index of the row of `known` nearest to every row of `wanted`: the largest ⟨a, b⟩ - ½ |b|²."""
     columns = np.ascontiguousarray(np.concatenate([known, -0.5 * (known * known).sum(-1, keepdims=True)], axis=-1).T)
     rows = np.concatenate([wanted, np.ones((len(wanted), 1), dtype=np.float32)], axis=-1)
     found = np.empty(len(wanted), dtype=np.intp)

@@ -32,7 +32,7 @@ ROWS = ("wx", "wy", "wz", "x", "y", "z")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Target:
-    """Where a frame is to be: `to` is a pose (..., 4, 4), or a position (..., 3) with the orientation left free.
+    """The target of a frame: `to` is a pose (..., 4, 4), or a position (..., 3) with the orientation left free.
 
     rows: which of (wx, wy, wz, x, y, z) count, in the axes of the target, all if None; a pose with rows (3, 4, 5) and one with
     (0, 1, 3, 4, 5), which leaves the turn about its own z free, are examples. weight: of all rows or one for each, 1 being a metre and

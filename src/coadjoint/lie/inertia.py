@@ -143,7 +143,7 @@ def kinetic_energy(parameters: Array, V: Array) -> Array:
 
 
 def violations(parameters: Array, tolerance: float = 1e-12) -> list[str]:
-    """What no mass distribution could have, one sentence each, with the amount; empty for a possible body.
+    """The properties of J that no mass distribution has, one sentence each, with the amount; empty for a possible body.
 
     A body is possible if and only if its pseudo-inertia is positive semidefinite: m ≥ 0, and the principal moments about the
     centre of mass obey the triangle inequalities. Zero mass with zero inertia is possible. Amounts below `tolerance` times

@@ -101,7 +101,7 @@ class Flow:
         self.happenings.append(EventRecord(self.t if time is None else time, kind, name, self.q.copy(), self.v.copy(), impact))
 
     def _decide(self, touching: np.ndarray, loose: np.ndarray | None = None) -> None:
-        """Which of the touching rows stay closed, which joints stick, and how soon contacts that open can touch again."""
+        """The touching rows that stay closed, the joints that stick, and the time after which contacts that open can touch again."""
         mechanics, contacts = self.mechanics, self.mechanics.contacts
         self.hop = np.inf
         if not len(contacts) and not mechanics.dry.any():
@@ -251,7 +251,7 @@ class Flow:
             )
 
     def _is_stiff(self, solver: Any, end: float) -> bool:
-        """Whether stability limits the steps, and many are still to come."""
+        """True if stability limits the steps, and many are still to come."""
         from .radau import jacobian
 
         if self.stiff or end - self.t < LONG * solver.step_size:
@@ -317,7 +317,7 @@ class Flow:
         return None
 
     def _all_far(self, at: Callable[[float], np.ndarray], start: float, stop: float, before: np.ndarray) -> bool:
-        """Whether signals that go smoothly with the state, of friction and of closed contacts, stay far from zero along a short step."""
+        """True if signals that go smoothly with the state, of friction and of closed contacts, stay far from zero along a short step."""
         if self.events or not self.mechanics.mode.closed.all():
             return False
         middle = at(0.5 * (start + stop))

@@ -50,7 +50,7 @@ UNITS = {
     "a": {f"{unit}{two}": x for unit, x in _RATE.items() if unit != "rpm" for two in ("2", "^2", "²")},
     "tau": {"nm": 1.0, "n": 1.0, "mnm": 1e-3, "n.m": 1.0, "n m": 1.0, "n*m": 1.0},
 }
-"""For every quantity the units that are known, as factors to SI."""
+"""The known units of every quantity, as factors to SI."""
 
 
 @dataclass(frozen=True)

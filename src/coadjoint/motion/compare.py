@@ -30,7 +30,7 @@ class Comparison:
     measured: np.ndarray
     computed: np.ndarray
     notes: tuple[str, ...] = ()
-    """How the log was prepared."""
+    """Notes on how the log was prepared."""
 
     @property
     def residuals(self) -> np.ndarray:

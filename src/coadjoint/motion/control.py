@@ -33,7 +33,7 @@ def as_function(control: Any) -> Control:
 
 
 def is_sampled(control: Any) -> bool:
-    """Whether a control has a state of its own, moved on by step(q, v, t, state) every `period` seconds from its `initial` one."""
+    """True if a control has a state of its own, moved on by step(q, v, t, state) every `period` seconds from its `initial` one."""
     return all(hasattr(control, name) for name in ("step", "start", "initial", "period"))
 
 

@@ -23,7 +23,7 @@ LONGEST_LINE = 16 * 2**20
 """The most characters of a line of text."""
 
 EMPTY = {"", "na", "n/a", "nan", "null", "none", "-"}
-"""What stands in a cell without a number, in small letters."""
+"""Texts of cells without a number, in small letters."""
 
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 
@@ -198,7 +198,7 @@ class Csv(Columns):
         return f"line {number}, column {short(self.header[column])}"
 
     def empty(self, row: int, column: int) -> bool:
-        """Whether the cell has no text."""
+        """True if the cell has no text."""
         return not self._cells(*next(islice(self._rows(None), row, None)))[column]
 
 

@@ -20,13 +20,13 @@ At = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The states (R, n) of the k-th (R,) of some systems at times (R,) of the step that they have taken."""
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
-"""Of the step that the error allows, and bounds of its change."""
+"""The part of the step that the error allows, and bounds of its change."""
 STABLE, OFTEN = 6.1, 15
 """The step times the Lipschitz constant from which on stability limits it, and how many steps in a row count."""
 LONG = 200
 """The least number of remaining steps for which a change of the method pays."""
 BLOCK = 1 << 16
-"""How many states are interpolated in one call."""
+"""The number of states interpolated in one call."""
 
 
 def _norm(x: np.ndarray) -> np.ndarray:
@@ -46,7 +46,7 @@ class DormandPrince:
         self.h = self._first_steps()
         self.retried = np.zeros(len(y), dtype=bool)
         self.slow = np.zeros(len(y), dtype=int)
-        """How many steps in a row stability has limited."""
+        """The number of steps in a row that stability has limited."""
         self.failed: list[int] = []
         self.stiff: list[int] = []
         self._drop(np.asarray(~np.isfinite(self.f).all(-1)), self.failed)

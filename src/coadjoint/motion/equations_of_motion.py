@@ -42,7 +42,7 @@ class SimulationError(CoadjointError):
 
     motion: Any = None
     time: float = np.inf
-    """When the control failed, if that is why."""
+    """The time at which the control failed, if that is the cause."""
 
 
 class _Rows:
@@ -82,7 +82,7 @@ class Mode:
 
     @cached_property
     def holds(self) -> bool:
-        """Whether a contact or a joint is held."""
+        """True if a contact or a joint is held."""
         return bool(self.closed.any() or self.sticking.any())
 
 
@@ -97,7 +97,7 @@ class EquationsOfMotion:
         self.sampled: Sampled | None = None
         self.overconstrained = constraint is not None and is_overconstrained(robot, constraint)
         self.plain = all(kind.group is None for kind in robot.kinds)
-        """Whether dq/dt is v."""
+        """True if dq/dt is v."""
         none = np.zeros(robot.nv)
         self.damping: np.ndarray
         self.dry: np.ndarray

@@ -50,7 +50,7 @@ class Event:
         return float(value.item())
 
     def crossed(self, before: float, after: float) -> bool:
-        """Whether it lies between two values of the function."""
+        """True if the event lies between two values of the function."""
         up, down = before < 0 <= after, before > 0 >= after
         return up if self.direction > 0 else down if self.direction < 0 else up or down
 

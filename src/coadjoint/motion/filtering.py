@@ -12,7 +12,7 @@ from ..robot.robot import Robot
 from .logs import Log
 
 ORDER = 4
-"""Of the Butterworth filter in each direction."""
+"""The order of the Butterworth filter in each direction."""
 LOWEST = 1e-6
 """Cut-off frequency beside the rate, below which the filter's coefficients cannot be computed."""
 

@@ -26,7 +26,7 @@ def friction_coefficients(robot: Robot) -> tuple[Array, Array]:
 
 
 def has_dry_friction(robot: Robot) -> bool:
-    """Whether a joint has dry friction, or may have: numbers that are variables."""
+    """True if a joint has dry friction, or may have: numbers that are variables."""
     return not robot.has_plain_numbers or bool(np.any(np.asarray(robot.friction) != 0))
 
 

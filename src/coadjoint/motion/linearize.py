@@ -105,7 +105,7 @@ def lqr(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, discrete: bool =
 
 
 def is_stabilizable(A: np.ndarray, B: np.ndarray, discrete: bool = False) -> bool:
-    """Whether u reaches every motion that does not die out: (A - λ, B) has full rank for its eigenvalues λ (Hautus 1969).
+    """True if u reaches every motion that does not die out: (A - λ, B) has full rank for its eigenvalues λ (Hautus 1969).
 
     Solvers of Riccati equations see this by the sign of numbers that rounding moves off zero.
     """

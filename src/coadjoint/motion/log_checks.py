@@ -57,7 +57,7 @@ def gap_notes(time: np.ndarray) -> list[str]:
 
 
 def time_suspicion(time: np.ndarray) -> str:
-    """Why the times seem not to be seconds; "" if they do."""
+    """The reason why the times seem not to be seconds; "" if they do."""
     if len(time) < 20:
         return ""
     step = float(np.median(np.diff(time)))
@@ -68,7 +68,7 @@ def time_suspicion(time: np.ndarray) -> str:
 
 
 def degree_suspicion(robot: Robot | None, q: np.ndarray) -> str:
-    """Why positions of revolute joints seem to be degrees; "" if they do not."""
+    """The reason why positions of revolute joints seem to be degrees; "" if they do not."""
     largest = np.abs(q).max(axis=0) if len(q) else np.zeros(q.shape[1])
     if robot is None or len(largest) != robot.nv:
         turns, limit = np.ones(len(largest), dtype=bool), np.full(len(largest), np.inf)
@@ -92,7 +92,7 @@ def degree_suspicion(robot: Robot | None, q: np.ndarray) -> str:
 
 
 def jump_suspicion(robot: Robot | None, names: tuple[str, ...], time: np.ndarray, q: np.ndarray) -> str:
-    """Why a position seems to be wrapped, as to ±π: it jumps by a whole turn between two rows; "" if none does."""
+    """The reason why a position seems to be wrapped, as to ±π: it jumps by a whole turn between two rows; "" if none does."""
     step, dq = np.diff(time), np.abs(np.diff(q, axis=0))
     if len(q) < 20 or len(names) != q.shape[1]:
         return ""
@@ -111,7 +111,7 @@ def jump_suspicion(robot: Robot | None, names: tuple[str, ...], time: np.ndarray
 
 
 def order_suspicion(robot: Robot | None, q: np.ndarray) -> str:
-    """Why two columns of positions seem to be exchanged: only then is every joint within its limits; "" if they do not."""
+    """The reason why two columns of positions seem to be exchanged: only then is every joint within its limits; "" if they do not."""
     if robot is None or not len(q) or not q.shape[1] == len(robot.lower) == robot.nv:
         return ""
     lower, upper = q.min(axis=0), q.max(axis=0)

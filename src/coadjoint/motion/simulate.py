@@ -15,11 +15,12 @@ from ..families import Family, number_axes
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
 from .adaptive import Flow
+from .constraint_checks import check_rows
 from .constraint_projection import check_start, constraint_at, project_state
 from .control import Control, as_function, check_controller, is_sampled
 from .equations_of_motion import TOUCHING, EquationsOfMotion, SimulationError
 from .events import Contact, Contacts, Event, joint_stops
-from .rollout import check_rows, is_hard
+from .fixed_steps import is_hard
 from .staged import outside
 from .symplectic import Symplectic
 from .together import Run, not_reached

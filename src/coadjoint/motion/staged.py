@@ -15,7 +15,7 @@ from ..robot.robot import Robot
 from ..traced import Traced, all_evaluated, traced
 
 STAGES = {"euler": (0.0,), "rk4": (0.0, 0.5, 1.0), "variational": (0.5,)}
-"""When a step asks its control, in parts of it."""
+"""The times at which a step asks its control, in parts of the step."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class Staged:
 
     law: Traced
     shapes: tuple[tuple[int, ...], ...]
-    """Those of what the reference gives at one time."""
+    """The shapes of what the reference gives at one time."""
     stages: tuple[float, ...]
     dt: float
 
     @property
     def size(self) -> int:
-        """How many numbers the reference gives for one step."""
+        """The number of values that the reference gives for one step."""
         return len(self.stages) * sum(int(np.prod(shape)) for shape in self.shapes)
 
     def __call__(self, q: Array, v: Array, t: At, *numbers: Array) -> Array:
@@ -59,7 +59,7 @@ class At:
 
     @property
     def desired(self) -> list[Array]:
-        """What the reference gives there."""
+        """The values of the reference at that time."""
         stages, shapes = self.control.stages, self.control.shapes
         sizes = [int(np.prod(shape)) for shape in shapes]
         start = sum(sizes) * min(range(len(stages)), key=lambda k: abs(stages[k] - self.part))

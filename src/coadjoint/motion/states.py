@@ -66,7 +66,7 @@ def column_names(robot: Robot, quantity: str, numbered: bool) -> list[str]:
 
 
 def turning(robot: Robot) -> np.ndarray:
-    """Which velocities (nv,) are angular."""
+    """True for angular velocities (nv,)."""
     turns = np.any(robot.screws[:, :3] != 0, axis=1)
     own = [turns[robot.tree_v_slices[i]] for i in range(robot.n_links) if i not in robot.mimics]
     return np.concatenate(own) if own else np.zeros(0, dtype=bool)

@@ -15,7 +15,8 @@ from ..families import Family
 from ..traced import Traced
 from .control import Control, traced_control
 from .equations_of_motion import SimulationError
-from .rollout import check_converged, roll_states, variational_step
+from .fixed_steps import check_converged, variational_step
+from .rollout import roll_states
 from .staged import Middles, Staged, outside
 
 CHUNK = 1 << 14

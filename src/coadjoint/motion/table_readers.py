@@ -62,7 +62,7 @@ class Columns:
         return "q1" in self.header
 
     def find(self, robot: Robot | None, what: str, given: Any = None) -> Place | None:
-        """Where the columns of a quantity are; None if there are none of them; an error if there are only some, or too many."""
+        """The places of the columns of a quantity; None if there are none of them; an error if there are only some, or too many."""
         names = None if robot is None else coordinate_names(robot, what)
         header = Header(self.header, str(self.path), "" if robot is None else robot.name)
         return header.locate(what, None if what == "time" else names, given)
@@ -90,7 +90,7 @@ class Columns:
         return f"row {row + 1}, column {short(self.header[column])}"
 
     def empty(self, row: int, column: int) -> bool:
-        """Whether a cell that is NaN was left empty."""
+        """True if a cell that is NaN was left empty."""
         return False
 
     def _table(self, order: list[int], report: Report | None, optional: frozenset[int] = frozenset()) -> np.ndarray:

@@ -18,17 +18,18 @@ from ..constraints.constraint import Constraint
 from ..dynamics import forward_dynamics
 from ..families import Family
 from ..robot.robot import Robot
+from .constraint_checks import check_kept
 from .constraint_projection import constrained_acceleration, project_state
 from .control import Control, traced_control
 from .dormand_prince import At, DormandPrince
 from .equations_of_motion import SimulationError
-from .rollout import TOUCHED, check_kept
+from .rollout import TOUCHED
 from .staged import outside
 from .trajectories import Trajectories
 from .trajectory import Trajectory
 
 MEMBERS = 1024
-"""How many members are integrated together: enough to make the overhead of calls small, few enough for the cache."""
+"""The number of members integrated together: enough to make the overhead of calls small, few enough for the cache."""
 
 
 @dataclass
@@ -248,5 +249,5 @@ def not_reached(shape: tuple[int, int, int]) -> np.ndarray:
 
 
 def _turns(robot: Robot) -> bool:
-    """Whether q has quaternions, which must be normalised after steps."""
+    """True if q has quaternions, which must be normalised after steps."""
     return bool(robot.quaternions)

@@ -31,7 +31,7 @@ class Trajectories(Trajectory):
     numbers: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """The robots' numbers that differ (..., numbers); none where it is one robot."""
     names: tuple[str, ...] = field(default=(), metadata=FOR_ALL)
-    """What these numbers are, as "masses"."""
+    """The name of the numbers that differ, such as "masses"."""
     alone: dict[int, Trajectory] = field(default_factory=dict, metadata=FOR_ALL)
     """Motions of members that were integrated one by one, with what happened on the way."""
 

@@ -64,7 +64,7 @@ class Trajectory:
     happenings: tuple[EventRecord, ...] = field(default=(), metadata=FOR_ALL)
     constraints: Constraint | None = field(default=None, metadata=FOR_ALL)
     stopped: Any = ""
-    """Why it ended early: "" (it did not), "interrupted", or the name of the event."""
+    """The reason why the motion ended early: "" (it did not), "interrupted", or the name of the event."""
     pieces: Sequence[Piece] = field(default=(), metadata=FOR_ALL)
     """Dense output; without it states are interpolated."""
 

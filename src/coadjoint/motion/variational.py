@@ -40,7 +40,7 @@ ITERATIONS = 12
 REST = 1e-4
 """Velocity below which the last correction is measured by this and not by the velocity."""
 CLOSING = 1e-6
-"""The same under constraints, in metres a step: φ(q⁺)/h has the rounding of φ divided by the step."""
+"""The tolerance under constraints, in metres a step: φ(q⁺)/h has the rounding of φ divided by the step."""
 SUZUKI = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))
 COMPOSITIONS = {2: (1.0,), 4: (SUZUKI, SUZUKI, 1.0 - 4.0 * SUZUKI, SUZUKI, SUZUKI)}
 """Lengths of the steps, as parts of a whole one, that together are of the order. Suzuki (1990)."""

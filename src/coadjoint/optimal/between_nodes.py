@@ -14,7 +14,7 @@ from .rows import Rows
 from .transcription import Transcription
 
 DRAWN = 12
-"""How often limits are drawn in at most."""
+"""The largest number of times that limits are drawn in."""
 MARGIN = 1.2
 """Limits are drawn in by this times what they are exceeded by, each time by a quarter more: then it ends also where the motion yields."""
 EXCEEDED = 1e-6
@@ -31,7 +31,7 @@ CLOSING = (1.05, 0.8, 0.5, 0.25, 0.1, 0.0)
 
 @dataclass
 class Search:
-    """How the problems `which` are solved, and to which tolerance."""
+    """The way in which the problems `which` are solved, and the tolerance."""
 
     problem: Transcription | Shots
     which: np.ndarray
@@ -133,7 +133,7 @@ def size(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def beyond(problem: Transcription | Shots, x: np.ndarray, which: np.ndarray) -> list[np.ndarray]:
-    """How far every row exceeds its limits between each node (b, K, m) and its neighbours, as a part of them."""
+    """The amount by which every row exceeds its limits between each node (b, K, m) and its neighbours, as a part of them."""
     s, basis = problem.spline.dense
     groups = np.minimum(np.searchsorted(s, np.concatenate([[0.0], problem.nodes])), len(s) - 1)
     forces = problem.forces_at(problem.at(x, which), basis)  # type: ignore[arg-type]

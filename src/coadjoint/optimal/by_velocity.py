@@ -26,7 +26,7 @@ REGULAR = 1e8
 
 
 def goes_by_velocity(robot: Robot, B: np.ndarray) -> bool:
-    """Whether every joint has a motor and one coordinate."""
+    """True if every joint has a motor and one coordinate."""
     square = B.shape[0] == B.shape[1] and float(np.linalg.cond(B)) < REGULAR
     return square and robot.nq == robot.nv and all(kind.group is None for kind in robot.kinds)
 

@@ -28,7 +28,7 @@ SAMPLES = 100
 
 @dataclass(frozen=True)
 class Capsule:
-    """All points within `radius` of the segment from `start` to `end` (3,), in the axes of a frame or link, or of space if it is None."""
+    """The points within `radius` of the segment from `start` to `end` (3,), in the axes of a frame or link, or of space if it is None."""
 
     start: Any
     end: Any
@@ -58,7 +58,7 @@ class Capsule:
 
 
 class Sphere(Capsule):
-    """All points within `radius` of the point `center` (3,), in the axes of a frame or link, or of space if it is None."""
+    """The points within `radius` of the point `center` (3,), in the axes of a frame or link, or of space if it is None."""
 
     def __init__(self, center: Any, radius: float, frame: str | None = None, name: str = "") -> None:
         super().__init__(center, center, radius, frame, name)

@@ -34,12 +34,12 @@ _MONOMIALS = np.ascontiguousarray(MONOMIALS).ravel()
 
 
 def rows_at(R: int) -> int:
-    """Where the rows of a record begin: at each point a, b, g, d (R each) and the inverse limits of speed (V)."""
+    """The index at which the rows of a record begin: at each point a, b, g, d (R each) and the inverse limits of speed (V)."""
     return MAPS + 4 * R
 
 
 def linear_at(R: int, V: int) -> int:
-    """Where the linear bounds begin: at each point b₊, b₋, h₊, h₋ (R each)."""
+    """The index at which the linear bounds begin: at each point b₊, b₋, h₊, h₋ (R each)."""
     return MAPS + 4 * R + 10 * (4 * R + V)
 
 
@@ -134,7 +134,7 @@ def make_cell(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Float
 
 
 def finish_cell(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
-    """What follows from the rows of a cell."""
+    """Put into the record what follows from the rows of a cell."""
     w[c + FRESH] = 1.0
     caps(w, c, R, V)
     make_linear(w, c, constants, R, V, curved)

@@ -40,9 +40,9 @@ class Proof:
     """The smallest distance, beyond what was asked for, at any place that was looked at."""
     pair: int
     time: float
-    """Where it is."""
+    """The time of the least distance."""
     holds: bool
-    """Whether the distances are proved to be what was asked for, to 1e-9 m, at all times."""
+    """True if the distances are proved to be what was asked for, to 1e-9 m, at all times."""
     distance: float
     """The smallest distance at any of these places."""
     interrupted: bool = False
@@ -66,7 +66,7 @@ def proof_of(problem: Transcription | Shots, control: np.ndarray, T: float) -> P
 
 
 def proved(rows: Clearances, spline: Spline | Quintics, control: np.ndarray, T: float) -> Proof:
-    """Whether pairs keep their distance along the motion of control points (size, n) in T seconds."""
+    """The proof that pairs keep their distance along the motion of control points (size, n) in T seconds."""
     bound = _accelerations(rows, spline, control, T)
     per = 4 * spline.per_span
     edges = np.linspace(0.0, 1.0, per * spline.spans + 1)
@@ -124,7 +124,7 @@ def _accelerations(rows: Clearances, spline: Spline | Quintics, control: np.ndar
 
 
 def _coordinates(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of every link the coordinate that moves it, |ratio| and |offset|; ratios are 0 for those that do not move."""
+    """The coordinate that moves each link, |ratio| and |offset|; ratios are 0 for those that do not move."""
     leader, ratio, offset = np.zeros(robot.n_links, dtype=int), np.zeros(robot.n_links), np.zeros(robot.n_links)
     for i, link in enumerate(robot.links):
         joint, ratio[i] = link.joint, float(len(link.joint.screws) > 0)

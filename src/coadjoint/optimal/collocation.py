@@ -28,7 +28,7 @@ LARGE = 1e30
 RADAU = np.append(np.sort((roots_jacobi(STAGES - 1, 1, 0)[0] + 1) / 2), 1.0)
 """Radau points (the last is 1) of a forward step; a backward step has 1 - c."""
 POINTS = np.concatenate([np.sort(1 - RADAU), RADAU])
-"""All points of a cell: first those of the backward rule, from 0 on, then those of the forward rule, to 1; not in order, but symmetric."""
+"""The points of a cell: first those of the backward rule, from 0 on, then those of the forward rule, to 1; not in order, but symmetric."""
 START, END = 0, COUNT - 1
 BACKWARD, FORWARD = tuple(range(STAGES - 1, -1, -1)), tuple(range(STAGES, COUNT))
 """Places of the points in the order in which a rule goes through them."""
@@ -61,7 +61,7 @@ AT_START = _values(_SLOPE, np.zeros(1))[0]
 """Its value at σ = 0."""
 
 LINEAR, FROM_REST, TO_REST = 0, 1, 2
-"""How s runs over a cell: s₀ + h σ; s₀ + h σ², in which √x is smooth where x grows from 0; s₀ + h σ (2 - σ), where it falls to 0."""
+"""The course of s over a cell: s₀ + h σ; s₀ + h σ², in which √x is smooth where x grows from 0; s₀ + h σ (2 - σ), where it falls to 0."""
 
 
 def place(kind: np.ndarray, sigma: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from .layout import Memory
 N, FREEDOMS = 4, 5
 STEP, GOAL, DAMPING = 0.1, 0.7, 0.2
 WEIGHTS = 3.0, 0.5, 0.1
-"""Of positions, velocities and controls."""
+"""Weights of positions, velocities and controls."""
 END = 20.0
 """The weight of the end, beside that of a step."""
 ITERATIONS = 3
@@ -23,7 +23,7 @@ WIDE = layout.filled(3 * FREEDOMS)
 
 
 def backward_examples() -> list[Example]:
-    """Of `riccati_programs.backward`: dynamics and costs of any numbers, with and without limits of controls."""
+    """Examples of `riccati_programs.backward`: dynamics and costs of any numbers, with and without limits of controls."""
     found = []
     for limited in (False, True):
         memory = _memory(False, limited, False)
@@ -40,8 +40,8 @@ def backward_examples() -> list[Example]:
 
 
 def solve_examples() -> list[Example]:
-    """Of `fddp_program.solve`: some iterations, by control and by velocity, with limits of states, and with those of controls too; and
-    a motion that is taken for stationary, and is no minimum.
+    """Examples of `fddp_program.solve`: some iterations, by control and by velocity, with limits of states, and with those of controls
+    too; and a motion that is taken for stationary, and is no minimum.
     """
     return [
         _problem(False, False),

@@ -36,7 +36,7 @@ class Term:
     of: Callable[..., Any]
     """of(robot, q, v, u, *values): the residual (k,), or the cost itself."""
     values: Callable[[Robot, int], Values]
-    """What it reads besides q, v and u, for a robot and a number of controls: references."""
+    """The references that the term reads besides q, v and u, for a robot and a number of controls."""
     weight: np.ndarray | None
     """(..., 1) or (..., k) of a residual; None for a function whose value is the cost."""
 

@@ -10,7 +10,7 @@ from .collocation import LARGE, MONOMIALS, POINTS
 from .polynomial_programs import first_root, gather
 
 SHORTEST = 1e-11
-"""No piece of a cell becomes shorter."""
+"""The least length of a piece of a cell."""
 
 _POINTS = np.ascontiguousarray(POINTS)
 _MONOMIALS = np.ascontiguousarray(MONOMIALS).ravel()

@@ -26,7 +26,7 @@ PART = 0.25
 
 
 FINEST = 4
-"""How many times as many nodes a spline is given where capsules are thin."""
+"""The factor by which a spline has more nodes where capsules are thin."""
 
 
 def around(
@@ -81,7 +81,7 @@ class Detours:
         self.step = PART * float(rows.bodies.thickness.min())
 
     def clear(self, q: np.ndarray, margin: float) -> np.ndarray:
-        """Whether configurations q (N, n) are clear of everything by more than the required margin."""
+        """True for configurations q (N, n) that are clear of everything by more than the required margin."""
         return np.asarray((self.rows.gaps(q).value >= self.rows.lower + margin).all(1))
 
     def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .workspace import Workspace
 
 STEP = 1e-5
-"""Of the differences."""
+"""The step of the differences."""
 
 
 def put_hessians(room: Workspace) -> None:

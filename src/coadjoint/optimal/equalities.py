@@ -39,7 +39,7 @@ class TargetGap:
         return stack(rows)
 
     def numbers(self, batch: tuple[int, ...]) -> np.ndarray:
-        """Those of the targets (B, size)."""
+        """The numbers (B, size) of the targets."""
         return np.concatenate([one.flat(batch) for one in self.targets], axis=-1)
 
 
@@ -73,12 +73,12 @@ class Equality:
     """(J, size): the combinations of control points that give the configurations at which the constraint is met."""
 
     def part(self, chosen: slice) -> Equality:
-        """Those of some of the motions."""
+        """The equations of some of the motions."""
         return replace(self, right=self.right[chosen], targets=None if self.targets is None else self.targets[chosen])
 
     @property
     def linear(self) -> int:
-        """How many of the equations are linear."""
+        """The number of linear equations."""
         return int(self.right.shape[1] * self.right.shape[2])
 
     def value(self, control: np.ndarray, which: np.ndarray) -> np.ndarray:

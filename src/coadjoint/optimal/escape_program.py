@@ -1,4 +1,5 @@
-"""What is left to see where the conditions of first order hold, as programs: whether the motion is a minimum, and a way on if it is not.
+"""The test of second order where the conditions of first order hold, as programs: whether the motion is a minimum, and a way on if it is
+not.
 
 With exact Hessians a motion is a minimum where Quu of every step is positive in the backward pass. Where that of a step is not, there is d
 with dᵀ Quu d < 0: the cost falls along d, to either side, if the steps after it follow their feedback.

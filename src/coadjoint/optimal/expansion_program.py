@@ -47,13 +47,19 @@ from .limit_programs import add_curves, add_limits
 from .matrix_programs import add_combination, copy
 
 
-def derivatives(kernels: Kernels, at: Ints, w: Floats) -> int:
-    """Costs, first derivatives, and Hessians of Gauss and Newton's kind; not 0 where there was no memory."""
+def run_everywhere(kernels: Kernels, at: Ints, w: Floats, function: int) -> int:
+    """Run one of the compiled functions, MODEL or CURVATURE, at all steps and at the end; not 0 where there was no memory."""
     failed = 0
     for s in range(at[SPANS]):
         first = int(w[at[SPAN] + s])
-        failed += run(kernels, FUNCTIONS * s + MODEL, 0, int(w[at[SPAN] + s + 1]) - first)
-    failed += run(kernels, FUNCTIONS * at[SPANS] + MODEL, 0, 1)
+        failed += run(kernels, FUNCTIONS * s + function, 0, int(w[at[SPAN] + s + 1]) - first)
+    failed += run(kernels, FUNCTIONS * at[SPANS] + function, 0, 1)
+    return failed
+
+
+def derivatives(kernels: Kernels, at: Ints, w: Floats) -> int:
+    """Costs, first derivatives, and Hessians of Gauss and Newton's kind; not 0 where there was no memory."""
+    failed = run_everywhere(kernels, at, w, MODEL)
     n = at[NV]
     sx = at[SX]
     scalars = at[SCALARS]
@@ -87,11 +93,7 @@ def derivatives(kernels: Kernels, at: Ints, w: Floats) -> int:
 
 def exact_hessians(kernels: Kernels, at: Ints, w: Floats) -> int:
     """Put the exact Hessians in the place of Gauss and Newton's."""
-    failed = 0
-    for s in range(at[SPANS]):
-        first = int(w[at[SPAN] + s])
-        failed += run(kernels, FUNCTIONS * s + CURVATURE, 0, int(w[at[SPAN] + s + 1]) - first)
-    failed += run(kernels, FUNCTIONS * at[SPANS] + CURVATURE, 0, 1)
+    failed = run_everywhere(kernels, at, w, CURVATURE)
     if at[BOUNDED] == 1:
         add_curves(at, w)
     return failed

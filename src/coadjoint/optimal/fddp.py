@@ -20,7 +20,7 @@ PIECE = 8
 
 @dataclass
 class Outcome:
-    """Where the iterations ended."""
+    """The end of the iterations."""
 
     path: Path
     cost: np.ndarray
@@ -33,7 +33,7 @@ class Outcome:
     costate: np.ndarray
     slope: np.ndarray
     multiplier: np.ndarray
-    """Of the limits of states (P, N + 1, nx)."""
+    """Multipliers of the limits of states (P, N + 1, nx)."""
     converged: np.ndarray
     iterations: np.ndarray
     message: list[str]

@@ -54,7 +54,8 @@ SETTLED = 1e-2
 PATIENCE = 5
 """Updates of multipliers in a row that do not halve the violation, after which no motion is taken to keep the limits."""
 GOING, OPTIMAL, NOT_CONVEX, STUCK, NO_MEMORY, INFEASIBLE, UPDATED, NO_MINIMUM = 0, 1, 2, 3, 4, 5, 6, 7
-"""Why iterations ended; that multipliers are new; that the conditions of first order hold, but not those of second."""
+"""The status of the iterations: the reason of their end, new multipliers, or conditions of first order that hold without those of
+second."""
 STIFF = 1e3
 """By how much the penalty of limits of states is larger where conditions of second order do not hold with it as it is."""
 WIDTH = 7
@@ -92,7 +93,7 @@ def policy(kernels: Kernels, at: Ints, w: Floats) -> int:
 
 
 def tighten(at: Ints, w: Floats, error: float) -> int:
-    """Whether all conditions hold: OPTIMAL; else new multipliers and a larger penalty for the limits of states, where the rest holds."""
+    """OPTIMAL if all conditions hold; else new multipliers and a larger penalty for the limits of states, where the rest holds."""
     scalars = at[SCALARS]
     tolerance = w[scalars + TOLERANCE]
     if error < tolerance and w[scalars + VIOLATION] < tolerance:
@@ -123,7 +124,7 @@ def tighten(at: Ints, w: Floats, error: float) -> int:
 
 
 def verified(kernels: Kernels, at: Ints, w: Floats, given: int) -> int:
-    """Whether a motion that meets the conditions of first order is a minimum: OPTIMAL with the exact gains, or NO_MINIMUM, or NO_MEMORY.
+    """OPTIMAL, with the exact gains, if a motion that meets the conditions of first order is a minimum; else NO_MINIMUM, or NO_MEMORY.
 
     Exact Hessians are computed, or given in their places, without limits of states.
     """
@@ -145,7 +146,8 @@ def verified(kernels: Kernels, at: Ints, w: Floats, given: int) -> int:
 
 
 def judge(kernels: Kernels, at: Ints, w: Floats, row: int, last: int, given: int) -> int:
-    """What a motion is that meets the conditions of first order; one that is no minimum is left, unless it is the last: GOING."""
+    """The status of a motion that meets the conditions of first order; a motion that is no minimum is left, GOING, unless it is the
+    last."""
     scalars = at[SCALARS]
     status = verified(kernels, at, w, given)
     w[row + 5] = 1.0
@@ -216,7 +218,7 @@ def iterate(kernels: Kernels, at: Ints, w: Floats, last: int) -> int:
 
 
 def solve(kernels: Kernels, at: Ints, w: Floats, iterations: int, last: int) -> int:
-    """So many iterations, and with `last` the conditions and gains where they end.
+    """Run the iterations, and with `last` compute the conditions and gains where they end.
 
     Without an iteration it says what a motion that meets the conditions of first order is, by the Hessians that are given in their places.
     """

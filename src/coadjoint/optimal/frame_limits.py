@@ -100,7 +100,7 @@ def _inertia(given: Any, what: str) -> tuple[float, ...]:
 
 
 def frame_values(robot: Robot, limits: tuple[FrameLimit, ...], q: Array, v: Array, a: Array, weight: bool) -> list[Array]:
-    """What is limited, a number (...) each, at velocity v and acceleration a; squares of speeds. weight: whether gravity counts."""
+    """The limited values (...) at velocity v and acceleration a, of speeds their squares. weight: whether gravity counts."""
     moving: dict[str, tuple[Array, Array, Array]] = {}
     found = []
     for x in limits:

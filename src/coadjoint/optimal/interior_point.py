@@ -25,9 +25,9 @@ PATIENCE = 12
 """Steps with a convex model where the Hessian is indefinite: they lead to the nearest valley, but slowly out of a saddle. After so many of
 them the Hessian itself is taken, its negative eigenvalues made positive."""
 HALVINGS = 30
-"""How often a step is halved."""
+"""The number of times that a step is halved."""
 BETTER = 0.5
-"""Where rounding hides whether the merit function falls, a step must reduce the error to this part of it."""
+"""The part to which a step must reduce the error where rounding hides whether the merit function falls."""
 LEAST = 1e-16
 """The least slack: those of inequalities that cannot be met would vanish."""
 INTERRUPTED = "interrupted: this is the best so far"
@@ -88,7 +88,7 @@ class Problems(Protocol):
 
 @dataclass
 class Solution:
-    """Where the method stopped, for B problems."""
+    """The points at which the method stopped, for B problems."""
 
     x: np.ndarray
     s: np.ndarray
@@ -320,7 +320,7 @@ def _search(
     longest: np.ndarray,
     wanted: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of longest, longest/2, … the first step (b,) at which the merit function falls enough, whether there is one, and c there."""
+    """The first step (b,) of longest, longest/2, … at which the merit function falls enough, whether there is one, and c there."""
 
     def merit(f: np.ndarray, c: np.ndarray, e: np.ndarray, s: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.asarray(f - mu[rows] * np.log(s).sum(1) + penalty[rows] * (np.abs(c - s).sum(1) + np.abs(e).sum(1)))

@@ -60,14 +60,14 @@ class Rows:
         """jerk (nv,): the limits; ends: the largest ṡ² at both ends, 0 at rest."""
         self.limits, self.jerk, self.paths, self.path, self.ends = limits, jerk, paths, path, ends
         self.unit = 1.0
-        """What X is measured in."""
+        """The unit of X."""
         self.jerked = np.flatnonzero(np.isfinite(jerk))
         self.map = RestMap(ends[0] == 0.0, ends[1] == 0.0)
         names = [*limits.names, *(("jerk", limits.robot.v_names[j]) for j in self.jerked)]
         self.names = (("speed", ""), *(x for x in names for _ in range(2)))
 
     def breaks(self) -> np.ndarray:
-        """Where in σ the path has breaks, and where dry friction turns: no cell has one inside."""
+        """The places σ at which the path has breaks or dry friction turns: no cell has one inside."""
         s = [self.paths.breaks(self.path)]
         dry = np.flatnonzero(np.asarray(self.limits.constants[1]) != 0)
         if len(dry):

@@ -25,7 +25,7 @@ ITERATIONS = 200
 STRAIGHT = 2e-3
 """Cells that are shorter have X'' linear."""
 NEAR = 10.0
-"""How far the product of slack and multiplier of a row may be from what it should be, as a factor."""
+"""The largest factor between the product of slack and multiplier of a row and its target."""
 BACK = 0.01
 """The part of a slack that a step leaves at least."""
 
@@ -34,7 +34,7 @@ RowsAt = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.nda
 
 
 def _smaller(step: float, dual: float) -> float:
-    """How much smaller the product of slack and multiplier becomes after steps of these lengths: only after long ones."""
+    """The factor by which the product of slack and multiplier shrinks after steps of these lengths: only after long ones."""
     least = min(step, dual)
     return 0.1 if least > 0.9 else 0.3 if least > 0.6 else 0.7 if least > 0.3 else 1.0
 
@@ -93,7 +93,7 @@ class Spline:
         return float(np.sum(self.weights / np.sqrt(X))) if X.min() > 0 else np.inf
 
     def on(self, z: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-        """The same X on cells that are parts of these."""
+        """The function X on cells that are parts of these."""
         finer = Spline(nodes)
         cell = np.clip(np.searchsorted(self.nodes, (nodes[:-1] + nodes[1:]) / 2, side="right") - 1, 0, self.count - 1)
         ends = np.stack([nodes[:-1], (nodes[:-1] + nodes[1:]) / 2, nodes[1:]], axis=1)

@@ -48,8 +48,8 @@ SHIFT, PENALTY, FULL, FAILED = range(9, 13)
 """The shift of Quu; the weight of gaps in the merit function; whether the last step was of full length; whether exact Hessians were not
 convex last time."""
 RHO, FIRST_RHO, GROWTH, INNER, OLD_VIOLATION, STALLED = range(13, 19)
-"""Of limits of states: the penalty, what it is at first beside the cost, and by which factor it grows; the error at which multipliers are
-renewed, at first beside the cost; the violation at the last time; how often it was not halved."""
+"""Numbers of limits of states: the penalty, its first value beside the cost, and the factor by which it grows; the error at which
+multipliers are renewed, at first beside the cost; the violation at the last time; how often it was not halved."""
 LEAST, CHANGE, CURVED, STEP, USED_EXACT, NEW_TOTAL = range(19, 25)
 """The least pivot; the expected change of the cost, linear and quadratic; the length of the step; whether exact Hessians were used; the
 cost after the step."""
@@ -60,7 +60,7 @@ MODEL, CURVATURE, FORWARD, FUNCTIONS = range(4)
 """The functions of a span of steps in the order in which they are bound, and how many they are; after all spans come those of the end."""
 
 COLUMNS = ("cost", "error", "gap", "step", "shift", "exact", "violation")
-"""Of the table."""
+"""The columns of the table."""
 
 
 def filled(n: int) -> int:

@@ -1,4 +1,4 @@
-"""What a duration must at least be: no joint goes from end to end faster than its own limits of velocity and acceleration let it."""
+"""The least duration: no joint goes from end to end faster than its own limits of velocity and acceleration let it."""
 
 from __future__ import annotations
 

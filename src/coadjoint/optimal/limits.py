@@ -43,7 +43,7 @@ class Limits:
     reactions: tuple[tuple[int, int, float], ...] = ()
     frames: tuple[FrameLimit, ...] = ()
     names: tuple[tuple[str, str], ...] = field(init=False)
-    """What each row limits: a quantity and its joint."""
+    """The quantity and joint that each row limits: a quantity and its joint."""
 
     def __post_init__(self) -> None:
         joints = self.robot.v_names
@@ -86,12 +86,12 @@ class Limits:
 
     @cached_property
     def dynamic(self) -> bool:
-        """Whether the dynamics of the robot matter."""
+        """True if the dynamics of the robot matter."""
         return bool(len(self.loaded) or len(self.powered) or self.reactions)
 
     @cached_property
     def curved(self) -> bool:
-        """Whether some row is not linear in x or jumps with the sign of q': power, and friction."""
+        """True if some row is not linear in x or jumps with the sign of q': power, and friction."""
         d, dry = friction_coefficients(self.robot)
         some = self.loaded
         return bool(len(self.powered) or np.any(np.asarray(d)[some] != 0) or np.any(np.asarray(dry)[some] != 0))

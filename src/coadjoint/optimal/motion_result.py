@@ -34,7 +34,7 @@ class Conditions:
     """A problem with the variables and multipliers at its solution."""
 
     problem: Transcription | Shots
-    """Of this motion alone."""
+    """The problem of this motion alone."""
     x: np.ndarray
     s: np.ndarray
     z: np.ndarray
@@ -58,14 +58,14 @@ class OptimalMotion(Trajectory):
     """(N, nv)"""
     cost: float = np.nan
     converged: bool = False
-    """Whether the conditions of first order hold to the tolerance and the Hessian has no negative eigenvalue along the limits that hold:
+    """True if the conditions of first order hold to the tolerance and the Hessian has no negative eigenvalue along the limits that hold:
     the motion is a local optimum among splines of its kind. Limits that would be exceeded between the nodes are drawn in there, by
     some thousandths of themselves, less with more spans."""
     message: str = ""
     error: float = np.nan
     """The largest violation of the conditions of first order."""
     violation: float = 0.0
-    """How far limits are exceeded between the nodes, as a part of each limit; at most 1e-6 in a converged motion."""
+    """The amount by which limits are exceeded between the nodes, as a part of each limit; at most 1e-6 in a converged motion."""
     clearance: float = np.inf
     """The least distance of bodies and obstacles on the way, in metres; infinite where there are none. In a converged motion it is proved
     to be what was asked for, at all times."""
@@ -252,7 +252,7 @@ def motions_of(problem: Transcription | Shots, which: np.ndarray, found: interio
 
 
 def _too_fast(problem: Transcription, c: np.ndarray, T: float) -> list[str]:
-    """What is said of a duration that no motion keeps."""
+    """The message for a duration that no motion keeps."""
     need, joint = slowest_joint(problem, c)
     short = need > T * (1.0 + EXCEEDED)
     return [f"no motion takes {T:.6g} s: {joint} alone needs {need:.6g} s within its limits"] if short else []

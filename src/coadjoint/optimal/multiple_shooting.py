@@ -29,7 +29,7 @@ from .transcription import TINY
 STEPS = 8
 """Steps of the integrator between two nodes."""
 RULE = ((0.0, 0.0, 1 / 6), (0.5, 0.5, 1 / 3), (0.5, 0.5, 1 / 3), (1.0, 1.0, 1 / 6))
-"""Of every stage: its time, its step along the slope before, its weight."""
+"""The time of every stage, its step along the slope before, and its weight."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class Shots:
 
     @property
     def first(self) -> np.ndarray:
-        """Where the search begins (B, variables)."""
+        """The variables (B, variables) at which the search begins."""
         return self.join(self.begin, self.durations)
 
     @cached_property
     def nodes(self) -> np.ndarray:
-        """Where they are (nodes,), as parts of the duration."""
+        """The times (nodes,) of the nodes, as parts of the duration."""
         return np.linspace(0.0, 1.0, self.spans + 1)
 
     @cached_property

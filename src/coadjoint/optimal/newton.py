@@ -136,7 +136,7 @@ def least_curvature(H: np.ndarray, E: np.ndarray) -> float:
 
 
 def negative(H: np.ndarray, E: np.ndarray) -> bool:
-    """Whether H has a negative eigenvalue along the equalities E."""
+    """True if H has a negative eigenvalue along the equalities E."""
     return least_curvature(H, E) < SADDLE
 
 

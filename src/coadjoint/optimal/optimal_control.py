@@ -17,17 +17,7 @@ from ..robot.robot import Robot
 from ..words import short
 from . import fddp, fddp_program
 from .costs import Term, terms
-from .posing import (
-    actuation_matrix,
-    check_finite,
-    check_start,
-    chosen_form,
-    control_limits,
-    first_path,
-    shooting_problem,
-    start_states,
-    state_limits,
-)
+from .posing import check_start, posed
 from .shooting import EXACT, METHODS
 from .workspace import Problem
 
@@ -92,7 +82,7 @@ class OptimalControl(Trajectory):
     state_multipliers: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     """(N + 1, 2 nv): the same of positions and velocities at their limits."""
     converged: Any = False
-    """Whether ∂J/∂u, less what limits hold back, all gaps and violations of limits are below the tolerance, and the conditions of second
+    """True if ∂J/∂u, less what limits hold back, all gaps and violations of limits are below the tolerance, and the conditions of second
     order hold: the motion is a minimum."""
     message: Any = ""
     error: Any = np.nan
@@ -156,21 +146,25 @@ def optimal_control(
     if not 1 <= whole(iterations, "iterations") <= MOST_ITERATIONS:
         raise CoadjointError(f"iterations is {short(iterations)}; expected 1 to {MOST_ITERATIONS:,}.")
     stages = as_stages(stages)
-    B = actuation_matrix(robot, actuation)
-    q0, v0, batch = start_states(robot, start, start_velocity)
-    box = control_limits(robot, B, effort)
-    end = terms(terminal, "terminal")
-    states = state_limits(robot, position, velocity)
-    check_start(robot, q0, v0, states)
-    parts = [(s.steps, s.costs, s.dt) for s in stages]
-    problem = shooting_problem(robot, parts, end, B, method, q0, v0, batch, box, states, threads)
-    path = first_path(problem, guess, batch)
-    check_finite(problem, path, [", ".join(x.name for x in sums) for sums in (*(s.costs for s in stages), end)])
+    problem, path, batch = posed(
+        robot,
+        stages,
+        terms(terminal, "terminal"),
+        start,
+        start_velocity,
+        actuation=actuation,
+        effort=effort,
+        position=position,
+        velocity=velocity,
+        method=method,
+        guess=guess,
+        threads=threads,
+    )
+    check_start(problem)
     exact = method == "euler" and robot.nv <= EXACT  # Runge and Kutta's steps are used without their second derivatives
-    problem = chosen_form(problem, path, guess)
     found = fddp.solve(problem, path, tolerance=tolerance, iterations=iterations, exact=exact, report=report)
     time = np.concatenate([[0.0], np.cumsum(np.concatenate([s.dt for s in stages]))])
-    return _result(robot, time, batch, B, problem, found)
+    return _result(robot, time, batch, problem, found)
 
 
 def as_stages(stages: Any) -> list[Stage]:
@@ -184,9 +178,7 @@ def as_stages(stages: Any) -> list[Stage]:
     return found
 
 
-def _result(
-    robot: Robot, time: np.ndarray, batch: tuple[int, ...], B: np.ndarray, problem: Problem, found: fddp.Outcome
-) -> OptimalControl:
+def _result(robot: Robot, time: np.ndarray, batch: tuple[int, ...], problem: Problem, found: fddp.Outcome) -> OptimalControl:
     path = found.path
 
     def shaped(x: np.ndarray) -> np.ndarray:
@@ -195,7 +187,7 @@ def _result(
     def one(x: Any, kind: Callable[[Any], Any]) -> Any:
         return kind(x[0]) if not batch else np.asarray(x).reshape(batch)
 
-    tau = path.u @ B.T
+    tau = path.u @ problem.spans[0].steps.B.T
     held = np.zeros_like(path.u)
     if problem.low is not None and problem.high is not None:
         at = (path.u <= problem.low) | (path.u >= problem.high)

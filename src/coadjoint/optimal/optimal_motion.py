@@ -178,7 +178,7 @@ def _basis(transcription: Any, spans: int) -> Spline:
 
 
 def _take_over(problem: Transcription, guess: Any) -> None:
-    """Where the guess is a solution of the same problem, of another robot perhaps, begin with its control points and drawn limits."""
+    """Begin with the control points and drawn limits of a guess that solves the same problem, perhaps of another robot."""
     earlier = [
         one.conditions for one in (guess if isinstance(guess, OptimalMotions) else [guess]) if isinstance(one, OptimalMotion)
     ]
@@ -261,7 +261,7 @@ def _reach(robot: Robot, tasks: list[Target], start: np.ndarray) -> np.ndarray:
 
 
 def _is_free(duration: Any, costs: Any, time_weight: float, rows: list[Rows]) -> bool:
-    """Whether the duration is a variable."""
+    """True if the duration is a variable."""
     free = (isinstance(duration, str) and duration == "free") or (duration is None and bool(time_weight))
     if time_weight and not free:
         raise CoadjointError("the cost has time in it and the duration is given; leave duration out, or take another cost.")

@@ -9,7 +9,7 @@ from .collocation import LARGE
 from .cut_programs import divide
 
 TIMED, NEVER, BRAKE, BELOW, START, END = range(6)
-"""What became of a path."""
+"""The outcome of a path."""
 
 
 def passes(w: Floats, v: Floats, ends: Floats, path: int, R: int, V: int, told: Floats, most: int) -> int:
@@ -63,7 +63,8 @@ def step(w: Floats, c: int, R: int, side: int, x: float, cap: float) -> float:
 
 
 def failure(w: Floats, v: Floats, n: int, ends: Floats, path: int, told: Floats, most: int) -> int:
-    """Why a path has no profile: a node where no speed is possible, where it cannot be braked or met, or an end that is too fast."""
+    """The reason why a path has no profile: a node where no speed is possible, where it cannot be braked or met, or an end that is too
+    fast."""
     room = most + 8
     fastest = 0.0
     for k in range(n + 1):

@@ -42,7 +42,7 @@ from .pass_programs import TIMED, bent_passes, passes, shorten
 from .settle_programs import SLIDE, settle
 
 UNFINISHED, ROUGH = 6, 7
-"""What became of a path, beside the results of `passes`."""
+"""The outcome of a path, beside the results of `passes`."""
 ROUNDS = 45
 SAME = 1e-9
 """Relative difference of x from the limit of speed that is none."""

@@ -33,7 +33,7 @@ FEW = 8
 LASTING = 10**6
 """Numbers of work that is kept, at most."""
 KEPT = 6
-"""How many kinds of work a thread keeps for limits."""
+"""The number of kinds of work that a thread keeps for limits."""
 
 
 class Grid:
@@ -75,14 +75,14 @@ class Grid:
         return np.asarray((self.points - self.breaks[self.piece][:, None])[..., None])
 
     def cut_near(self, s: float, part: float) -> Grid:
-        """The same with the cell at s, and those beside it, cut at a part of themselves."""
+        """The grid with the cell at s, and those beside it, cut at a part of themselves."""
         k = int(np.searchsorted(self.s, s, side="right")) - 1
         some = slice(max(k - 1, 0), min(k + 2, len(self.spans)))
         cuts = self.spans[some, 0] + part * (self.spans[some, 1] - self.spans[some, 0])
         return Grid(np.unique(np.concatenate([self.s, cuts])), self.breaks)
 
     def halved(self, rough: np.ndarray) -> Grid:
-        """The same with some cells (C,) halved."""
+        """The grid with some cells (C,) halved."""
         return Grid(np.sort(np.concatenate([self.s, (self.s[:-1] + self.s[1:])[rough] / 2])), self.breaks)
 
 

@@ -48,7 +48,7 @@ class Splines:
 
     @cached_property
     def _keys(self) -> np.ndarray:
-        """Where each begins, in the order of paths."""
+        """The first key of each path, in the order of paths."""
         return np.asarray(self.left + 2.0 * np.repeat(np.arange(len(self)), self.first[1:] - self.first[:-1]))
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ class Splines:
         return q, dq, ddq
 
     def polynomials(self, which: np.ndarray, middle: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same as polynomials c (C, p or 1, degree + 1, nv), highest power first, to be taken at d (C, p, 1)."""
+        """The splines as polynomials c (C, p or 1, degree + 1, nv), highest power first, to be taken at d (C, p, 1)."""
         piece = np.searchsorted(self._keys, middle + 2.0 * which, side="right") - 1
         return self.c[piece][:, None], (s - self.left[piece][:, None])[..., None]
 

@@ -10,7 +10,7 @@ from .collocation import COUNT, MONOMIALS, powers
 TIE = 1e-10
 """Relative difference of speeds that are the same."""
 PLACES = np.concatenate([np.linspace(0.0, 1.0, 67), np.full(5, 0.5)])
-"""Where polynomials are looked at; the last five fill up a block."""
+"""The places at which polynomials are evaluated; the last five fill up a block."""
 LAST = 66
 BEFORE = 8
 """Room before values at places, for those that look at their neighbours: `dip`."""
@@ -162,7 +162,8 @@ def lowest_between(values: Floats, low: float, high: float, found: Floats) -> No
 
 
 def violated(values: Floats) -> float:
-    """Where to cut a cell in which this slack is negative: where the violation ends, if it is at one end only; else where it is deepest."""
+    """The place at which to cut a cell in which this slack is negative: the end of the violation, if it is at one end only; else its
+    deepest point."""
     f = empty(88)
     dense(values, f, BEFORE)
     below = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,12 @@ from .open_chains import check_open
 from .shooting import Costs
 from .workspace import Path, Problem, Span, configuration_places
 
+if TYPE_CHECKING:
+    from .optimal_control import Stage
+
 NAMES = ("q", "v", "u")
 INSIDE = 1e-9
-"""How far outside the limits a start may be."""
+"""The largest violation of the limits at a start."""
 FITS = 1e-6
 """The largest gap of a guess whose states fit its controls."""
 
@@ -144,18 +147,19 @@ def state_limits(robot: Robot, position: Any, velocity: Any) -> tuple[np.ndarray
     return found[0], found[1]
 
 
-def check_start(robot: Robot, q0: np.ndarray, v0: np.ndarray, states: tuple[np.ndarray, np.ndarray] | None) -> None:
-    """An error where a start is outside the limits of states."""
-    if states is None:
+def check_start(problem: Problem) -> None:
+    """Raise an error if a start is outside the limits of states."""
+    if problem.low_x is None or problem.high_x is None:
         return
-    x = np.concatenate([q0[:, configuration_places(robot)], v0], axis=-1)
-    out = (x < states[0] - INSIDE) | (x > states[1] + INSIDE)
+    robot, low, high = problem.robot, problem.low_x, problem.high_x
+    x = np.concatenate([problem.q0[:, configuration_places(robot)], problem.v0], axis=-1)
+    out = (x < low - INSIDE) | (x > high + INSIDE)
     if out.any():
         k, i = (int(j) for j in np.argwhere(out)[0])
         what = "position" if i < robot.nv else "velocity"
         raise CoadjointError(
             f"the start{f' of problem {k}' if len(x) > 1 else ''} has {what} {x[k, i]:.6g} at {robot.v_names[i % robot.nv]}, outside its "
-            f"limits {states[0][i]:.6g} … {states[1][i]:.6g}; start inside them, or widen them."
+            f"limits {low[i]:.6g} … {high[i]:.6g}; start inside them, or widen them."
         )
 
 
@@ -170,9 +174,36 @@ def _bounds(x: Any, name: str, m: int, what: str = "controls") -> np.ndarray:
     return np.array(np.broadcast_to(found, m))
 
 
-def shooting_problem(
+def posed(
     robot: Robot,
-    stages: Sequence[tuple[int, Sequence[Term], np.ndarray]],
+    stages: Sequence[Stage],
+    terminal: Sequence[Term],
+    start: Any,
+    start_velocity: Any,
+    *,
+    actuation: Any,
+    effort: Any,
+    position: Any,
+    velocity: Any,
+    method: str,
+    guess: Any,
+    threads: int | None,
+) -> tuple[Problem, Path, tuple[int, ...]]:
+    """The problem of these arguments of `optimal_control`, its first trajectory, and its batch axes."""
+    B = actuation_matrix(robot, actuation)
+    q0, v0, batch = start_states(robot, start, start_velocity)
+    box = control_limits(robot, B, effort)
+    states = state_limits(robot, position, velocity)
+    problem = _shooting_problem(robot, stages, terminal, B, method, q0, v0, batch, box, states, threads)
+    path = first_path(problem, guess, batch)
+    sums = (*(s.costs for s in stages), terminal)
+    check_finite(problem, path, [", ".join(x.name for x in costs) for costs in sums])
+    return chosen_form(problem, path, guess), path, batch
+
+
+def _shooting_problem(
+    robot: Robot,
+    stages: Sequence[Stage],
     terminal: Sequence[Term],
     B: np.ndarray,
     method: str,
@@ -183,13 +214,12 @@ def shooting_problem(
     states: tuple[np.ndarray, np.ndarray] | None,
     threads: int | None,
 ) -> Problem:
-    """The problem of these stages, each (steps, costs, dt)."""
     m, spans, start = B.shape[1], [], 0
-    for steps, costs, dt in stages:
-        total, reads = traced_sum(robot, m, costs)
-        rows = _rows([dt[:, None], *reads], batch, steps, costs)
-        spans.append(Span(ByControl(robot, total, B, method, box is not None), start, start + steps, rows))
-        start += steps
+    for stage in stages:
+        total, reads = traced_sum(robot, m, stage.costs)
+        rows = _rows([stage.dt[:, None], *reads], batch, stage.steps, stage.costs)
+        spans.append(Span(ByControl(robot, total, B, method, box is not None), start, start + stage.steps, rows))
+        start += stage.steps
     total, reads = traced_sum(robot, m, terminal)
     last = _rows([np.zeros((1, 1)), *reads], batch, 1, terminal)[:, 0]
     low, high = (None, None) if box is None else box

@@ -18,27 +18,27 @@ from .paths import Curves, Splines
 GRID = 32
 """Cells of a path at the beginning, about; twice as many where dynamics matter, whose rows are no polynomials."""
 AGAIN = (45, 73, 101, 150, 211)
-"""The same where a path was not finished."""
+"""The same number where a path was not finished."""
 INEXACT = 1e-8
-"""What a row may be exceeded by in a cell of a path of many pieces, before other cells are tried there."""
+"""The excess of a row in a cell of a path of many pieces up to which no other cells are tried there."""
 PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)
-"""Where cells are cut at which a path of many pieces was not finished, one after the other."""
+"""The places, tried one after the other, at which cells are cut where a path of many pieces was not finished."""
 SMOOTH = 1e-9
 """The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
 HALVINGS = 6
-"""So often at most: a path that is not smooth has no end of it."""
+"""The largest number of halvings: a path that is not smooth would never end."""
 FINEST = 1000
 """Coarse cells of a path beyond which none is halved."""
 TOGETHER = 64
 """Paths that are timed between two looks at interrupts and progress."""
 LOST = (NEVER, BRAKE, BELOW)
-"""No speed is possible somewhere."""
+"""Outcomes of a path on which no speed is possible somewhere."""
 KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds"}
 
 
 @dataclass
 class Failure:
-    """Why a path cannot be timed."""
+    """The reason why a path cannot be timed."""
 
     path: int
     s: float
@@ -187,7 +187,7 @@ class _Task:
         return len(PARTS) + self.pieces // FEW if status == UNFINISHED else len(PARTS) * (status in LOST)
 
     def other(self, s: float) -> _Task:
-        """With other cells near s: with others everywhere, many pieces would be finished at some places and not at others."""
+        """The task with other cells near s only: with others everywhere, many pieces would be finished at some places and not at others."""
         return _Task(self.path, self.grid.cut_near(s, PARTS[self.tries % len(PARTS)]), self.halved, self.tries + 1)
 
     def finer(self, rough: np.ndarray) -> _Task:

@@ -17,16 +17,7 @@ from . import layout
 from .costs import Term, terms
 from .fddp_program import NO_MEMORY, solve
 from .optimal_control import Stage, as_stages
-from .posing import (
-    actuation_matrix,
-    check_finite,
-    chosen_form,
-    control_limits,
-    first_path,
-    shooting_problem,
-    start_states,
-    state_limits,
-)
+from .posing import posed
 from .shooting import METHODS
 from .workspace import Path, Problem, Workspace
 
@@ -87,7 +78,7 @@ class RecedingHorizon:
 
     @property
     def cost(self) -> float:
-        """Of the plan."""
+        """The cost of the plan."""
         return self._room.cost()
 
     @property
@@ -144,16 +135,21 @@ def receding_horizon(
     """
     if whole(iterations, "iterations") < 1:
         raise CoadjointError(f"iterations is {iterations}; expected at least 1.")
-    found, end = as_stages(stages), terms(terminal, "terminal")
-    B = actuation_matrix(robot, actuation)
-    q0, v0, batch = start_states(robot, start, start_velocity)
+    problem, path, batch = posed(
+        robot,
+        as_stages(stages),
+        terms(terminal, "terminal"),
+        start,
+        start_velocity,
+        actuation=actuation,
+        effort=effort,
+        position=position,
+        velocity=velocity,
+        method=method,
+        guess=guess,
+        threads=1,
+    )
     if batch:
         raise ShapeError(f"start has batch axes {batch}; a receding horizon is one problem.")
-    parts = [(s.steps, s.costs, s.dt) for s in found]
-    box = control_limits(robot, B, effort)
-    problem = shooting_problem(robot, parts, end, B, method, q0, v0, batch, box, state_limits(robot, position, velocity), 1)
-    path = first_path(problem, guess, batch)
-    check_finite(problem, path, [", ".join(x.name for x in sums) for sums in (*(s.costs for s in found), end)])
-    problem = chosen_form(problem, path, guess)
     RecedingHorizon(problem, path, iterations)._improve()  # compile now, not in the first step
     return RecedingHorizon(problem, path, iterations)

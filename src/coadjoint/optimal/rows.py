@@ -15,7 +15,7 @@ class Rows(Protocol):
     """Functions of the stage that are kept between limits."""
 
     kind: str
-    """As users name it: "velocity", "effort", …"""
+    """The kind as users name it: "velocity", "effort", …"""
     lower: np.ndarray
     upper: np.ndarray
     """(m,)"""

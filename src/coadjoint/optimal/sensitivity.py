@@ -1,4 +1,5 @@
-"""How an optimal motion and its cost change with the numbers of the robot: the implicit function theorem on the conditions of first order.
+"""Derivatives of an optimal motion and its cost by the numbers of the robot: the implicit function theorem on the conditions of first
+order.
 
 With H the Hessian of the Lagrangian L plus Cᵀ Σ C, Σ = z/s, of the limits that hold, and E the equations, the conditions at p + dp give
 

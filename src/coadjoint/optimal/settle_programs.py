@@ -282,12 +282,12 @@ def take_over(
 
 
 def same(x: float, y: float, part: float) -> bool:
-    """Whether x is not less than y, but for this part of it."""
+    """True if x is not less than y, up to this part of y."""
     return x >= y - part * max(abs(y), 1e-30)
 
 
 def rising(w: Floats, c: int, R: int, V: int, row: int) -> bool:
-    """Whether the coefficient of u of a row is positive in the cell."""
+    """True if the coefficient of u of a row is positive in the cell."""
     added = 0.0
     for p in range(10):
         added += w[c + rows_at(R) + p * (4 * R + V) + row]

@@ -17,9 +17,9 @@ from .stages import DYNAMIC, Cost, Power
 from .transcription import Transcription
 
 FITTED = 8
-"""How often joint forces are fitted to the motion to begin with."""
+"""The number of times that joint forces are fitted to the motion at the beginning."""
 FINER = 3
-"""How often steps of the integrator are halved, at most, where states are off by more than limits may be exceeded."""
+"""The largest number of halvings of the integrator's steps where states are off by more than limits may be exceeded."""
 HINT = 'take transcription="splines" or "collocation"'
 
 

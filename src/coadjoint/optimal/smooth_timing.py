@@ -92,12 +92,13 @@ class SmoothTiming(Timing):
         return np.asarray(found.reshape(*time.shape, -1))
 
     def use(self, t: Any) -> dict[str, np.ndarray]:
-        """As of any Timing, with jerk."""
+        """The use of each limit, as for any Timing, with jerk."""
         return super().use(t) | {"jerk": np.abs(self.jerk(t)) / self._smooth.rows.jerk}
 
     @property
     def switches(self) -> tuple[Switch, ...]:
-        """Where another limit is used most; of a limit of jerk `accelerating` says whether the acceleration along the path grows."""
+        """The places where another limit begins to be used most; of a limit of jerk `accelerating` says whether the acceleration along
+        the path grows."""
         rows, spline = self._smooth.rows, self._smooth.spline
         middle = np.full((spline.count, 1), 0.5)
         most = uses(rows, spline, self._smooth.z, middle)[:, 0].argmax(axis=-1)

@@ -14,13 +14,13 @@ from scipy.interpolate import BSpline
 ORDERS = 4
 """Position, velocity, acceleration and jerk."""
 NODES = 8
-"""In a span, at least: one more than the degree, so that no oscillation of the spline is invisible."""
+"""The least number of nodes in a span: one more than the degree, so that no oscillation of the spline is invisible."""
 LEAST = 48
 """Nodes in all, at least: with fewer of them a motion of few spans can be cheap at the nodes and dear between them."""
 DENSE, ALL = 40, 640
 """Places in a span, and in the whole motion, at least, at which the limits are checked."""
 LEFT = 1e-13
-"""How far before a knot the place is that belongs to the span before it."""
+"""The distance before a knot of the place that belongs to the span before it."""
 
 
 class Spline:
@@ -33,9 +33,9 @@ class Spline:
         self.spans, self.degree, self.smooth = spans, degree, degree - 1 if smooth is None else smooth
         self.per_span = nodes or max(NODES, -(-LEAST // spans))
         self.stride = degree - self.smooth
-        """How many control points further the next span begins."""
+        """The number of control points from one span to the next."""
         self.size = degree + 1 + self.stride * (spans - 1)
-        """How many control points."""
+        """The number of control points."""
         inner = np.repeat(np.linspace(0.0, 1.0, spans + 1)[1:-1], self.stride)
         self.knots = np.concatenate([np.zeros(degree + 1), inner, np.ones(degree + 1)])
         self.nodes, self.weights = self.quadrature(self.per_span)
@@ -47,7 +47,7 @@ class Spline:
         self.jerk_products = np.ascontiguousarray(self._products(1, 1, ORDERS - 1))
 
     def is_like(self, other: Spline) -> bool:
-        """Whether another has the same knots and nodes."""
+        """True if another has the same knots and nodes."""
         return np.array_equal(self.knots, other.knots) and np.array_equal(self.nodes, other.nodes)
 
     def quadrature(self, count: int) -> tuple[np.ndarray, np.ndarray]:

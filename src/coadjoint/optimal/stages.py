@@ -63,7 +63,7 @@ class Curvature:
         self.w, self.d, self.c = (np.zeros((N, n)) for _ in range(3))
         """Weights of ∂²τ, of J Jᵀ and of J eᵀ + e Jᵀ, see `force_curvature`."""
         self.forces = False
-        """Whether any of these is in use."""
+        """True if any of these is in use."""
         self.diagonal = np.zeros((N, 4, n))
         self.dense: np.ndarray | None = None
         """(N, 9, n, n), or None"""

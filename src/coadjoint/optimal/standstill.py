@@ -1,4 +1,4 @@
-"""Where paths stand still: dq/ds and d²q/ds² at many places of each, by a sequential program."""
+"""Places where paths stand still: dq/ds and d²q/ds² at many places of each, by a sequential program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOLD = 4
 
 
 def speeds_along(paths: Splines | Curves) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """For paths that have their breaks in common: their numbers (n,), places (P,) along them, and (n, 4): see `find_standstill`."""
+    """The numbers (n,) of paths that have their breaks in common, places (P,) along them, and (n, 4): see `find_standstill`."""
     kinds: dict[int, list[int]] = {}
     for k in range(len(paths)):
         kinds.setdefault(id(paths.breaks(k)) if isinstance(paths, Splines) else k, []).append(k)

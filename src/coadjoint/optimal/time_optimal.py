@@ -249,7 +249,7 @@ def _check_motion(paths: Splines | Curves, start: np.ndarray, end: np.ndarray) -
 
 
 def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
-    """Why a path cannot be timed, with the place and the joint."""
+    """The reason why a path cannot be timed, with the place and the joint."""
     where = f"at s = {failure.s:.6g}"
     if failure.kind == "start":
         most = np.sqrt(max(failure.value, 0.0))

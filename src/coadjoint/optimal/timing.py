@@ -35,7 +35,7 @@ class Switch:
     quantity: str
     joint: str
     accelerating: bool | None
-    """Whether the motion is on an arc of maximal acceleration, of maximal deceleration, or (None) on a limit of speed."""
+    """True on an arc of maximal acceleration, False on one of maximal deceleration, None on a limit of speed."""
 
     def __str__(self) -> str:
         way = {True: "accelerating", False: "braking", None: "at full speed"}[self.accelerating]
@@ -116,7 +116,7 @@ class Timing:
         return np.asarray(np.sqrt(np.clip(largest_square(a, b, lo, hi), 0.0, cap)).reshape(s.shape))
 
     def use(self, t: Any) -> dict[str, np.ndarray]:
-        """How much of each limit is used at times t (...): |value| / limit, arrays (*t.shape, n) by quantity; more than 1 is too much."""
+        """The use of each limit at times t (...): |value| / limit, arrays (*t.shape, n) by quantity; more than 1 is too much."""
         q, v, a = self(t)
         limits = self.limits
         found = {"velocity": np.abs(v) / limits.velocity, "acceleration": np.abs(a) / limits.acceleration}

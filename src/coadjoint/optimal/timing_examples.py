@@ -15,14 +15,14 @@ CELLS, MOST = 3, 60
 """Coarse cells of a path; most cells after cuts."""
 R = V = WIDTH
 SMOOTH = 0.1
-"""What polynomials of rows may miss: nothing is asked of the cells of an example."""
+"""The error that polynomials of rows may have: nothing is asked of the cells of an example."""
 POLYNOMIAL = np.array([[0.3, -0.7], [1.1, 0.9], [0.2, 0.4], [0.0, 1.0]])
 """(order, coordinates), highest power first."""
 Array = np.ndarray
 
 
 def timing_examples() -> list[Example]:
-    """Of `path_program.time_paths`: a path from rest to rest, without and with friction."""
+    """Examples of `path_program.time_paths`: a path from rest to rest, without and with friction."""
     return [_timing(False), _timing(True)]
 
 

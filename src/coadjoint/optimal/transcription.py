@@ -52,7 +52,7 @@ class Transcription:
 
     @cached_property
     def variables(self) -> int:
-        """How many there are in a problem."""
+        """The number of variables of a problem."""
         count = len(range(*self.free.indices(self.spline.size))) * self.robot.nv
         return count + self.free_time
 
@@ -63,7 +63,7 @@ class Transcription:
 
     @property
     def nodes(self) -> np.ndarray:
-        """Where limits are kept (K,), as parts of the duration."""
+        """The times (K,) at which limits are kept, as parts of the duration."""
         return self.spline.nodes
 
     @property
@@ -72,7 +72,7 @@ class Transcription:
 
     @property
     def first(self) -> np.ndarray:
-        """Where the search begins (B, variables)."""
+        """The variables (B, variables) at which the search begins."""
         return self.join(self.fixed, self.durations)
 
     def control(self, here: Here) -> np.ndarray:
@@ -80,7 +80,7 @@ class Transcription:
         return here.control
 
     def forces_at(self, here: Here, basis: np.ndarray) -> Forces:
-        """What is at places with this basis (S, orders, size), (b S)."""
+        """The forces (b S) at places with this basis (S, orders, size)."""
         return Forces(self.drives, self.spline.stage(basis, here.control, here.T).reshape(-1, ORDERS, self.robot.nv))
 
     def exact(self, here: Here) -> np.ndarray:
@@ -115,7 +115,7 @@ class Transcription:
         )
 
     def is_like(self, other: Transcription) -> bool:
-        """Whether other motions have the same splines, ends, limits and, if given, durations, though perhaps not the same robot."""
+        """True if other motions have the same splines, ends, limits and, if given, durations, though perhaps not the same robot."""
         if (self.free, self.free_time) != (other.free, other.free_time) or not self.spline.is_like(other.spline):
             return False
         ends = np.r_[: self.free.start, self.free.stop : self.spline.size]

@@ -88,7 +88,7 @@ class Problem:
         return isinstance(self.spans[0].steps, ByVelocity)
 
     def by_velocity(self) -> Problem:
-        """The same problem, its steps chosen by velocities."""
+        """The problem with its steps chosen by velocities."""
         spans = [replace(s, steps=ByVelocity(self.robot, s.steps.cost, s.steps.B)) for s in self.spans]
         return replace(self, spans=spans)
 
@@ -191,16 +191,16 @@ class Workspace:
         scalars[layout.FIRST_RHO], scalars[layout.INNER] = FIRST_RHO, FIRST_INNER
 
     def run(self, iterations: int, last: bool) -> int:
-        """So many iterations, and with `last` the conditions where they end: a status of `fddp_program`."""
+        """Run the iterations, and with `last` compute the conditions where they end; the result is a status of `fddp_program`."""
         return int(self.program(self.kernels, self.memory.at, self.memory.numbers, iterations, int(last)))
 
     def judge(self, last: bool) -> int:
-        """What a motion is that meets the conditions of first order, by differences of first derivatives: a status of `fddp_program`."""
+        """The status (of `fddp_program`) of a motion that meets the conditions of first order, by differences of first derivatives."""
         put_hessians(self)
         return self.run(0, last)
 
     def cost(self) -> float:
-        """Of the trajectory, after a step."""
+        """The cost of the trajectory, after a step."""
         return float(self.memory.scalar(layout.NEW_TOTAL))
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
@@ -214,7 +214,7 @@ class Workspace:
         return E[..., :nx] + by_w @ K, (by_w @ k[..., None])[..., 0]
 
     def multipliers(self) -> np.ndarray:
-        """Of the limits of states (N + 1, nx), where the trajectory stands."""
+        """The multipliers (N + 1, nx) of the limits of states at the present trajectory."""
         mem, robot = self.memory, self.problem.robot
         found = np.zeros_like(mem["MULTIPLIER"])
         if self.problem.low_x is not None:
@@ -231,7 +231,7 @@ class Workspace:
 
 
 def configuration_places(robot: Robot) -> np.ndarray:
-    """Where in q stands the coordinate of every freedom, -1 for those of groups."""
+    """The index in q of the coordinate of every freedom, -1 for freedoms of groups."""
     found = np.full(robot.nv, -1)
     for joint in robot.joint_names:
         q, v = range(robot.nq)[robot.q_slice(joint)], range(robot.nv)[robot.v_slice(joint)]

@@ -67,7 +67,7 @@ def pseudoinverse_defect(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows:
 
 @dataclass(frozen=True)
 class Repeatability:
-    """Whether motion by an inverse comes back with the task, over random configurations."""
+    """The test of whether motion by an inverse comes back with the task, over random configurations."""
 
     inverse: str
     repeatable: bool
@@ -133,7 +133,7 @@ class Submersion:
 
     @property
     def riemannian(self) -> bool:
-        """Whether the task is a Riemannian submersion onto the left-invariant metric.
+        """True if the task is a Riemannian submersion onto the left-invariant metric.
 
         For a position alone G must moreover be the same whichever way the frame is turned, which is a motion along the fibre.
         """
@@ -167,7 +167,7 @@ def submersion(
     configurations: int = 16,
     rng: Any = 0,
 ) -> Submersion:
-    """How far a robot's task is from what Altafini (2004) claims: Proposition II.1, Corollary III.2, Theorem III.2.
+    """The deviations of a robot's task from what Altafini (2004) claims: Proposition II.1, Corollary III.2, Theorem III.2.
 
     metric (m, m): a left-invariant metric on the task, in body twists; the mean of Λ if None. Altafini takes 1.
     """

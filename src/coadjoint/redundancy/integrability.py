@@ -1,4 +1,4 @@
-"""Whether the horizontal velocities of a task are tangent to surfaces: brackets of the lifts, and O'Neill's tensor.
+"""Integrability of the horizontal velocities of a task, tangent to surfaces or not: brackets of the lifts, and O'Neill's tensor.
 
 The columns L_a of an inverse L of J are vector fields on the configurations. As L_a does e_a to the task, their brackets do what the
 brackets of the task's own directions do: for all of a frame's body twist J [L_a, L_b] = [e_a, e_b]. What a bracket has besides is vertical,

@@ -31,7 +31,7 @@ SINGULAR = 1e-10
 dependent: rounding and the condition of M leave about 1e-12 of a zero.
 """
 SINGULAR_SINGLE = 1e-5
-"""The same for arrays of single precision that are not NumPy's, which are computed in double precision."""
+"""The bound for arrays of single precision that are not NumPy's, which are computed in double precision."""
 
 
 class SingularTaskError(CoadjointError):
@@ -274,7 +274,7 @@ def horizontal_basis(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Seq
 
 
 def dexterity(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Sequence[int] | None = None) -> np.ndarray:
-    """How far from singular a task is (...), from 0 to 1: the root of the least eigenvalue of J M⁻¹ Jᵀ, its rows scaled.
+    """The distance (...) of a task from singular, from 0 to 1: the root of the least eigenvalue of J M⁻¹ Jᵀ, its rows scaled.
 
     Rows of one unit (of ω, of v, of a `MapTask`) are divided by their root mean square, so it is free of units and, with all of ω or v, of
     the frame's axes; 0 where J has lost rank, 1 where all directions are equal.

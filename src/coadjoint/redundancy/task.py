@@ -56,7 +56,7 @@ class Task:
 
     @property
     def size(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return len(self.rows)
 
     @property
@@ -154,7 +154,7 @@ class MapTask:
 
     @property
     def groups(self) -> list[list[int]]:
-        """All rows, which count as of one unit."""
+        """One group of all rows, which count as of one unit."""
         return [list(range(self.size))]
 
     def __str__(self) -> str:
@@ -231,7 +231,7 @@ def _rows(rows: Any) -> tuple[Any, ...]:
 
 
 def has_fibres(robot: Robot, task: AnyTask) -> bool:
-    """Whether the rows of a task are rates of coordinates, so that there are configurations with the same task value.
+    """True if the rows of a task are rates of coordinates, so that there are configurations with the same task value.
 
     Along body axes d/dt Rᵀ(p' - p) = -v - ω × Rᵀ(p' - p): a coordinate of v that is left out, and a rotation, change those that are not.
     The same with coordinates of ω that are left out. What the robot never moves counts as being there.

@@ -29,7 +29,7 @@ from .task import AnyTask, OfRobot, check_fibres, task_of
 LOCAL = 1e-12
 """The tolerance of the local error of a step, relative and absolute."""
 DAMPED = 1e-7
-"""The same where damping makes an error of its own, and the equation stiff."""
+"""The bound where damping makes an error of its own, and the equation stiff."""
 GAIN = 5.0
 """k in 1/s, for a path of 10 s: integration errors decay with the time constant 1/k, here a fiftieth of the path."""
 NEAR = 0.02

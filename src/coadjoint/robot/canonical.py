@@ -118,7 +118,7 @@ def _axis_frame(robot: Robot, i: int, child: int | None) -> np.ndarray:
 
 
 def _heaviest_branches(robot: Robot) -> list[int | None]:
-    """For each link, the child on a joint axis that carries the most links, the first of equals; None if there is none."""
+    """The child of each link, on a joint axis, that carries the most links, the first of equals; None if there is none."""
     size = [1] * robot.n_links
     for i in reversed(robot.order):
         if robot.parents[i] >= 0:

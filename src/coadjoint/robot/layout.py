@@ -166,7 +166,7 @@ def _coordinates(links: Sequence[Link]) -> dict[str, Any]:
 
 
 def _mimic_sources(links: Sequence[Link], names: dict[str, int]) -> dict[int, tuple[int, float, float]]:
-    """For every joint that mimics: the independent joint that it follows in the end, with the whole ratio and offset."""
+    """The independent joint that every mimic joint follows in the end, with the whole ratio and offset."""
     found: dict[int, tuple[int, float, float]] = {}
     for first in range(len(links)):
         path: list[int] = []  # joints that follow each other, none of which is in `found` yet

@@ -119,7 +119,7 @@ def packed(robot: Robot, most: int = 60_000, role: str = "visual") -> Packed:
 
 
 def _shares(sizes: Sequence[int], widths: Sequence[float], most: int) -> list[int]:
-    """For each mesh min(size, c width), with the largest c whose sum is at most `most`; at least 12, which is a box."""
+    """The number min(size, c width) for each mesh, with the largest c whose sum is at most `most`; at least 12, which is a box."""
     left, wide, c = float(most), sum(widths), np.inf
     for size, width in sorted(zip(sizes, widths, strict=True), key=lambda x: x[0] / x[1]):
         if size > left * width / wide:

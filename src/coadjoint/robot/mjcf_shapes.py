@@ -84,7 +84,7 @@ class Geoms:
         return name
 
     def left(self) -> list[str]:
-        """What could not be written: shapes without their meshes, and shapes of links that are no bodies in the file."""
+        """The shapes that could not be written: shapes without their meshes, and shapes of links that are no bodies in the file."""
         return [
             *self.lost,
             *(f"{len(x)} shape(s) of link {link!r}, which is no body of its own" for link, x in self.shapes.items()),
@@ -104,7 +104,7 @@ def _solid(shape: Shape, where: Callable[[np.ndarray], dict[str, str]]) -> dict[
 
 
 def _is_read(path: Path) -> bool:
-    """Whether MuJoCo reads this file: OBJ, or STL in its binary form and not too large."""
+    """True if MuJoCo reads this file: OBJ, or STL in its binary form and not too large."""
     if not path.is_file() or path.suffix.lower() not in (".stl", ".obj"):
         return False
     if path.suffix.lower() == ".obj":

@@ -221,7 +221,7 @@ def _joined(robot: Robot) -> Robot:
 
 
 def _solid(robot: Robot, i: int) -> bool:
-    """Whether the link has mass and inertia enough to move."""
+    """True if the link has mass and inertia enough to move."""
     mass, _, central = inertia.to_body(robot.links[i].parameters)
     return bool(mass > SMALLEST and np.linalg.eigvalsh(central)[0] > SMALLEST)
 

@@ -1,4 +1,4 @@
-"""Where the files are that a description names: `package://`, `model://`, `file://`, and paths beside the description.
+"""The places of files that a description names: `package://`, `model://`, `file://`, and paths beside the description.
 
 A package is found, in this order,
 
@@ -34,10 +34,10 @@ VARIABLES = (
     "SDF_PATH",
 )
 HIGHEST = 12
-"""How many folders up from a description a package is looked for."""
+"""The number of folders above a description that are searched for a package."""
 
 MOST_FOLDERS = 2_000
-"""How many folders of ROS_PACKAGE_PATH or the cache are looked at for a package."""
+"""The number of folders of ROS_PACKAGE_PATH or the cache that are searched for a package."""
 
 _NAME = re.compile(rb"<name>\s*([^<\s]+)\s*</name>")
 
@@ -123,7 +123,7 @@ def check_packages(packages: Packages | None) -> dict[str, Path]:
 
 
 def descriptions_cache() -> Path:
-    """Where the package `robot_descriptions` keeps what it has fetched."""
+    """The folder where the package `robot_descriptions` keeps what it has fetched."""
     return Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")).expanduser()
 
 

@@ -298,7 +298,8 @@ class Robot(Tree):
         return skeleton(self)
 
     def numbers(self, joint_space: bool) -> tuple[np.ndarray, np.ndarray]:
-        """All its numbers in one vector, for `joint_space` those of the canonical form; and which of them are always inputs of kernels."""
+        """The robot's numbers in one vector, for `joint_space` those of the canonical form; and which of them are always inputs of
+        kernels."""
         from .structure import numbers
 
         return numbers(self, joint_space)

@@ -30,7 +30,7 @@ from .sdf_values import flag, local_pose, number, vector
 from .urdf import GRAVITY, TEXT, check_options, fresh, named, with_remarks
 
 WORLD_GRAVITY = (0.0, 0.0, -9.8)
-"""What SDF gives a <world> that says nothing else."""
+"""The gravity of a <world> in SDF that states none."""
 
 VERSIONS = ((1, 4), (1, 12))
 
@@ -189,7 +189,7 @@ class _Reader:
         return edges
 
     def _tree(self, free: bool) -> tuple[dict[str, tuple[str, str | Joint]], list[Edge]]:
-        """What carries each link, in the order of the joints, and the joints that close loops."""
+        """The joint that carries each link, in the order of the joints, and the joints that close loops."""
         edges = self._edges()
         carried = {edge.child for edge in edges}
         roots = [name for name in self.links if name not in carried]

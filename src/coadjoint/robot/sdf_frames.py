@@ -16,7 +16,7 @@ from . import xml
 from .sdf_values import content, local_pose
 
 Key = tuple[str, str]
-"""What a frame is ("link", "frame", "joint", "model") and its name."""
+"""The kind of a frame ("link", "frame", "joint", "model") and its name."""
 
 MODEL: Key = ("model", "__model__")
 WORLD = "world"

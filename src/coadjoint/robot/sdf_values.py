@@ -37,7 +37,7 @@ def vector(element: xml.Element) -> tuple[float, float, float]:
 
 
 def flag(parent: xml.Element, tag: str, default: bool = False) -> bool:
-    """Whether the child with that tag says true."""
+    """True if the child with that tag says true."""
     child = parent.optional(tag)
     return default if child is None else _truth(child, child.content)
 

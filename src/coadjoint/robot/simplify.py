@@ -17,7 +17,7 @@ STIFF = 1e-3
 
 
 def welded(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same triangles with equal corners made one, and without those that have no area or are there twice.
+    """The triangles with equal corners merged, without those that have no area or occur twice.
 
     STL has every corner once for each triangle.
     """
@@ -76,8 +76,8 @@ def simplified(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.n
 
 
 def _nearest_to_planes(vertices: np.ndarray, faces: np.ndarray, number: np.ndarray, means: np.ndarray, cell: float) -> np.ndarray:
-    """For every cluster the point with the least weighted sum of squared distances from the planes of its triangles, within a cell of
-    the mean."""
+    """The point of every cluster with the least weighted sum of squared distances from the planes of its triangles, within a cell of the
+    mean."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)
     areas = np.linalg.norm(normals, axis=-1)

@@ -73,7 +73,7 @@ class Spring:
 
 
 class Ends(NamedTuple):
-    """What of a spring is structure: the joint that it acts about, or -1; its two links; whether it has a length at rest."""
+    """The structure of a spring: the joint that it acts about, or -1; its two links; whether it has a length at rest."""
 
     joint: int
     a: int

@@ -1,4 +1,4 @@
-"""What of a robot is structure, and what are numbers.
+"""The structure of a robot, and its numbers.
 
 Robots of one structure have the same links, joint kinds, tree, couplings and frames; masses, lengths, axes, gravity, friction and limits
 are theirs. A function traced for a structure takes the numbers as inputs and serves all of them: see `kernel/structures.py`.
@@ -22,7 +22,7 @@ POSES = ("placements", "frame_poses", "moved")
 
 
 def skeleton(robot: Robot) -> str:
-    """All that a traced function can read of a robot beside its numbers; limits, notes and its name are not among it.
+    """Everything that a traced function can read of a robot beside its numbers; limits, notes and its name are not among it.
 
     Which links are weightless is part of it: tests for singular mass matrices follow from that.
     """
@@ -33,7 +33,7 @@ def skeleton(robot: Robot) -> str:
 
 
 def _pivots(robot: Robot) -> tuple[np.ndarray, tuple[int, ...] | None]:
-    """What tests for a singular mass matrix are made with: the sizes (nv,) of its pivots' terms, and the links that are weightless.
+    """The data of tests for a singular mass matrix: the sizes (nv,) of its pivots' terms, and the links that are weightless.
 
     Zeros and None where a joint moves no mass at all.
     """
@@ -57,7 +57,7 @@ def _arrays(robot: Robot, joint_space: bool) -> dict[str, np.ndarray]:
 
 
 def numbers(robot: Robot, joint_space: bool) -> tuple[np.ndarray, np.ndarray]:
-    """All numbers of a robot in one vector, and which of them change so often, and cost so little, that they are always inputs.
+    """The numbers of a robot in one vector, and those of them that change so often, and cost so little, that they are always inputs.
 
     For functions that do not depend on the links' frames they are those of the canonical form. Always inputs are gravity, friction and
     damping, and armature but for joints whose velocities move together: there it decides whether there is a metric. A mass or a length

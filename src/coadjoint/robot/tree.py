@@ -35,7 +35,7 @@ class Tree(Coordinates):
     notes: tuple[str, ...]
     """Remarks of the reader on the description."""
     shapes: tuple[Shape, ...]
-    """What of its links is seen and what may collide, each on a link or the base; no dynamics depends on them."""
+    """Visual and collision shapes, each on a link or the base; no dynamics depends on them."""
     parents: tuple[int, ...]
     order: tuple[int, ...]
     placements: Array
@@ -123,5 +123,5 @@ class Tree(Coordinates):
 
     @property
     def has_plain_numbers(self) -> bool:
-        """Whether all its numbers are constants of double precision, so that code can be compiled for them."""
+        """True if all its numbers are constants of double precision, so that code can be compiled for them."""
         return all(type(x := getattr(self, key)) is np.ndarray and x.dtype == np.float64 for key in NUMBERS)

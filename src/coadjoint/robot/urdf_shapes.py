@@ -108,7 +108,7 @@ def written_shapes(shapes: Iterable[Shape], tag: Callable[..., str], pose: Calla
 
 
 def unwritten(shape: Shape) -> str:
-    """Why URDF cannot hold a shape; "" where it can."""
+    """The reason why URDF cannot hold a shape; "" where it can."""
     if shape.kind == "ellipsoid":
         return "an ellipsoid"
     return "a mesh without a file" if shape.kind == "mesh" and not (shape.path or shape.uri) else ""

@@ -155,7 +155,7 @@ def stripped(text: str) -> str:
 
 
 def is_text(source: str) -> bool:
-    """Whether this is XML itself and not the name of a file."""
+    """True if this is XML itself and not the name of a file."""
     return stripped(source).startswith("<")
 
 

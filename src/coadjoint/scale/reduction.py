@@ -1,4 +1,4 @@
-"""What a stream keeps of every chunk, and how a reduction is recognized when a stream is continued."""
+"""The results that a stream keeps of every chunk, and the identity by which a continued stream recognizes its reduction."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..robot.robot import Robot
 
 HEAD = 1 << 16
-"""How many bytes at the beginning of a file enter its identity."""
+"""The number of bytes at the beginning of a file that enter its identity."""
 
 
 class Source(Protocol):

@@ -66,7 +66,7 @@ def open_store(path: Path, description: dict[str, Any], arrays: Mapping[str, tup
 
 
 def chunks(description: Mapping[str, Any]) -> int:
-    """How many chunks the stream has."""
+    """The number of chunks of the stream."""
     answer: int = -(-description["rows"] // description["chunk"])
     return answer
 
@@ -144,7 +144,7 @@ def missing_chunks(path: Path, description: Mapping[str, Any], names: Sequence[s
 
 
 def is_done(path: Path, description: Mapping[str, Any], k: int) -> bool:
-    """Whether chunk k is marked as done."""
+    """True if chunk k is marked as done."""
     return _is_marked(path, k, fingerprint(description))
 
 

@@ -35,7 +35,7 @@ TASK_SECONDS = 0.75
 MOST = 64
 """The most chunks of a task."""
 RETRIES = 100
-"""How often a chunk is retried when its worker dies."""
+"""The number of times that a chunk is retried when its worker dies."""
 
 
 @takes(report=a_function_of("part"))
@@ -190,7 +190,7 @@ def _check_quaternions(robot: Robot, q: np.ndarray, start: int) -> None:
 
 
 def _on_cluster(work: Work, left: list[int], scheduler: Any, say: Callable[[int], None]) -> None:
-    """All chunks on the workers of a cluster, a few at a time; those whose worker died are tried again."""
+    """Compute all chunks on the workers of a cluster, a few at a time; those whose worker died are tried again."""
     try:
         import distributed
         from distributed.protocol.pickle import dumps

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..design.counterweights import Counterweights
+from ..design.counterweights import Counterweights, joint_point
 from ..dynamics.composite import mass_matrix
 from ..dynamics.newton_euler import inverse_dynamics
 from ..kinematics.poses import forward_kinematics
@@ -98,7 +98,7 @@ def _robot(axes: Axes, result: Counterweights, q: np.ndarray) -> None:
         answer: np.ndarray = T[i][:3, :3] @ x + T[i][:3, 3]
         return answer
 
-    joints = [place(i, _axis_point(robot, i)) for i in range(robot.n_links)]
+    joints = [place(i, joint_point(robot, i)) for i in range(robot.n_links)]
     points = [np.zeros(3), *joints]
     tips = [(robot.link_index(f.link), f.pose[:3, 3]) for f in robot.frames if f.link != robot.base]
     segments = [(joints[robot.parents[i]] if robot.parents[i] >= 0 else np.zeros(3), joints[i]) for i in range(robot.n_links)]
@@ -129,8 +129,3 @@ def _robot(axes: Axes, result: Counterweights, q: np.ndarray) -> None:
     axes.set_xlabel(f"{'xyz'[a]} [m]")
     axes.set_ylabel(f"{'xyz'[b]} [m]")
     axes.set_title("joints by number, and counterweights")
-
-
-def _axis_point(robot: Robot, i: int) -> np.ndarray:
-    S = robot.joint_screws(i)
-    return np.cross(S[0, :3], S[0, 3:]) if len(S) else np.zeros(3)

@@ -24,7 +24,7 @@ def draw_comparison(path: str | Path, comparison: Any) -> None:
 
 
 def comparison_figure(comparison: Any) -> Figure:
-    """For every joint the measured and the computed force, and their difference below."""
+    """The measured and the computed force of every joint, and their difference below."""
     from matplotlib.figure import Figure
 
     robot, x = comparison.robot, comparison.time

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 UNITS = {"pd": "  [J]", "pd_plus": "  [J]", "passivity_based": "  [J]", "computed_torque": "  [1/s²]"}
-"""Those of the Lyapunov functions; angles have none."""
+"""Units of the Lyapunov functions; angles have none."""
 
 
 def draw_control(path: str | Path, controller: Controller, motion: Trajectory, errors: np.ndarray) -> None:

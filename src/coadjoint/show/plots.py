@@ -192,7 +192,7 @@ def _panel(axes: Axes, x: np.ndarray, y: np.ndarray, colour: Any, limit: float) 
 
 
 UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "joint force": ("N m", "N")}
-"""Of coordinates that turn, and of those that slide."""
+"""Units of coordinates that turn, and of those that slide."""
 
 
 def in_units(robot: Robot, quantity: str) -> str:
@@ -202,7 +202,7 @@ def in_units(robot: Robot, quantity: str) -> str:
 
 
 def overlay(axes: Axes, x: np.ndarray, values: np.ndarray, names: Sequence[str], title: str) -> None:
-    """All coordinates in one panel."""
+    """Draw all coordinates in one panel."""
     hues = colours(len(names))
     for k, name in enumerate(names):
         axes.plot(*thin(x, values[:, k]), color=hues[k], label=_short(name), linewidth=1.2)

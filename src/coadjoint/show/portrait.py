@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TRIANGLES = 12_000
-"""How many triangles of visuals a figure shows."""
+"""The number of triangles of visuals that a figure shows."""
 
 GREY = (0.72, 0.75, 0.79, 1.0)
 LIGHT = np.array([0.35, -0.5, 0.79])

@@ -48,7 +48,7 @@ class Coordinate:
 
 
 def coordinates(robot: Robot) -> list[Coordinate]:
-    """All such coordinates with their limits; without limits, half a turn or one metre to either side."""
+    """The coordinates of joints that move by single screws, with their limits; without limits, half a turn or one metre to either side."""
     names, found = coordinate_names(robot, "v"), []
     for i, link in enumerate(robot.links):
         kind = robot.kind(i)
@@ -254,7 +254,7 @@ class Geometry:
     motions: Comparison | None
     """None where no geodesic was found from start to goal."""
     spread: Spread | None
-    """Of geodesics from the start, about the straight direction to the goal; None where they meet a singularity."""
+    """Spread of geodesics from the start, about the straight direction to the goal; None where they meet a singularity."""
 
 
 def geometry(robot: Robot, joints: Sequence[str | int] | None = None) -> Geometry:

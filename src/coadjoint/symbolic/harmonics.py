@@ -32,7 +32,7 @@ _EQUAL = 1e-11
 
 
 def runs(robot: Robot) -> list[int]:
-    """For every coordinate of q the run that it belongs to: turning joints whose axes are parallel in every configuration."""
+    """The run to which every coordinate of q belongs: turning joints whose axes are parallel in every configuration."""
     axis: dict[int, np.ndarray | None] = {-1: None}
     last: dict[int, int] = {-1: -1}
     run = list(range(robot.nq))

@@ -148,7 +148,7 @@ def _symbols(x: Any) -> Any:
 
 
 def _joint_frames(robot: Robot) -> np.ndarray:
-    """For every link the pose, in its frame, of the frame with the same axes whose origin is on its joint's axis."""
+    """The pose, for every link in its frame, of the frame with the same axes whose origin is on its joint's axis."""
     frames = np.tile(np.eye(4), (robot.n_links, 1, 1))
     for i, kind in enumerate(robot.kinds):
         frames[i, :3, 3] = kind.centre(robot.joint_screws(i))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WIDTH = 110
 LETTERS = {"gamma": "Γ"}
 _SHORT_ABOVE = 24
-"""With more sines and cosines than this each gets a short name."""
+"""The number of sines and cosines above which each gets a short name."""
 
 
 def entry(name: str, index: Iterable[int]) -> str:
@@ -47,7 +47,7 @@ def _is_zero(f: Formula) -> bool:
 
 
 def trigs(formulas: Iterable[Formula]) -> list[Trig]:
-    """All sines and cosines, in the order of their coordinates."""
+    """The sines and cosines, in the order of their coordinates."""
     found = {x for f in formulas for x in walk(f) if isinstance(x, Trig)}
     return sorted(found, key=lambda t: (t.angle, t.function != "sin"))
 

@@ -28,7 +28,7 @@ def block_bytes(scheme: Plan, lanes: Lanes) -> int:
 
 
 def blocks_at_once(scheme: Plan, lanes: Lanes) -> int:
-    """How many blocks of lanes a chunk is called for."""
+    """The number of blocks of lanes for which a chunk is called."""
     size = block_bytes(scheme, lanes)
     return max(1, min(BLOCKS, SCRATCH // size)) if size else 1 << 40
 

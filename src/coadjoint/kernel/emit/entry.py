@@ -128,7 +128,8 @@ class _Call:
         self.check(f"fcmp oge double {left}, 0.0")
 
     def keywords(self, n_in: int) -> tuple[str, str]:
-        """What `out` is, null if not given; and the largest batch that is not shared out, and if `threads` is 1 the longest."""
+        """The value of `out`, null if not given, and the largest batch that is not shared among threads: the longest possible if
+        `threads` is 1."""
         body = self.body
         given, most = body.local("ptr", 1, 8), body.local("i64", 1, 8)
         body.store("ptr", "null", given, 8)

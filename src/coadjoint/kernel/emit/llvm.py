@@ -16,7 +16,7 @@ class Module:
     declarations: set[str] = field(default_factory=set)
     definitions: dict[str, str] = field(default_factory=dict)
     constants: dict[str, dict[str, int]] = field(default_factory=dict)
-    """For each vector type, the constants of its table and their indices."""
+    """The constants of each vector type's table, and their indices."""
 
     def define(self, name: str, text: str) -> None:
         """Add a global or a function unless that name is defined already."""
@@ -206,7 +206,7 @@ class Body:
         return self.new(f"bitcast {self.lanes.ints} {x} to {self.lanes.type}")
 
     def any(self, condition: str) -> str:
-        """Whether any lane of a vector of truth values is true: an i1."""
+        """An i1 that is true if any lane of a vector of truth values is."""
         n = self.lanes.count
         word = self.new(f"bitcast {self.lanes.bools} {condition} to i{n}")
         return self.new(f"icmp ne i{n} {word}, 0")

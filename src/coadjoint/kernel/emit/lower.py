@@ -67,7 +67,7 @@ class _Chunk:
         self.graph, self.plan, self.chunk, self.target, self.widths = graph, scheme, chunk, target, widths
         self.lanes = lanes
         self.angles = angles or lanes
-        """How many angles share a vector when their sines and cosines are computed: several, if there is one state."""
+        """The number of angles that share a vector when their sines and cosines are computed: several if there is one state."""
         self.body = Body(module, lanes, target.fma, target.rounding)
         self.values: dict[int, str] = {}
         self.width = lanes.count * lanes.size

@@ -43,7 +43,7 @@ class Expressions:
         self.lines += [f"br label %{label}", f"{label}:"]
 
     def jump(self, label: str) -> None:
-        """To a label; what follows is never reached."""
+        """A jump to a label; what follows is never reached."""
         self.lines += [f"br label %{label}", f"{self.name('dead')[1:]}:"]
 
     def slot(self, name: str, kind: str) -> str:
@@ -177,7 +177,7 @@ class Expressions:
         return "bool", self.put(f"load i1, ptr {place}")
 
     def of_IfExp(self, node: ast.IfExp) -> Value:
-        """Only the side that is taken is computed, as in Python: the other may read outside an array, or call what must not run."""
+        """The side that is taken, and only it is computed, as in Python: the other may read outside an array, or call what must not run."""
         test = self.truth(node.test)
         then, other, end = (self.name(x)[1:] for x in ("then", "else", "end"))
         self.lines.append(f"br i1 {test}, label %{then}, label %{other}")

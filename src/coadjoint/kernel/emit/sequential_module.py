@@ -30,7 +30,7 @@ Value = tuple[str, str]
 
 
 class ProgramError(TypeError):
-    """Something that these programs do not have."""
+    """A construct that these programs do not have."""
 
 
 def parameters(fn: Callable[..., Any]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from .driver import ARGUMENTS
 from .llvm import Body, Lanes, Module
 
 STATES = 64
-"""How many states take all their steps before the next ones begin, so that they stay in cache."""
+"""The number of states that take all their steps before the next ones begin, so that they stay in cache."""
 
 
 def define_repeat(module: Module, lanes: Lanes, n_inputs: int, n_outputs: int) -> None:

@@ -77,7 +77,7 @@ class _Printer:
         return [(op, args) for op, args in zip(self.graph.op, self.graph.args, strict=True) if args]
 
     def equations(self) -> str:
-        """All lines."""
+        """The lines of all equations."""
         graph, lines = self.graph, []
         count = blocks = 0
         for k, op in enumerate(graph.op):

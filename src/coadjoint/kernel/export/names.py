@@ -41,7 +41,7 @@ class ArgumentNames(NamedTuple):
     inputs: list[str]
     outputs: list[str]
     prefix: str
-    """No argument is named by this prefix and a number."""
+    """A prefix that no argument's name combines with a number."""
 
 
 def argument_names(graph: Graph, reserved: Iterable[str]) -> ArgumentNames:

@@ -82,7 +82,7 @@ class Module(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Where in memory, in numbers of eight bytes, inputs, outputs and the operands of blocks begin, and the end."""
+    """Offsets in memory, in units of eight bytes, of inputs, outputs and the operands of blocks, and the end."""
 
     inputs: list[int]
     outputs: list[int]
@@ -144,7 +144,7 @@ class _Locals(NamedTuple):
 
 
 def _statements(graph: Graph) -> list[bool]:
-    """Whether each node is computed where it stands; what is used once is computed where it is used, as are numbers and inputs."""
+    """True for nodes that are computed in their place; nodes that are used once, numbers and inputs are computed where they are used."""
     counts = uses(graph.args, [k for nodes in graph.outputs for k in nodes])
     found = [count > 1 and op not in ("const", "part") for op, count in zip(graph.op, counts, strict=True)]
     for nodes in graph.outputs:
@@ -186,7 +186,7 @@ def _locals(graph: Graph, statements: list[bool]) -> _Locals:
 
 
 def _kept(graph: Graph, statements: list[bool], counts: list[int], k: int) -> bool:
-    """Whether a node has a local variable: others are outputs only, or numbers, or stand in memory."""
+    """True if a node has a local variable: others are outputs only, or numbers, or stand in memory."""
     return statements[k] and counts[k] > 0 and graph.op[k] not in ("const", "block", "part")
 
 

@@ -16,7 +16,7 @@ Pair = tuple[int, int, int]
 
 
 def shared_sums(table: GraphBuilder, roots: Sequence[int], uses: list[int], find: Callable[[int], int]) -> dict[int, int]:
-    """For each sum that shares a partial sum with another, its new node."""
+    """The new nodes of sums that share a partial sum with another."""
     sums: dict[int, dict[int, int]] = {}
     where: dict[Pair, set[int]] = {}
     for root in roots:

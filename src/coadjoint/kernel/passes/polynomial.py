@@ -22,7 +22,7 @@ SUMS = frozenset(("add", "sub", "neg"))
 
 
 def ordinary(c: float) -> bool:
-    """Whether sums and products of a few such constants stay far from overflow and underflow: other constants are atoms."""
+    """True if sums and products of a few such constants stay far from overflow and underflow: other constants are atoms."""
     return 1e-150 < abs(c) < 1e150
 
 
@@ -151,7 +151,7 @@ class Builder:
     uses: list[int]
     constants_first: bool
     atoms: bool
-    """Whether atoms are factored out, not only constants."""
+    """True if atoms are factored out, not only constants."""
     angular: set[int]
     """Sines, cosines and their products: several factors of that kind in one monomial are multiplied first."""
 
@@ -195,7 +195,7 @@ class Builder:
         return parts, constant
 
     def _counts(self, terms: Polynomial) -> tuple[dict[float, int], dict[int, int]]:
-        """In how many terms each constant and each atom occurs."""
+        """The number of terms in which each constant and each atom occurs."""
         numbers: dict[float, int] = {}
         atoms: dict[int, int] = {}
         factored = self.atoms

@@ -15,7 +15,7 @@ _SUMS = ("add", "sub")
 
 
 def reassociate(graph: Graph) -> Graph:
-    """The same graph with its sums reassociated and its nodes reordered; values change by rounding only."""
+    """The graph with its sums reassociated and its nodes reordered; values change by rounding only."""
     table, number = _reassociated(graph)
     outputs = [[number[k] for k in row] for row in graph.outputs]
     order = postorder(table.args, (k for row in outputs for k in row))

@@ -129,7 +129,7 @@ class Rewrite:
             self.same[old] = new
 
     def _precedes(self, new: int, old: int) -> bool:
-        """Whether `new` can be computed before `old`, and so can replace it."""
+        """True if `new` can be computed before `old`, and so can replace it."""
         return new == old or self.order.put_before(new, old, self.table.args, self.find, self.cut)
 
     def _forget(self, size: int) -> None:
@@ -284,7 +284,7 @@ class Rewrite:
 
 
 def _repeats(terms: Polynomial) -> bool:
-    """Whether a constant factor occurs twice."""
+    """True if a constant factor occurs twice."""
     sizes = [abs(coefficient) for coefficient in terms.values() if abs(coefficient) != 1.0]
     return len(set(sizes)) < len(sizes)
 

@@ -179,7 +179,7 @@ def refactor_sums(work: Rewrite) -> None:
 
 
 def _promising(terms: Polynomial) -> bool:
-    """Whether two terms have a factor in common, or a factor is squared."""
+    """True if two terms have a factor in common, or a factor is squared."""
     seen: set[float] = set()
     for monomial, coefficient in terms.items():
         keys = {*monomial, -abs(coefficient)} - {-1.0}

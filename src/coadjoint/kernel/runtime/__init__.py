@@ -3,4 +3,4 @@
 import time as _time
 
 STARTED = _time.time()
-"""When this library was imported: files of it that changed later are not what runs here."""
+"""The time at which this library was imported: files that changed later are not what runs here."""

@@ -1,4 +1,4 @@
-"""What machine code knows of Python: a table of addresses, filled when the code is loaded, and offsets in structs."""
+"""The interface of machine code to Python: a table of addresses, filled when the code is loaded, and offsets in structs."""
 
 from __future__ import annotations
 

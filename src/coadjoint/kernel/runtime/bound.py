@@ -36,12 +36,12 @@ class Bound:
             self.record[:] = *addresses, *(x.ctypes.data for x in (ins, instrides, outs, outstrides, insteps, outsteps))
 
     def run(self, start: int, stop: int) -> int:
-        """As `@run`, in Python."""
+        """Run the kernel as `@run` does, in Python."""
         self._compute([x if len(x) == 1 else x[start:stop] for x in self.inputs], [x[start:stop] for x in self.outputs])
         return 0
 
     def repeat(self, steps: int, rows: int) -> int:
-        """As `@repeat`, in Python."""
+        """Run the kernel step by step as `@repeat` does, in Python."""
         for t in range(steps):
             self._compute(
                 [(x if len(x) == 1 else x[:rows])[:, t if x.shape[1] > 1 else 0] for x in self.inputs],
@@ -65,7 +65,7 @@ class Kernels:
 
     @property
     def native(self) -> bool:
-        """Whether machine code may call them."""
+        """True if machine code may call them."""
         return all(x.native for x in self.bound)
 
 

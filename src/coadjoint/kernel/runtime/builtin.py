@@ -86,7 +86,7 @@ def builtin(address: int, owner: Any, name: str, doc: str) -> Any:
 
 @functools.cache
 def direct() -> bool:
-    """Whether `@call` understands this Python and this NumPy."""
+    """True if `@call` understands this Python and this NumPy."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     if ctypes.sizeof(ctypes.c_void_p) != 8:
@@ -126,7 +126,7 @@ def _arrays_as_expected() -> bool:
 
 @functools.cache
 def _tuple_items() -> int:
-    """Where a tuple's items begin; 0 if not found."""
+    """The offset of a tuple's items; 0 if not found."""
     marks = (object(), object(), object())
     size = tuple.__basicsize__
     if _word(id(marks) + TUPLE_SIZE) != 3 or _word(id(marks) + TYPE) != id(tuple):

@@ -29,7 +29,7 @@ LARGEST = 128 * 2**20
 HEAD = b"coadjoint kernel 2\n"
 SUFFIX = ".kernel"
 STRUCTURE = ".structure"
-"""What is known of robots of one structure; no code."""
+"""The file of what is known of robots of one structure; no code."""
 STALE = 3600.0
 """Seconds after which a temporary file belongs to nobody."""
 SECRET = "cache-secret"
@@ -123,7 +123,7 @@ def _temporary_name() -> str:
 
 
 def has(key: str) -> bool:
-    """Whether there is a file of that kernel, sound or not."""
+    """True if there is a file of that kernel, sound or not."""
     try:
         with _open() as folder:
             return folder.has(key + SUFFIX)
@@ -190,7 +190,7 @@ def _prune(folder: Folder) -> None:
 
 
 def info() -> dict[str, Any]:
-    """Where the cache is, how many kernels and bytes it holds, its limit, and why it is not in use, if so."""
+    """The folder of the cache, the number of kernels and bytes that it holds, its limit, and the reason if it is not in use."""
     path, reason = place()
     files: list[tuple[float, int, str]] = []
     if path is not None and path.exists():

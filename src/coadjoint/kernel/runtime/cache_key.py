@@ -1,4 +1,4 @@
-"""What a cached kernel depends on besides its graph: the content of this library's code, LLVM, and the processor."""
+"""The things that a cached kernel depends on besides its graph: the content of this library's code, LLVM, and the processor."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _files(folder: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _modules(paths: list[str], package: str) -> Iterator[tuple[str, bytes]]:
-    """The same for a library in an archive."""
+    """The modules of a library in an archive."""
     import pkgutil
 
     for found in sorted(pkgutil.iter_modules(paths, package + "."), key=lambda x: x.name):

@@ -31,7 +31,7 @@ class Image:
 
 
 def loads_here() -> bool:
-    """Whether images can be made and loaded on this platform."""
+    """True if images can be made and loaded on this platform."""
     return sys.platform == "linux" and sys.byteorder == "little" and mmap.PAGESIZE == PAGE
 
 

@@ -38,7 +38,7 @@ class Folder:
             os.close(self._descriptor)
 
     def _at(self, name: str, *keys: str) -> tuple[str, dict[str, Any]]:
-        """How functions of `os` are told where a file is."""
+        """The arguments by which functions of `os` find a file."""
         if self._descriptor is None:
             return os.path.join(self.path, name), {}
         return name, dict.fromkeys(keys or ("dir_fd",), self._descriptor)
@@ -85,7 +85,7 @@ class Folder:
         os.link(at, self._at(new)[0], **place)
 
     def remove(self, name: str) -> bool:
-        """Whether a file could be removed."""
+        """Remove a file; true if that was possible."""
         at, place = self._at(name)
         try:
             os.unlink(at, **place)
@@ -94,7 +94,7 @@ class Folder:
         return True
 
     def has(self, name: str) -> bool:
-        """Whether there is a file of that name."""
+        """True if there is a file of that name."""
         at, place = self._at(name)
         try:
             os.stat(at, follow_symlinks=False, **place)

@@ -27,7 +27,7 @@ PIECE = 1e7
 
 @dataclass(frozen=True)
 class Signature:
-    """What a compiled graph is called with and what it gives: all that is needed to call its code."""
+    """The inputs and results of a compiled graph: all that is needed to call its code."""
 
     name: str
     dtype: str
@@ -39,7 +39,7 @@ class Signature:
     """Instructions for one block of lanes."""
 
     def text(self) -> str:
-        """How it is called, as `inspect.signature` reads it."""
+        """The signature as text, as `inspect.signature` reads it."""
         arguments = ", ".join([*self.input_names, *(["/"] if self.input_names else []), "*", "out=None", "threads=None"])
         return f"{self.name}({arguments})"
 
@@ -109,7 +109,7 @@ def _results(cores: tuple[Shape, ...], dtype: np.dtype[Any], count: int) -> Any:
 
 
 class Recipe:
-    """How a compiled function was made, to make it again where it is unpickled: make(*arguments, **options)."""
+    """The call that made a compiled function, to make it again where it is unpickled: make(*arguments, **options)."""
 
     def __init__(self, make: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.make, self.arguments, self.options = make, arguments, options
@@ -132,7 +132,7 @@ class CompiledFunction:
     spent = False
     """It was made for its robot alone: there is none that would pay more."""
     graph: Graph | None = None
-    """What it was made of, where that is kept for `explain`: for users' own functions."""
+    """The graph that the function was made of, where that is kept for `explain`: for users' own functions."""
 
     def __init__(self, kernel: Kernel, otherwise: Callable[..., Any] | None = None, recipe: Recipe | None = None) -> None:
         self.kernel = kernel
@@ -249,7 +249,7 @@ class CompiledFunction:
 
 
 class _Remade:
-    """What stands for a compiled function while its built-in function is unpickled, as an attribute of it: every attribute is that."""
+    """A placeholder for a compiled function while its built-in function is unpickled, as an attribute of it: every attribute is that."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._made = recipe()

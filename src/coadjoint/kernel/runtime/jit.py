@@ -61,7 +61,7 @@ def assembly(text: str, target: Target) -> str:
 
 
 def pack(object_code: bytes) -> tuple[dict[str, Any], bytes]:
-    """What `Code` loads, and how: a linked image where that is possible, else the object itself."""
+    """The bytes that `Code` loads, and their kind: a linked image where that is possible, else the object itself."""
     linked = elf.link(object_code) if elf.loads_here() else None
     if linked is None:
         return {"kind": "object"}, object_code
@@ -69,7 +69,7 @@ def pack(object_code: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def load(how: dict[str, Any], payload: bytes, functions: Sequence[str]) -> Any:
-    """What `pack` made, in memory for as long as the result lives; its `addresses` are those of the functions and of `context`."""
+    """The code that `pack` made, in memory for as long as the result lives; its `addresses` are those of the functions and of `context`."""
     if how["kind"] == "image":
         return elf.Loaded(elf.Image(payload, how["writable"], how["symbols"]))
     return _Engine(payload, functions)

@@ -16,18 +16,19 @@ import numpy as np
 
 from ...errors import CoadjointError
 from .. import selftest
+from ..alone import ASKED
 from ..graph import Graph
 from . import cache, cache_key
 from .function import CompiledFunction, Kernel, Recipe, Signature
 
 
 def available() -> bool:
-    """Whether native functions can be made here."""
+    """True if native functions can be made here."""
     return why_not() == ""
 
 
 def why_not() -> str:
-    """Why native functions cannot be made here; empty if they can."""
+    """The reason why native functions cannot be made here; empty if they can."""
     if os.environ.get("COADJOINT_NATIVE", "1").strip().lower() in ("0", "off", "no", "false"):
         return "native code is switched off by the environment variable COADJOINT_NATIVE"
     if ctypes.sizeof(ctypes.c_void_p) != 8:
@@ -36,7 +37,7 @@ def why_not() -> str:
 
 
 _broken = ""
-"""What went wrong when native code was last tried."""
+"""The failure of the last attempt to make native code."""
 
 
 @functools.cache
@@ -90,6 +91,9 @@ def build(
     if key is None:
         raise TypeError("a function that makes a graph needs a key")
     full = _full_key(key, name)
+    asked = ASKED.get()
+    if asked is not None:
+        asked.setdefault(full, (graph, name))
     with _lock:
         mine = _locks.setdefault(full, threading.Lock())
     try:
@@ -110,7 +114,7 @@ def build(
 
 
 def made(key: str, dtype: Any) -> bool:
-    """Whether the kernel of that key is in memory or in the cache."""
+    """True if the kernel of that key is in memory or in the cache."""
     full = _full_key(key, np.dtype(dtype).name)
     return full in _alive or cache.has(full)
 
@@ -124,7 +128,7 @@ def _full_key(key: str, dtype: str) -> str:
 
 
 def _is_broken(error: Exception) -> NativeError:
-    """What is raised now, and the reason that `why_not` gives from now on."""
+    """The error to raise; `why_not` gives its reason from now on."""
     global _broken
     _broken = str(error)
     return NativeError(f"no native code: {error}.")

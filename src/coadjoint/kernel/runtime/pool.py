@@ -21,7 +21,7 @@ LIMIT = 1 << 28
 """Bytes of all blocks that wait in the pool; beyond it those that wait for longest are freed."""
 ALIGNMENT = 64
 SLACK = 1.25
-"""How much larger than needed a block may be."""
+"""The largest ratio of a block's size to the size needed."""
 
 Block = tuple[int, int, np.ndarray]
 """Bytes, the first address that is aligned, and the memory itself."""

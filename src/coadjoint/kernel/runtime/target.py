@@ -27,10 +27,10 @@ class Target:
     """Width of its vector registers; 64 where there are none."""
     fma: bool
     rounding: bool
-    """Whether `floor` is an instruction."""
+    """True if `floor` is an instruction."""
 
     def lanes(self, dtype: str) -> int:
-        """How many numbers of a type one vector holds."""
+        """The number of values of a type that one vector holds."""
         return max(1, self.vector_bits // (64 if dtype == "float64" else 32))
 
 

@@ -46,7 +46,7 @@ def cap() -> int | None:
 
 
 def cores() -> int:
-    """How many threads a large batch is shared among."""
+    """The number of threads among which a large batch is shared."""
     if not _main_interpreter():
         return 1
     return min(processors(), cap() or processors())
@@ -61,7 +61,7 @@ def most_threads(wanted: int) -> int:
 
 @functools.cache
 def _main_interpreter() -> bool:
-    """Whether this is not a sub-interpreter: threads that stay would keep those from ending."""
+    """True if this is not a sub-interpreter: threads that stay would keep those from ending."""
     try:
         current, main = ctypes.pythonapi.PyInterpreterState_Get, ctypes.pythonapi.PyInterpreterState_Main
     except AttributeError:  # another Python than CPython

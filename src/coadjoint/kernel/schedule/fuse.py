@@ -8,7 +8,7 @@ from ..graph import Graph
 
 
 def fuse(graph: Graph, live: Sequence[int]) -> dict[int, int]:
-    """Which sum absorbs which product. A product goes where all its uses can absorb it; a sum absorbs one product."""
+    """The sum that absorbs each fused product. A product goes where all its uses can absorb it; a sum absorbs one product."""
     op, args = graph.op, graph.args
     returned = {k for output in graph.outputs for k in output}
     users: dict[int, list[int]] = {k: [] for k in range(len(graph)) if live[k] and op[k] == "mul" and k not in returned}

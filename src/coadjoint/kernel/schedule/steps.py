@@ -15,9 +15,9 @@ from .list_schedule import sequence
 TRIG_GROUP = 8
 """The most angles whose sines and cosines are computed together."""
 TRIG_WINDOW = 24
-"""How many angles ahead are considered for a group."""
+"""The number of angles ahead that are considered for a group."""
 ANGLE = 4
-"""How many operations may be moved forward to compute an angle earlier, such as the sum of a coordinate and an offset."""
+"""The number of operations that may be moved forward to compute an angle earlier, such as the sum of a coordinate and an offset."""
 WIDE = 64
 """An output with at least this many columns is written by a loop, block by block, as contiguous streams."""
 

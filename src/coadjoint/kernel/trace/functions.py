@@ -108,7 +108,7 @@ def _of_numbers(function: np.ufunc, x: float, y: float) -> float:
 
 
 def _opposite(x: Scalar, y: Scalar) -> Any:
-    """Whether x and y are of opposite signs; 0 has none."""
+    """True if x and y are of opposite signs; 0 has none."""
     return logical_or(logical_and(less(x, 0.0), less(0.0, y)), logical_and(less(0.0, x), less(y, 0.0)))
 
 

@@ -19,15 +19,15 @@ class JointKind:
     v_parts: tuple[str, ...] = ()
     """The suffixes of the coordinates' names, where there are several: `base.qx`."""
     turns: tuple[bool, ...] = ()
-    """For each velocity, whether it is angular (rad/s) and not linear (m/s)."""
+    """True for each velocity that is angular (rad/s), false for linear ones (m/s)."""
     angles: tuple[tuple[int, int], ...] = ()
     """The coordinates of q that are angles, each with the screw that it turns about."""
     revolute: bool = False
-    """Whether it is a rotation about one axis, without translation along it."""
+    """True if the joint is a rotation about one axis, without translation along it."""
     serial: bool = False
-    """Whether each freedom carries those after it, as joints in a row do, so that S depends on q."""
+    """True if each freedom carries those after it, as joints in a row do, so that S depends on q."""
     group: tuple[int, ...] | None = None
-    """Of a joint that moves as a subgroup of SE(3): where its velocities stand among those (ω, v) of a free body."""
+    """The places of the velocities, of a joint that moves as a subgroup of SE(3), among those (ω, v) of a free body."""
     quaternion: slice | None = None
     """The slice of q that is a quaternion (x, y, z, w), if there is one."""
 
@@ -111,7 +111,7 @@ class JointKind:
         raise NotImplementedError
 
     def defect(self, screws: np.ndarray, tolerance: float = 1e-6) -> str:
-        """Why screws (nv, 6) cannot be those of such a joint, as text; empty if they can."""
+        """The reason why screws (nv, 6) cannot be those of such a joint, as text; empty if they can."""
         raise NotImplementedError
 
     def exact_screws(self, screws: np.ndarray) -> np.ndarray:
@@ -135,7 +135,7 @@ class JointKind:
 
 
 def differ(x: Any, y: Any, tolerance: float) -> bool:
-    """Whether an entry of x and y differs by more than the tolerance."""
+    """True if an entry of x and y differs by more than the tolerance."""
     return bool(np.max(np.abs(x - y), initial=0.0) > tolerance)
 
 

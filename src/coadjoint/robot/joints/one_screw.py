@@ -61,7 +61,7 @@ class Helical(OneScrew):
 
 
 def without_advance(screws: np.ndarray, tolerance: float) -> str:
-    """Why screws are not rotations about lines, as text; empty if they are."""
+    """The reason why screws are not rotations about lines, as text; empty if they are."""
     w, v = screws[:, :3], screws[:, 3:]
     advance = dot(w, v) / np.maximum(1.0, np.linalg.norm(v, axis=-1))
     return "ω·v must be 0: it turns without advance" if differ(advance, 0.0, tolerance) else ""

@@ -45,7 +45,8 @@ class _Macro:
     body: xml.Element
     parameters: list[str]
     defaults: dict[str, tuple[bool, str | None]]
-    """Whether a parameter takes the value that its name has where the macro is called, and the text of its default."""
+    """Defaults of parameters: whether a parameter takes the value that its name has where the macro is called, and the text of its
+    default."""
 
 
 @dataclass
@@ -55,7 +56,7 @@ class _Block:
 
 
 class _Place:
-    """Where an element is expanded: the names it sees."""
+    """The place where an element is expanded: the names that it sees."""
 
     def __init__(self, symbols: Scope, macros: Scope) -> None:
         self.symbols, self.macros = symbols, macros
@@ -94,7 +95,7 @@ class _Expander(Substitution):
     # --- elements
 
     def _expanded(self, elements: list[xml.Element], place: _Place, depth: int, parent: xml.Element | None) -> list[xml.Element]:
-        """What becomes of elements, in their order; `parent` is the expanded element that they will be in."""
+        """The elements after expansion, in their order; `parent` is the expanded element that they will be in."""
         result: list[xml.Element] = []
         if depth > DEEPEST:
             raise elements[0].error(

@@ -56,7 +56,7 @@ _COMPARE: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.NotIn: lambda a, b: a not in b,
 }
 _WIDE = re.compile(r"\d{4}|\*")
-"""Of a format: a width that is too large, or one that is computed."""
+"""A format's width that is refused: a width that is too large, or one that is computed."""
 
 
 def evaluate(expression: str, names: Callable[[str], Any], work: Work) -> Any:

@@ -1,4 +1,4 @@
-"""What expressions of xacro compute with: numbers, text, lists, dictionaries, and how large they may become.
+"""Values of expressions in xacro: numbers, text, lists, dictionaries, and how large they may become.
 
 Nothing here can reach a Python object's insides: a value has only the methods that are listed, and every value that an operation
 makes is weighed before it is used.

@@ -29,7 +29,7 @@ def names() -> tuple[str, ...]:
 
 
 def has(name: str) -> bool:
-    """Whether `make` knows the name."""
+    """True if `make` knows the name."""
     return name in _MAKERS or _PLANAR.fullmatch(name) is not None
 
 

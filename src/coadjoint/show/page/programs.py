@@ -40,7 +40,7 @@ LARGE = 2500
 long a function. Below, JavaScript is as fast or faster, and needs no permission."""
 
 LIGHT = ("poses", "columns", "potential", "gravity", "springs", "com", "normalize", "integrate", "rate")
-"""What a page in a notebook carries of a large robot."""
+"""The functions that a page in a notebook has of a large robot."""
 
 
 class Programs(NamedTuple):

@@ -63,7 +63,7 @@ def closed_reach(robot: Robot, target: np.ndarray, frame: str, q: np.ndarray) ->
 
 
 def _difference(robot: Robot, q: np.ndarray, frame: str, target: np.ndarray) -> np.ndarray:
-    """What is left to turn and to move, in space axes; or to move alone."""
+    """The remaining rotation and translation, in space axes; or the translation alone."""
     T = np.asarray(pose(robot, q, frame))
     if target.ndim == 1:
         return np.asarray(target - T[:3, 3])

@@ -11,7 +11,7 @@ from ...robot.robot import Robot
 
 
 def numbers(data: dict[str, Any], name: str, size: int) -> np.ndarray:
-    """So many finite numbers, or an error that names them."""
+    """An array of finite numbers (size,), or an error that names it."""
     try:
         x = np.asarray(data.get(name), dtype=float)
     except (TypeError, ValueError):
@@ -39,5 +39,5 @@ def frame_of(robot: Robot, data: dict[str, Any], name: str = "frame") -> str:
 
 
 def finite(x: np.ndarray) -> list[float | None]:
-    """All numbers, flattened; None in place of NaN and infinity."""
+    """The numbers, flattened, with None in place of NaN and infinity."""
     return [float(y) if np.isfinite(y) else None for y in np.ravel(x)]
