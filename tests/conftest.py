@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -18,6 +19,17 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 def pytest_addoption(parser):
     parser.addoption("--allow-skips", metavar="REGEX", help="fail if a test is skipped for a reason that does not match")
     parser.addoption("--list-skips", metavar="FILE", help="append the names of tests skipped for want of JAX or PyTorch")
+    parser.addoption("--kernels", metavar="FOLDER", help="keep compiled code here, for further runs")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Every process takes its part of the tests in their order, and in the end what another has left: tests that stand together share
+    kernels and fixtures, which processes that take them by turns would all make.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None
 
 
 def pytest_configure(config):
@@ -49,14 +61,21 @@ def pytest_sessionfinish(session):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory):
+def _own_cache(request, tmp_path_factory):
     """Compiled code, and the secret that protects it, go to folders of the test run, one for all its workers, never to the user's."""
     root = tmp_path_factory.getbasetemp()
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    root = Path(request.config.getoption("--kernels") or root).absolute()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COADJOINT_CACHE", str(root / "kernels"))
         patch.setenv("XDG_STATE_HOME", str(root / "state"))
         yield
+
+
+def pytest_collection_finish():
+    """What was imported and collected is not garbage, and is not looked through again and again."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)

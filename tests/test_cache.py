@@ -19,6 +19,7 @@ pytest.importorskip("llvmlite")
 import coadjoint as cj
 from coadjoint.kernel.passes.evaluate import evaluate
 from coadjoint.kernel.runtime import cache, cache_key, native
+from coadjoint.kernel.runtime.folder import Folder
 from coadjoint.kernel.runtime.native import build
 from graph_helpers import SMOOTH, random_graph
 
@@ -273,8 +274,26 @@ def test_what_was_not_used_for_longest_goes(folder, monkeypatch):
     assert left == {keys[0], keys[4], keys[5], "f" * 64}
 
 
-def test_what_killed_processes_leave_goes(folder):
+def test_the_directory_is_read_again_after_a_part_of_the_limit(folder, monkeypatch):
+    """Not for every kernel, which would cost more the more there are; what several processes hold is bounded all the same."""
+    limit = 64_000
+    monkeypatch.setattr(cache, "LIMIT", limit)
+    reads = []
+    files = Folder.files
+    monkeypatch.setattr(Folder, "files", lambda self: reads.append(self) or files(self))
+    rooms = [{} for _ in range(3)]
+    for k in range(600):
+        monkeypatch.setattr(cache, "_room", rooms[k % 3])  # as in one of three processes
+        assert cache.store(f"{k:064x}", {}, bytes(80))
+        sizes = [path.stat().st_size for path in folder.glob("*.kernel")]
+        assert sum(sizes) <= limit + 3 * (limit // cache.PART + sizes[0])
+    assert len(sizes) < 600  # something had to go
+    assert len(reads) <= 3 + 600 / (limit // cache.PART / sizes[0])
+
+
+def test_what_killed_processes_leave_goes(folder, monkeypatch):
     cache.store("a" * 64, {}, b"")
+    monkeypatch.setattr(cache, "_room", {})  # as in a new process
     young, old = "." + "1" * 24 + ".tmp", "." + "2" * 24 + ".tmp"
     for name, age in ((young, 10), (old, 10_000)):
         path = folder / name
@@ -285,7 +304,7 @@ def test_what_killed_processes_leave_goes(folder):
     assert sorted(p.name for p in folder.glob(".*")) == [young]
 
 
-def test_info_and_clear(folder):
+def test_info_and_clear(folder, monkeypatch):
     assert cache.info() == {"path": str(folder), "kernels": 0, "bytes": 0, "limit": cache.LIMIT, "disabled": ""}
     assert cache.clear() == 0
     again()
@@ -296,6 +315,7 @@ def test_info_and_clear(folder):
     for note in notes:
         note.write_text("not a kernel")
         os.utime(note, (0, 0))
+    monkeypatch.setattr(cache, "_room", {})  # as in a new process
     cache.store("a" * 64, {}, b"")  # prunes
     assert cache.clear() == 2
     assert sorted(folder.iterdir()) == notes

@@ -24,6 +24,8 @@ from .folder import Folder, Refused, open_folder
 
 LIMIT = 512 * 2**20
 """Bytes; beyond them the kernels that were not used for longest go."""
+PART = 64
+"""A process reads the whole directory when it first stores something and after every such part of the limit: it takes 10 µs a file."""
 LARGEST = 128 * 2**20
 """Bytes of one kernel's file."""
 HEAD = b"coadjoint kernel 2\n"
@@ -38,6 +40,9 @@ SECRET_BYTES = 32
 _KERNEL, _TEMPORARY = r"[0-9a-f]{64}\.kernel", r"\.[0-9a-f]{24}\.tmp"
 _KEPT = r"[0-9a-f]{64}\.(kernel|structure)"
 """Names that are ours; nothing else in the directory is touched."""
+
+_room: dict[tuple[str, int], int] = {}
+"""Bytes that this process may store before it reads the directory again, of each directory and limit."""
 
 
 def place() -> tuple[Path | None, str]:
@@ -163,7 +168,11 @@ def store(key: str, description: dict[str, Any], code: bytes, suffix: str = SUFF
             except BaseException:
                 folder.remove(temporary)
                 raise
-            _prune(folder)
+            limited = folder.path, LIMIT
+            _room[limited] = _room.get(limited, 0) - len(content)
+            if _room[limited] <= 0:
+                _prune(folder)
+                _room[limited] = LIMIT // PART
     except (OSError, Refused):
         return False
     return True
@@ -176,7 +185,8 @@ def _files(folder: Folder, name: str) -> list[tuple[float, int, str]]:
 
 def _prune(folder: Folder) -> None:
     """Remove what was not used for longest until the limit is kept, and what killed processes left."""
-    files = sorted(_files(folder, _KEPT))
+    ours = sorted(_files(folder, rf"{_KEPT}|{_TEMPORARY}"))
+    files = [file for file in ours if not file[2].startswith(".")]
     total = sum(size for _, size, _ in files)
     for _, size, name in files[:-1]:
         if total <= LIMIT:
@@ -184,8 +194,8 @@ def _prune(folder: Folder) -> None:
         folder.remove(name)
         total -= size
     now = time.time()
-    for used, _, name in _files(folder, _TEMPORARY):
-        if now - used > STALE:
+    for used, _, name in ours:
+        if name.startswith(".") and now - used > STALE:
             folder.remove(name)
 
 
