@@ -95,6 +95,8 @@ FEATURES = {
         e="${'l' in 'left'}" f="${str(1.0)}"
         g="${'a b'.split()}" h="${'left_arm'.replace('left', 'right')}"/>""".replace("1 > 2", "1 &gt; 2"),
     "text": """<xacro:property name="a" value="2"/><x>before ${a * 2} after</x><y>plain</y>""",
+    "CDATA": """<x><![CDATA[a ${1+1} $(arg b) $${c} $$$(d) $e]]></x><xacro:property name="b"><y>${2}<![CDATA[<z>${3}]]></y></xacro:property>
+        <xacro:insert_block name="b"/><xacro:macro name="m"><x><![CDATA[${1}]]> and ${2}</x></xacro:macro><xacro:m/>""",
     "messages": """<x a="${xacro.warning('careful')}"/>""",
     "attributes of xacro": """<x xacro:foo="1" a="2"/>""",
     "comments": """<!-- ${undefined} --><x/>""",

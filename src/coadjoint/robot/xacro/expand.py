@@ -22,7 +22,7 @@ from ...words import cut, short
 from .. import xml
 from ..packages import Finder
 from .scope import Scope
-from .substitution import MOST_FILES, Substitution
+from .substitution import MOST_FILES, Substitution, escaped
 from .values import ExpressionError, text, truth
 
 PREFIX = "xacro:"
@@ -85,7 +85,7 @@ class _Expander(Substitution):
         if self.read > MOST_FILES:
             raise (by.error if by else ReadError)(f"more than {MOST_FILES} files are included.")
         try:
-            root = xml.parse(read_bytes(path), cut(str(path), 300), content=True)
+            root = xml.parse(read_bytes(path), cut(str(path), 300), content=True, quoted=escaped)
         except CoadjointError as error:
             raise (by.error(str(error)) if by else error) from None
         root.document.notes = self.notes
