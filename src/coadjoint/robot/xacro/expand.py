@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -162,8 +163,10 @@ class _Expander(Substitution):
         _only(element, "name", "value", "default", "remove", "scope", "lazy_eval")
         has, symbols = element.attributes, place.symbols
         name = text(self._value(element.text("name"), symbols))
-        if not name.isidentifier() or name.startswith("__"):
-            raise ExpressionError(f"the property {short(name)} needs a name of letters, digits and single underscores.")
+        if not name.isidentifier() or name.startswith("__") or iskeyword(name):
+            raise ExpressionError(
+                f"the property {short(name)} needs a name of letters, digits and single underscores, not a word of Python."
+            )
         remove = truth(self._value(has.get("remove") or "false", symbols), has.get("remove", ""))
         if ("value" in has) + ("default" in has) + remove > 1:
             raise ExpressionError(f"the property {short(name)} has more than one of value, default and remove.")
@@ -197,9 +200,9 @@ class _Expander(Substitution):
 
     def _declare(self, element: xml.Element, place: _Place) -> None:
         _only(element, "name", "default")
-        name = element.text("name")
-        if name not in self.arguments and "default" in element.attributes:
-            self.arguments[name] = text(self._value(element.attributes["default"], place.symbols))
+        name, default = element.text("name"), _needed(element, "default")
+        if name not in self.arguments:
+            self.arguments[name] = text(self._value(default, place.symbols))
 
     def _include(self, element: xml.Element, place: _Place, depth: int, parent: xml.Element | None) -> list[xml.Element]:
         _only(element, "filename", "ns", "optional")
