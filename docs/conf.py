@@ -1,6 +1,7 @@
 """The site of the documentation: `python -m sphinx -W docs build/site`, from the pages beside this file and from the docstrings.
 
-Needs the extra `docs`. Nothing is fetched when the pages are built or read: formulas are text, and the search works from disk.
+Needs the extra `docs`. Nothing is fetched when the pages are built or read: formulas are MathML (`_mathml.py`), and the search works
+from disk.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ author = "The coadjoint developers"
 version = release = cj.__version__
 html_title = f"coadjoint {version}"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "_mathml"]
+myst_enable_extensions = ["amsmath", "dollarmath"]
+html_math_renderer = "mathml"
 html_theme = "furo"
 exclude_patterns = ["pictures/*.html", "_gallery"]
 html_extra_path = ["_gallery"]
+html_css_files = ["mathml.css"]
+html_static_path = ["mathml.css"]
 html_show_sphinx = False
 html_copy_source = False
 html_js_files = [(None, {"body": "if (location.protocol === 'file:') DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;"})]

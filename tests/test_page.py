@@ -335,6 +335,48 @@ def test_the_whole_robot_is_seen(page, tmp_path):
             assert top < y < top + high
 
 
+CORNERS = """(() => {
+  const { scene, state } = coadjoint, box = scene.canvas.getBoundingClientRect();
+  return Math.max(...scene.corners(state.poses).map((p) => scene.camera.project(p, scene.canvas)).map(([x, y]) =>
+    Math.max(Math.abs((2 * (x - box.left)) / box.width - 1), Math.abs((2 * (y - box.top)) / box.height - 1))));
+})()"""
+"""How far out in the picture the robot reaches, 1 at its edge."""
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["wide", "tall"])
+def test_a_robot_that_moves_stays_in_the_picture(page, tmp_path, size):
+    """The camera steps back, without a turn; not while something is dragged, nor where whoever looks came nearer."""
+    page.size(*size)
+    opened(page, tmp_path, cj.load("panda"))
+    distance, turned = (
+        page.run("coadjoint.scene.camera.distance"),
+        "[coadjoint.scene.camera.azimuth, coadjoint.scene.camera.elevation]",
+    )
+    ways = page.run(turned)
+    farthest = 0.0
+    for q in ([0.0] * 7, [1.6, 1.5, 0, 0, 0, 1.5, 0], [-1.6, 1.5, 0, 0, 0, 1.5, 0], [3.0, -1.6, 0, -0.1, 0, 1.5, 0]):
+        page.run(f"coadjoint.state.set({{ q: {q} }})")
+        page.settle()
+        assert page.run(CORNERS) < 0.97
+        assert page.run("coadjoint.scene.camera.distance") >= farthest
+        farthest = page.run("coadjoint.scene.camera.distance")
+    assert 1.05 * distance < farthest < 2 * distance
+    assert page.run(turned) == ways
+    page.run("coadjoint.scene.fit()")
+    page.settle()
+    page.run("coadjoint.scene.canvas.dispatchEvent(new WheelEvent('wheel', { deltaY: -900, cancelable: true }))")
+    page.settle()
+    near = page.run("coadjoint.scene.camera.distance")
+    page.run("coadjoint.state.set({ q: [0, 0, 0, 0, 0, 0, 0] })")
+    page.settle()
+    assert page.run("coadjoint.scene.camera.distance") == near
+    page.run("coadjoint.scene.fit(); coadjoint.scene.held = true; coadjoint.state.set({ q: [1.6, 1.5, 0, 0, 0, 1.5, 0] })")
+    still = page.run("coadjoint.scene.camera.distance")
+    page.settle()
+    assert page.run("coadjoint.scene.camera.distance") == still
+    assert page.errors == []
+
+
 def test_long_names_leave_room_for_the_robot(page, tmp_path):
     joint = cj.Joint.revolute((0, 1, 0), name="j" * 300)
     opened(page, tmp_path, cj.Robot("r" * 300, [cj.Link.solid("l" * 300, "base", joint, mass=1.0, com=(0, 0, 0.5), inertia=0.1)]))

@@ -95,6 +95,8 @@ FEATURES = {
         e="${'l' in 'left'}" f="${str(1.0)}"
         g="${'a b'.split()}" h="${'left_arm'.replace('left', 'right')}"/>""".replace("1 > 2", "1 &gt; 2"),
     "text": """<xacro:property name="a" value="2"/><x>before ${a * 2} after</x><y>plain</y>""",
+    "CDATA": """<x><![CDATA[a ${1+1} $(arg b) $${c} $$$(d) $e]]></x><xacro:property name="b"><y>${2}<![CDATA[<z>${3}]]></y></xacro:property>
+        <xacro:insert_block name="b"/><xacro:macro name="m"><x><![CDATA[${1}]]> and ${2}</x></xacro:macro><xacro:m/>""",
     "messages": """<x a="${xacro.warning('careful')}"/>""",
     "attributes of xacro": """<x xacro:foo="1" a="2"/>""",
     "comments": """<!-- ${undefined} --><x/>""",
@@ -289,6 +291,9 @@ HOSTILE = {
     "wrong types": ("<x a=\"${1 + 'a'}\"/>", "TypeError"),
     "forwarded": ('<xacro:macro name="m" params="a:=^"/><xacro:m/>', "no property 'a' is there to be passed on"),
     "name of a property": ('<xacro:property name="a-b" value="1"/>', "needs a name of letters"),
+    "keyword of a property": ('<xacro:property name="if" value="1"/>', "not a word of Python"),
+    "argument without a default": ('<xacro:arg name="a"/>', 'the attribute "default" is missing'),
+    "abs": ('<x a="${abs(-1)}"/>', "no property is named 'abs' here"),
     "yaml objects": ("<x a=\"${xacro.load_yaml('evil.yaml')}\"/>", "not YAML"),
     "yaml bomb": ("<x a=\"${xacro.load_yaml('bomb.yaml')}\"/>", "more than 100000"),
     "yaml in itself": ("<x a=\"${xacro.load_yaml('self.yaml')}\"/>", "more than 100000"),

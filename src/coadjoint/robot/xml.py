@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
@@ -159,8 +159,8 @@ def is_text(source: str) -> bool:
     return stripped(source).startswith("<")
 
 
-def parse(data: bytes | str, source: str, content: bool = False) -> Element:
-    """The root element of an XML document, with its text if `content`; errors name the line."""
+def parse(data: bytes | str, source: str, content: bool = False, quoted: Callable[[str], str] | None = None) -> Element:
+    """The root element of an XML document, with its text if `content`; errors name the line. `quoted` is applied to CDATA sections."""
     roots: list[Element] = []
     open_: list[Element] = []
     document = Document(source)
@@ -179,13 +179,25 @@ def parse(data: bytes | str, source: str, content: bool = False) -> Element:
     parser.EndElementHandler = lambda tag: open_.pop()
     if content:
         pieces: dict[int, tuple[Element, list[str]]] = {}
+        section: list[str] = []
 
         def gather(text: str) -> None:
             if text.strip() and open_:
                 pieces.setdefault(id(open_[-1]), (open_[-1], []))[1].append(text)
 
+        def begin_section() -> None:
+            parser.CharacterDataHandler = section.append
+
+        def end_section() -> None:
+            text = "".join(section)
+            section.clear()
+            parser.CharacterDataHandler = gather
+            gather(quoted(text) if quoted else text)
+
         parser.buffer_text = True
         parser.CharacterDataHandler = gather
+        parser.StartCdataSectionHandler = begin_section
+        parser.EndCdataSectionHandler = end_section
     _feed(parser, data, source, open_)
     if content:
         for element, texts in pieces.values():

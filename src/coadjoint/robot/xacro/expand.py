@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ...words import cut, short
 from .. import xml
 from ..packages import Finder
 from .scope import Scope
-from .substitution import MOST_FILES, Substitution
+from .substitution import MOST_FILES, Substitution, escaped
 from .values import ExpressionError, text, truth
 
 PREFIX = "xacro:"
@@ -86,7 +87,7 @@ class _Expander(Substitution):
         if self.read > MOST_FILES:
             raise (by.error if by else ReadError)(f"more than {MOST_FILES} files are included.")
         try:
-            root = xml.parse(read_bytes(path), cut(str(path), 300), content=True)
+            root = xml.parse(read_bytes(path), cut(str(path), 300), content=True, quoted=escaped)
         except CoadjointError as error:
             raise (by.error(str(error)) if by else error) from None
         root.document.notes = self.notes
@@ -163,8 +164,10 @@ class _Expander(Substitution):
         _only(element, "name", "value", "default", "remove", "scope", "lazy_eval")
         has, symbols = element.attributes, place.symbols
         name = text(self._value(element.text("name"), symbols))
-        if not name.isidentifier() or name.startswith("__"):
-            raise ExpressionError(f"the property {short(name)} needs a name of letters, digits and single underscores.")
+        if not name.isidentifier() or name.startswith("__") or iskeyword(name):
+            raise ExpressionError(
+                f"the property {short(name)} needs a name of letters, digits and single underscores, not a word of Python."
+            )
         remove = truth(self._value(has.get("remove") or "false", symbols), has.get("remove", ""))
         if ("value" in has) + ("default" in has) + remove > 1:
             raise ExpressionError(f"the property {short(name)} has more than one of value, default and remove.")
@@ -198,9 +201,9 @@ class _Expander(Substitution):
 
     def _declare(self, element: xml.Element, place: _Place) -> None:
         _only(element, "name", "default")
-        name = element.text("name")
-        if name not in self.arguments and "default" in element.attributes:
-            self.arguments[name] = text(self._value(element.attributes["default"], place.symbols))
+        name, default = element.text("name"), _needed(element, "default")
+        if name not in self.arguments:
+            self.arguments[name] = text(self._value(default, place.symbols))
 
     def _include(self, element: xml.Element, place: _Place, depth: int, parent: xml.Element | None) -> list[xml.Element]:
         _only(element, "filename", "ns", "optional")

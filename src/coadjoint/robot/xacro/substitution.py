@@ -21,6 +21,11 @@ MOST_FILES = 200
 _PIECES = re.compile(r"(?P<escaped>\$\$+[{(])|\$\{(?P<expression>[^}]*)\}|\$\((?P<command>[^)]*)\)|(?P<text>[^$]+|\$(?![{($]))")
 
 
+def escaped(given: str) -> str:
+    """The text that has this value: what stands in a CDATA section is taken as it is."""
+    return re.sub(r"\$+(?=[{(])", r"$\g<0>", given)
+
+
 class Substitution:
     """The values of texts, with the arguments, packages, functions and outermost properties of a description."""
 

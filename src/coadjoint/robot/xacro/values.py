@@ -156,9 +156,9 @@ COMMON: dict[str, Any] = {
     "round": round,
     "sorted": sorted,
     "range": _range,
-    "abs": abs,
 }
 PYTHON: dict[str, Any] = COMMON | {
+    "abs": abs,
     "all": all,
     "any": any,
     "divmod": divmod,

@@ -3,6 +3,8 @@
 import { add, cross, dot, multiply, norm, scale, subtract, unit } from "./linear.js";
 
 const WIDE = Math.tan((32 * Math.PI) / 360);
+// The part of the picture's width and height that a robot which moves stays in.
+const INSIDE = 0.96;
 
 export class Camera {
   // Up is where gravity does not pull; a robot that moves in an upright plane, or hangs on a wall, has its grid behind it.
@@ -31,6 +33,12 @@ export class Camera {
       this.target = add(this.target, add(scale(right, ((left + most) / 2) * wide * this.distance), scale(up, ((low + top) / 2) * tall * this.distance)));
       this.distance = Math.max(1.2 * this.size, Math.max(...seen.map(([, , z]) => z)) + 0.2 * this.size, this.distance * Math.max((most - left) / 2 / 0.8, (top - low) / 2 / 0.72));
     }
+  }
+
+  // The distance from which all points are in the picture, with neither a turn nor a move.
+  needed(points, aspect) {
+    const wide = Math.max(1, aspect) * WIDE, tall = wide / aspect, { right, up, back } = this.axes();
+    return Math.max(...points.map((p) => subtract(p, this.target)).map((p) => dot(p, back) + Math.max(Math.abs(dot(p, right)) / wide, Math.abs(dot(p, up)) / tall) / INSIDE));
   }
 
   eye() {

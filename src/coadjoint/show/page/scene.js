@@ -10,6 +10,9 @@ const colour = (style, name) => {
   return [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16) / 255);
 };
 
+// How often its distance at home the camera steps back after a robot that moves.
+const FARTHEST = 4;
+
 export class Scene {
   constructor(canvas, state, show) {
     const { model } = state.mechanism;
@@ -24,7 +27,7 @@ export class Scene {
     this.dirty = true;
     this.drawn = -1000;
     this.interval = 16;
-    attach(this.camera, canvas, () => (this.dirty = true), (event) => this.grab(event), () => this.fit());
+    attach(this.camera, canvas, () => ((this.dirty = true), (this.whole = false)), (event) => this.grab(event), () => this.fit());
     this.fit();
     this.recolour();
   }
@@ -38,17 +41,37 @@ export class Scene {
 
   // Look at the whole robot, at its present state and along the motion, if there is one.
   fit() {
-    const { state, figure, canvas } = this, { mechanism } = state, q = this.motion?.q ?? [], every = Math.max(1, Math.floor(q.length / 12));
+    const { state } = this, { mechanism } = state, q = this.motion?.q ?? [], every = Math.max(1, Math.floor(q.length / 12));
     const all = [state.poses, ...q.filter((_, k) => k % every === 0).map((x) => mechanism.programs.poses(x))];
-    this.camera.fit(all.flatMap((poses) => figure.corners(poses)).filter((p) => p.every(Number.isFinite)), canvas.clientWidth / Math.max(1, canvas.clientHeight) || 1);
-    this.dirty = true;
+    this.camera.fit(all.flatMap((poses) => this.corners(poses)), this.aspect());
+    this.dirty = this.whole = true;
+  }
+
+  // A robot that was whole in the picture stays so when it moves: the camera steps back as far as that takes. It stands still while
+  // something is dragged, and where whoever looks came nearer.
+  follow() {
+    const { camera, state, held } = this, points = held ? [] : this.corners(state.poses);
+    if (!points.length) return;
+    const needed = camera.needed(points, this.aspect());
+    if (this.whole) camera.distance = Math.max(camera.distance, Math.min(needed, FARTHEST * camera.home.distance));
+    this.whole = needed <= camera.distance * (1 + 1e-9);
+  }
+
+  corners(poses) {
+    return this.figure.corners(poses).filter((p) => p.every(Number.isFinite));
+  }
+
+  aspect() {
+    return this.canvas.clientWidth / Math.max(1, this.canvas.clientHeight) || 1;
   }
 
   grab(event) {
     const ray = this.camera.ray(event.clientX, event.clientY, this.canvas);
     for (const grabber of this.grabbers) {
       const taken = grabber(ray, event);
-      if (taken) return taken;
+      if (!taken) continue;
+      this.held = true;
+      return { move: taken.move, end: (last) => ((this.held = false), (this.dirty = true), taken.end(last)) };
     }
     return null;
   }
@@ -60,6 +83,7 @@ export class Scene {
   }
 
   draw() {
+    this.follow();
     const { state, show, figure, look } = this, { model } = state.mechanism, size = model.size;
     const items = figure.items(state.poses, look, show, state.link);
     if (show.frames) for (let k = 0; k < model.frames.length; k++) items.push(...figure.frame(state.mechanism.framePose(state.poses, k), 0.06 * size));
