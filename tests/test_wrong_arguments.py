@@ -242,7 +242,7 @@ def test_a_rotation_is_made_of_vectors(wrong):
         (lambda: cj.Shape("link1", "box", role=ZERO), "no role of a shape"),
         (lambda: Robot("r", [], poses=ZERO), "poses is array"),
         (lambda: cj.simulate(R2, ZERO, ZERO, 0.1, delay=ZERO), "delay is array"),
-        (lambda: cj.simulate(R2, ZERO, ZERO, 0.1, events=np.array(0.5)), "events is array"),
+        (lambda: cj.simulate(R2, ZERO, ZERO, 0.1, events=np.array(0.5)), "events have array"),
         (lambda: cj.identify(R2, {"time": [0.0]}, cutoff=ZERO), "cutoff is array"),
         (lambda: cj.identify(R2, {"time": [0.0]}, cutoff=10**50), "cutoff is 1000"),
         (lambda: cj.rollout(R2, ZERO, ZERO, dt=0.1, steps=2, friction=ZERO), "friction is array"),

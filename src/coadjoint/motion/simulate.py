@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_flag, a_function_of, a_moving_robot, a_name, a_number, finite, numbers, positive, sequence, takes
+from ..arguments import a_flag, a_function_of, a_moving_robot, a_name, a_number, finite, numbers, positive, takes
 from ..arrays import ArrayLike, is_lazy, to_numpy
 from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
@@ -101,7 +101,9 @@ def simulate(
     control = _checked_control(robot, given.start() if is_sampled(given) else given)
     _check_sampling(period, delay, method)
     _check_period(given, period)
-    happening = [events] if isinstance(events, Event | Contact) else sequence(events, "events")
+    if isinstance(events, np.ndarray) and not events.ndim:
+        raise CoadjointError(f"events have {events!r}; expected Event or Contact.")
+    happening = list(events) if isinstance(events, Iterable) else [events]
     for other in happening:
         if not isinstance(other, Event | Contact):
             raise CoadjointError(f"events have {other!r}; expected Event or Contact.")

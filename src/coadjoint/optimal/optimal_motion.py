@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_flag, a_function_of, a_robot, count_up_to, floats, one_of, positive, takes, whole
+from ..arguments import a_flag, a_function_of, a_robot, check_core, count_up_to, floats, one_of, positive, takes, whole
 from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
 from ..kinematics.targets import Target
@@ -242,7 +242,7 @@ def _ends(
     start = given.configurations(robot, start, "start")
     end = _reach(robot, tasks, start) if tasks else given.configurations(robot, goal, "goal")
     if duration is not None and not isinstance(duration, str):
-        duration = floats(duration, "duration")
+        check_core("duration", duration := floats(duration, "duration"), ())
     try:
         batch = np.broadcast_shapes(start.shape[:-1], end.shape[:-1], np.shape(duration))
     except ValueError:
