@@ -1,6 +1,7 @@
 """Public functions with arguments of the wrong kind: the outcome is a result, or an error of ours.
 
-A sound call of a random function gets one or two odd arguments, also for parameters that the sound call leaves out.
+A sound call of a random function gets one or two odd arguments, also for parameters that the sound call leaves out. The seeds below
+`len(singles())` are every single odd argument of every parameter once, in a random order; larger ones are drawn at random.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import inspect
 import random
 import traceback
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,27 @@ LONGEST = 40.0
 """Seconds of computing: motions are optimized and logs are fitted."""
 UNTOUCHED = {"out", "threads", "path"}
 """Parameters of which `tests/test_arguments.py` has the cases; names of files to write."""
+
+
+class OwnError(Exception):
+    """What a function of the caller's raises, which is not for us to judge."""
+
+
+class Own:
+    """A function of the caller's that has no signature, as many written in C, and makes an error of what it is given."""
+
+    def __init__(self, fn: Any) -> None:
+        self.fn = fn
+
+    @property
+    def __signature__(self) -> Any:
+        raise ValueError("no signature")
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        try:
+            return self.fn(*args, **options)
+        except Exception as error:
+            raise OwnError(str(error)) from None
 
 
 def odd() -> list[Any]:
@@ -88,13 +111,14 @@ def odd() -> list[Any]:
         ),
         *(
             object(),
-            type,
-            int,
-            len,
+            object,
             NotImplemented,
             ...,
             slice(None),
             Path("none"),
+            Own(type),
+            Own(int),
+            Own(len),
             lambda *a: None,
             lambda: 0,
             lambda *a: "x",
@@ -105,23 +129,47 @@ def odd() -> list[Any]:
     ]
 
 
-def outcome(seed: int) -> str:
-    """What became of the call of a seed: `a result` or `refused`; a defect begins with FAILED."""
+def parameters(name: str) -> list[str]:
+    """The parameters of a function that get odd arguments."""
+    every = inspect.signature(calls()[name][0]).parameters.values()
+    return [p.name for p in every if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name not in UNTOUCHED]
+
+
+@cache
+def singles() -> list[tuple[str, str, int]]:
+    """Every function, parameter and number of an odd argument, in a random order."""
+    found = [(name, key, k) for name in calls() for key in parameters(name) for k in range(len(odd()))]
+    random.Random(0).shuffle(found)
+    return found
+
+
+def drawn(seed: int) -> tuple[str, dict[str, Any]]:
+    """The function of a seed, and its odd arguments."""
+    if seed < len(singles()):
+        name, key, k = singles()[seed]
+        return name, {key: odd()[k]}
     r = random.Random(seed)
     name = r.choice(list(calls()))
-    fn, given = calls()[name]
-    arguments, changed = dict(given), {}
-    parameters = [p.name for p in inspect.signature(fn).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    given, changed = calls()[name][1], {}
     for _ in range(r.choice([1, 1, 1, 2])):
-        if choice := [key for key in parameters if key not in UNTOUCHED]:
+        if choice := parameters(name):
             key = r.choice(choice if r.random() < 0.3 else [key for key in choice if key in given] or choice)
-            arguments[key] = changed[key] = r.choice(odd())
+            changed[key] = r.choice(odd())
+    return name, changed
+
+
+def outcome(seed: int) -> str:
+    """What became of the call of a seed: `a result` or `refused`; a defect begins with FAILED."""
+    name, changed = drawn(seed)
+    fn, given = calls()[name]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            fn(**arguments)
+            fn(**given | changed)
         except CoadjointError:
             return "refused"
+        except OwnError:
+            return "an error of the caller's function"
         except Exception as error:
             ours = [x for x in traceback.extract_tb(error.__traceback__) if "coadjoint" in x.filename and "fuzz" not in x.filename]
             where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "the call"

@@ -229,3 +229,11 @@ def test_without_the_reader_the_command_is_named(tmp_path, monkeypatch) -> None:
         meshes.triangles(shape)
     packed = meshes.packed(cj.Robot("r", [], shapes=[shape, shape, cj.Shape("base", "box")]))
     assert (packed.n_faces, len(packed.notes)) == (12, 1)
+
+
+def test_shapes_of_very_different_sizes_share_triangles() -> None:
+    """The widths of what is left were found by subtraction, and were 0 beside a shape of 1e20 m."""
+    link = cj.Link("a", "base", cj.Joint.revolute())
+    shapes = [cj.Shape("a", "box", size=(x, x, x)) for x in (1e20, 1e-3, 1e-3)]
+    packed = cj.Robot("r", [link], shapes=shapes).packed_meshes(12)
+    assert packed.n_faces == 36

@@ -23,6 +23,7 @@ from coadjoint.arguments import (
     takes,
     whole,
 )
+from fuzz import _calls
 
 R2 = cj.load("planar2r")
 A, B, Q, R = np.array([[0, 1.0], [0, 0]]), np.array([[0.0], [1.0]]), np.eye(2), np.eye(1)
@@ -219,6 +220,62 @@ def test_a_rotation_is_made_of_vectors(wrong):
         ),
         (lambda: cj.time_optimal(R2, [ZERO, ZERO + 1], velocity=1.0, acceleration=5.0, report=5), "report is 5"),
         (lambda: cj.read_log({"time": [0.0]}, R2, report=5), "report is 5"),
+        (lambda: cj.design.counterweights(R2, max_mass=lambda: 0), "max_mass of 'link1' is <function"),
+        (lambda: cj.design.counterweights(R2, max_mass=[1e300] * 3), r"max_mass of 'link1' is .1e.300, 1e.300"),
+        (lambda: cj.design.counterweights(R2, max_mass=np.nan), "max_mass of 'link1' is nan"),
+        (lambda: cj.design.counterweights(R2, grid=10**9), "grid is 1000000000; expected at most 100"),
+        (lambda: cj.design.optimize(R2, "masses", cj.total_mass, constraints=[1.0]), r"constraints\[0\] is 1.0"),
+        (lambda: cj.design.optimize(R2, "masses", cj.total_mass, choices=ZERO), "choices is array"),
+        (lambda: cj.design.optimize(R2, "masses", cj.total_mass, states=lambda: 0), r"states takes \(\)"),
+        (lambda: cj.design.optimize(R2, "masses", lambda: 0), "takes no arguments"),
+        (lambda: cj.design.optimize(R2, "masses", lambda *a: None), "gave None for one state"),
+        (lambda: cj.excitation(R2, 2.0, position=(-1.0, 1.0), velocity=1.0, acceleration=1.0, planes=True), "planes is True"),
+        (lambda: cj.excitation(R2, 2.0, position=(-1.0, 1.0), velocity=1.0, acceleration=1.0, start=len), "start is <built-in"),
+        (
+            lambda: cj.excitation(R2, 2.0, position=(-1.0, 1.0), velocity=1.0, acceleration=1.0, harmonics=10**9),
+            "harmonics is 1000000000; expected at most",
+        ),
+        (lambda: cj.excitation(R2, 1e-300, position=(-1.0, 1.0), velocity=1.0, acceleration=1.0), "duration is 1e-300 s"),
+        (lambda: cj.excitation(R2, 2.0, position=(-1.0, 1.0), velocity=1.0, acceleration=1.0, seed=-1), "seed is -1"),
+        (lambda: cj.Event(lambda q, v, t: q[0], direction=ZERO), "direction array"),
+        (lambda: cj.Contact(cj.Constraint.point(R2, "tip", axes="x"), restitution=[[1], [1, 2]]), "restitution is"),
+        (lambda: cj.Shape("link1", "box", role=ZERO), "no role of a shape"),
+        (lambda: Robot("r", [], poses=ZERO), "poses is array"),
+        (lambda: cj.simulate(R2, ZERO, ZERO, 0.1, delay=ZERO), "delay is array"),
+        (lambda: cj.simulate(R2, ZERO, ZERO, 0.1, events=np.array(0.5)), "events have array"),
+        (lambda: cj.identify(R2, {"time": [0.0]}, cutoff=ZERO), "cutoff is array"),
+        (lambda: cj.identify(R2, {"time": [0.0]}, cutoff=10**50), "cutoff is 1000"),
+        (lambda: cj.rollout(R2, ZERO, ZERO, dt=0.1, steps=2, friction=ZERO), "friction is array"),
+        (lambda: cj.motion.smooth_motion(R2, 1e9), "too many rows"),
+        (
+            lambda: cj.impact(R2, cj.Constraint.point(R2, "tip", axes="x"), ZERO, ZERO, unilateral=[[1], [1, 2]]),
+            "unilateral is",
+        ),
+        (lambda: cj.robot_from_dh(np.zeros((3, 4)), joints=[0, 0, 0]), r"joints\[0\] is 0; expected a dictionary"),
+        (lambda: cj.lqr(A, B, Q, [0.0]), "there is no stabilising regulator"),
+        (lambda: cj.lie.se3.exp_screw(np.zeros(6), np.zeros((1,) * 40)), "q has 40 batch axes"),
+        (lambda: cj.redundancy.follow(R2, ZERO, len, "tip", [3], duration=1.0, damping=1e300), "whose square is finite"),
+        (lambda: cj.redundancy.lift_function(R2, ZERO, np.array(["2020-01-01"], "M8[D]"), "tip", [3]), "eta is"),
+        (lambda: cj.redundancy.task_torque(R2, [0.3, 0.9], ZERO, np.array([object()]), "tip", [3]), "acceleration is"),
+        (lambda: cj.redundancy.vertical_basis(R2, ZERO * np.nan, "tip", [3]), "q has entries that are not finite"),
+        (
+            lambda: cj.redundancy.self_motion(R2, [0.3, 0.9], lambda: 0, [0.1], cj.redundancy.Task("tip", [3], "world")),
+            "velocity takes",
+        ),
+        (lambda: cj.geometry.distance(R2, ZERO, ZERO + 1, attempts=10**9), "attempts is 1000000000; expected at most"),
+        (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), digits=10**9), "digits is"),
+        (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs=[ZERO]), "expected a list of texts"),
+        (lambda: cj.optimal_motion(R2, ZERO, ZERO + 1, [[1], [1, 2]]), "duration is"),
+        (lambda: cj.optimal_motion(R2, ZERO, ZERO + 1, 1.0, cost=lambda: 0), r"cost takes \(\)"),
+        (lambda: cj.costs.residual(lambda robot, q, v, u, r: q - r, reference=[[1], [1, 2]]), "reference is"),
+        (lambda: cj.constraints.project_velocity(R2, cj.Constraint.point(R2, "tip", axes="x"), ZERO, [[1], [1, 2]]), "v is"),
+        (lambda: cj.control.controlled_symmetry(R2, "x"), "gravity is 'x'"),
+        (
+            lambda: cj.control.closed_loop(
+                R2, cj.control.pd(R2, cj.control.hold(R2, ZERO), kp=1.0, kd=1.0), ZERO, ZERO, 1.0, period=1e-300
+            ),
+            "too many samples",
+        ),
         (lambda: cj.design.counterweights(R2, box=len), "the box on 'link1' is <built-in function len>"),
         (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs="f"), "outputs is 'f'"),
         (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), outputs=["f", "g"]), "outputs has 2 names; expected 1"),
@@ -285,3 +342,18 @@ def test_accelerations_of_what_is_no_number_are_none():
 def test_velocities_of_any_buffer_are_numbers():
     found = cj.redundancy.task_acceleration(R2, ZERO, memoryview(bytes([1, 2])), ZERO, "tip", [3])
     assert found == pytest.approx(cj.redundancy.task_acceleration(R2, ZERO, [1.0, 2.0], ZERO, "tip", [3]))
+
+
+def test_flags_are_true_or_false():
+    """Of every public function: an array has no truth value, and a text or another number was taken for True."""
+    found = []
+    for name, fn in _calls.published().items():
+        for p in inspect.signature(fn).parameters.values():
+            if not isinstance(p.default, bool) or name not in _calls.calls():
+                continue
+            found.append(f"{name} {p.name}")
+            given = _calls.calls()[name][1]
+            for odd in ("no", np.zeros(2), 5, 1.5, object()):
+                with pytest.raises(CoadjointError):
+                    fn(**given | {p.name: odd})
+    assert len(found) > 20

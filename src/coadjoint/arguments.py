@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .arrays import Array, alike, asfloat, broadcast_batch, not_real, to_numpy
+from .arrays import MOST_AXES, Array, alike, asfloat, broadcast_batch, not_real, to_numpy
 from .errors import CoadjointError, ShapeError, UnknownKeywordError, nearest
 from .words import short
 
@@ -190,18 +190,18 @@ def floats(x: Any, name: str) -> np.ndarray:
 
 
 def a_number(x: Any, name: str) -> Any:
-    """x, if it is one finite real number."""
+    """x, if it is one finite real number; a float for an integer that no integer type of NumPy holds."""
     array = numbers(x, name)
     if array.ndim or not np.isfinite(array):
         raise CoadjointError(f"{name} is {short(x)}; expected one finite number.")
-    return x
+    return float(array) if type(x) is int and abs(x) >= 2**63 else x  # NumPy takes a larger one for an object
 
 
 def positive(x: Any, name: str) -> Any:
     """x, if it is one finite positive number."""
-    if not a_number(x, name) > 0:
+    if not (number := a_number(x, name)) > 0:
         raise CoadjointError(f"{name} is {short(x)}; expected a positive number.")
-    return x
+    return number
 
 
 def whole(x: Any, name: str) -> int:
@@ -212,6 +212,32 @@ def whole(x: Any, name: str) -> int:
     except (TypeError, ValueError):
         pass
     raise CoadjointError(f"{name} is {short(x)}; expected a whole number.")
+
+
+def count_up_to(most: int) -> Check:
+    """A check that an argument is an integer, and not larger than what fits into memory and finishes."""
+
+    def check(x: Any, name: str) -> int:
+        if (n := whole(x, name)) > most:
+            raise CoadjointError(f"{name} is {short(x)}; expected at most {most}.")
+        return n
+
+    return check
+
+
+def zero_or_more(x: Any, name: str) -> int:
+    """x as an int, if it is an integer that is not negative, as the seed of a random generator."""
+    if (n := whole(x, name)) < 0:
+        raise CoadjointError(f"{name} is {short(x)}; expected 0 or a positive whole number.")
+    return n
+
+
+def a_damping(x: Any, name: str) -> Any:
+    """x, if it is one number, 0 or more, whose square is finite."""
+    number = a_number(x, name)
+    if not (number >= 0 and np.isfinite(float(number) * float(number))):
+        raise CoadjointError(f"{name} is {short(x)}; expected 0 or a positive number, whose square is finite.")
+    return number
 
 
 def a_flag(x: Any, name: str) -> bool:
@@ -247,6 +273,8 @@ def check_core(name: str, x: Array, core: Shape, whose: str = "") -> None:
     if len(shape) < len(core) or shape[len(shape) - len(core) :] != core:
         expected = f"(..., {', '.join(map(str, core))})" if core else "(...)"
         raise ShapeError(f"{name} has shape {shape}; expected {expected}{whose}.")
+    if len(shape) - len(core) > MOST_AXES:
+        raise ShapeError(f"{name} has {len(shape) - len(core)} batch axes; expected at most {MOST_AXES}.")
 
 
 def arguments(*named: tuple[str, Array, Shape]) -> tuple[Array, ...]:

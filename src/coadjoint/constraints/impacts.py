@@ -122,11 +122,14 @@ def _checked(
     a_robot(robot, "robot")
     q, v = (np.asarray(robot._checked(x, name, n)) for x, name, n in ((q, "q", robot.nq), (v, "v", robot.nv)))
     finite(q, "q"), finite(v, "v")
-    if not hasattr(constraint, "jacobian"):
+    if not callable(getattr(type(constraint), "jacobian", None)):
         checked(constraint)
     A = np.asarray(constraint.jacobian(robot, q))
     m = A.shape[-2]
-    one_sided = np.asarray(unilateral)
+    try:
+        one_sided = np.asarray(unilateral)
+    except ValueError:  # rows of different lengths
+        one_sided = np.zeros(0)
     if one_sided.dtype != bool:
         raise CoadjointError(f"unilateral is {unilateral!r}; expected True or False, for all rows or one for each of the {m}.")
     e = np.asarray(numbers(restitution, "restitution"))

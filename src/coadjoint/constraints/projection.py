@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arguments import a_robot, states, takes, times
+from ..arguments import a_robot, numbers, states, takes, times
 from ..arrays import Array, ArrayLike, like, mv, namespace, transpose
 from ..dynamics.articulated import mass_matrix_inverse
 from ..dynamics.composite import mass_matrix
@@ -130,4 +130,4 @@ def constrained_geodesic(
 def project_velocity(robot: Robot, constraint: Constraint, q: ArrayLike, v: ArrayLike) -> Array:
     """P v (..., nv): the nearest velocity, in kinetic energy, that a constraint allows."""
     P = constraint_projector(robot, constraint, q)
-    return mv(P, robot._checked(v if hasattr(v, "shape") else np.asarray(v), "v", robot.nv))
+    return mv(P, robot._checked(numbers(v, "v"), "v", robot.nv))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_flag, a_robot, floats, numbers, positive, takes, whole
+from ..arguments import a_flag, a_robot, count_up_to, floats, numbers, positive, takes
 from ..arrays import Array, namespace, to_numpy
 from ..dynamics import forward_dynamics, mass_matrix
 from ..dynamics.steps import rk4_step
@@ -26,6 +26,8 @@ from .controller import Controller
 from .evaluation import desired_at, desired_during, is_traced
 from .sampled import SampledController, asked
 from .sampling import Sampling
+
+MOST_SAMPLES = 1e9
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class ClosedLoop:
     """(..., steps + 1, k): the controller's state; k is 0 for controllers without one."""
 
 
-@takes(robot=a_robot, q=numbers, v=numbers, duration=positive, period=positive, friction=a_flag)
+@takes(robot=a_robot, q=numbers, v=numbers, duration=positive, period=positive, friction=a_flag, substeps=count_up_to(10**6))
 def closed_loop(
     robot: Robot,
     controller: Controller | SampledController,
@@ -73,13 +75,15 @@ def closed_loop(
     """
     if not isinstance(controller, Controller | SampledController):
         raise CoadjointError(f"controller is {type(controller).__name__}; expected one of `coadjoint.control`.")
-    if whole(substeps, "substeps") < 1:
+    if substeps < 1:
         raise CoadjointError(f"substeps is {substeps}; expected at least 1.")
     own = getattr(controller, "period", None)
     if own is not None and period not in (None, own):
         raise CoadjointError(f"period is {period:g}; the controller was made for {own:g} s. Leave period out.")
     h = float(own or period or 1e-3)
     sampling = Sampling.of(robot, h, delay, resolution)
+    if not duration / h < MOST_SAMPLES:
+        raise CoadjointError(f"{duration:g} s with a period of {h:g} s are too many samples; expected fewer than {MOST_SAMPLES:g}.")
     steps = max(1, round(duration / h))
     family = Family(robot, parameters)
     q, v = (
@@ -147,7 +151,7 @@ def _hint(controller: Controller | SampledController, q: np.ndarray, h: float, d
     if h λ is below 2, or below 1.
     """
     gains = controller.gains
-    if controller.name not in ("pd", "pd_plus", "passivity_based", "adaptive", "computed_torque"):
+    if not np.isfinite(q).all() or controller.name not in ("pd", "pd_plus", "passivity_based", "adaptive", "computed_torque"):
         return ""
     rates: np.ndarray = gains["kd"] if "kd" in gains else gains["damping"]
     if controller.name != "computed_torque":

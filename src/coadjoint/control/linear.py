@@ -88,8 +88,10 @@ class _Riccati:
         from scipy.linalg import LinAlgError, schur
 
         n = len(self.A)
-        S = self.B @ np.linalg.solve(self.R, self.B.T) - self.D @ self.D.T / gamma**2
+        S = self.B @ np.linalg.solve(self.R, self.B.T) - self.D @ self.D.T / gamma / gamma
         H = np.block([[self.A, -S], [-self.Q, -self.A.T]])
+        if not np.isfinite(H).all():  # γ² is too small for a number
+            return None
         try:
             _, U, stable = schur(H, output="real", sort="lhp")
         except LinAlgError:  # eigenvalues so close to the imaginary axis that rounding moves them across

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_number, a_robot, numbers, takes
+from ..arguments import a_number, a_robot, floats, numbers, takes
 from ..arrays import Array, concat, like, matrix, mv, solve_spd, transpose
 from ..dynamics import bias_force, gravity_force, kinetic_energy, mass_matrix, mass_matrix_derivative, potential_energy
-from ..errors import CoadjointError
+from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
 from .controller import Controller, gain, times
 from .references import as_reference, hold
@@ -40,7 +40,7 @@ def controlled_symmetry(robot: Robot, gravity: Array, *, damping: Any = 0.0) -> 
     A walker that walks down a slope by itself so walks on level ground: its gait is turned with the direction of gravity. damping: a
     number, a diagonal (nv,) or a matrix. The Lyapunov function is the energy under the new gravity.
     """
-    given = np.asarray(gravity, dtype=float)
+    given = floats(gravity, "gravity")
     if given.shape != (3,) or not np.isfinite(given).all():
         raise CoadjointError(f"gravity is {gravity!r}; expected three finite numbers, the acceleration of free fall.")
     gains = {"shaped": robot.with_gravity(given), "damping": gain(damping, "damping", robot.nv, True, robot.v_names)}
@@ -104,6 +104,8 @@ def controlled_lagrangian(
     motor, other = _two_joints(robot, actuated)
     reference = hold(robot, goal)
     q = np.asarray(reference(0.0)[0])
+    if q.ndim != 1:
+        raise ShapeError(f"goal has shape {q.shape}; expected one configuration, ({robot.nq},).")
     M = np.asarray(mass_matrix(robot, q))
     least = M[other, other] * M[motor, motor] / M[motor, other] ** 2 - 1.0 if M[motor, other] else np.inf
     if not np.isfinite(least):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, names, takes, whole
+from ..arguments import a_robot, count_up_to, names, numbers, takes
 from ..errors import CoadjointError
 from ..lie import inertia
 from ..robot.robot import Robot
@@ -76,7 +76,7 @@ class Counterweights:
         return "\n".join([*lines, *map(str, self.weights), f"{self.mass:.4g} kg in all"])
 
 
-@takes(robot=a_robot, links=names, goals=names, grid=whole)
+@takes(robot=a_robot, links=names, goals=names, grid=count_up_to(100))
 def counterweights(
     robot: Robot,
     links: Sequence[str] | None = None,
@@ -135,8 +135,9 @@ def _limits(names: Sequence[str], max_mass: float | Mapping[str, float]) -> np.n
     for name, x in given.items():
         if name not in names:
             raise CoadjointError(f"max_mass is given for {name!r}, which carries no counterweight; these do: {', '.join(names)}.")
-        if not np.isreal(x) or not float(x) >= 0:
-            raise CoadjointError(f"max_mass of {name!r} is {x!r}; expected a mass in kg, 0 or more.")
+        mass = numbers(x, f"max_mass of {name!r}")
+        if mass.ndim or not mass >= 0:
+            raise CoadjointError(f"max_mass of {name!r} is {short(x)}; expected a mass in kg, 0 or more.")
     return np.array([float(given.get(name, np.inf)) for name in names])
 
 

@@ -88,7 +88,7 @@ def optimize(
     """
     sets = [parameters] if isinstance(parameters, str) else list(some_names(parameters, "parameters"))
     space = variables(robot, sets, {} if bounds is None else bounds)
-    lists = _choices(robot, space, choices or {})
+    lists = _choices(robot, space, {} if choices is None else choices)
     problem = _Problem(robot, space, objective, constraints, states)
     searches: list[_Search] = []
     combinations = list(product(*lists.values()))
@@ -133,10 +133,12 @@ class _Problem:
     ) -> None:
         self.robot, self.space, self.states = robot, space, states
         arrays = self.arrays(robot)
-        self.functions = [_Mean(robot, space, fn, arrays) for fn in (objective, *constraints)]
+        limits = [a_function(fn, f"constraints[{k}]") for k, fn in enumerate(constraints)]
+        self.functions = [_Mean(robot, space, fn, arrays) for fn in (objective, *limits)]
 
     def arrays(self, robot: Robot) -> dict[str, np.ndarray]:
-        given = self.states(robot) if callable(self.states) else {} if self.states is None else self.states
+        own = a_function_of("robot")(self.states, "states") if callable(self.states) else None
+        given = own(robot) if own is not None else {} if self.states is None else self.states
         if not isinstance(given, Mapping):
             raise CoadjointError(f"states is {short(given)}; expected a mapping of arrays by name, as {{'q': q, 'v': v}}.")
         arrays = {name: np.asarray(unmasked(x), dtype=float) for name, x in given.items()}
@@ -167,6 +169,8 @@ class _Mean:
     def __init__(self, robot: Robot, space: Variables, fn: Objective, arrays: Mapping[str, np.ndarray]) -> None:
         from inspect import signature
 
+        if not signature(fn).parameters:
+            raise CoadjointError(f"{_name(fn)} takes no arguments; expected a function fn(robot, *arrays).")
         named = [x.name for x in list(signature(fn).parameters.values())[1:] if x.default is x.empty or x.name in arrays]
         missing = [x for x in named if x not in arrays]
         if missing:
@@ -186,6 +190,8 @@ class _Mean:
             numbers = given[len(named) :]
             changed = with_values(robot, dict(zip(space.sets, numbers, strict=True)))
             found = fn(changed, **dict(zip(named, given, strict=False)))
+            if found is None or isinstance(found, str):
+                raise CoadjointError(f"{_name(fn)} gave {short(found)} for one state; expected one number.")
             if np.ndim(found) != 0:
                 raise ShapeError(f"{_name(fn)} gave an array of shape {np.shape(found)} for one state; expected one number.")
             return found, concat([jacobian(found, x) for x in numbers])

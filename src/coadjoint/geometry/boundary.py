@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_generator, a_robot, states, takes, whole
+from ..arguments import a_generator, a_robot, count_up_to, states, takes
 from ..arrays import ArrayLike
 from ..dynamics.composite import mass_matrix
 from ..errors import CoadjointError
@@ -81,7 +81,7 @@ class GeodesicsBetween:
         return f"{count} found from {self.start} to {self.goal} in {self.tried} attempts, of length {lengths}"
 
 
-@takes(robot=a_robot, attempts=whole)
+@takes(robot=a_robot, attempts=count_up_to(10**4))
 def geodesics_between(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS, rng: Any = 0) -> GeodesicsBetween:
     """Search for geodesics from one configuration (nq,) to another, starting from the straight path and from others, `attempts` in
     all.
@@ -301,7 +301,7 @@ def _shortest(robot: Robot, start: Any, goal: Any, attempts: int) -> tuple[np.nd
     return velocities, lengths
 
 
-@takes(robot=a_robot, attempts=whole)
+@takes(robot=a_robot, attempts=count_up_to(10**4))
 def logarithm(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS) -> np.ndarray:
     """log_start(goal) (..., nv): the velocity at the start of the shortest geodesic found, exp_start(log) = goal.
 
@@ -310,7 +310,7 @@ def logarithm(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = A
     return _shortest(robot, start, goal, attempts)[0]
 
 
-@takes(robot=a_robot, attempts=whole)
+@takes(robot=a_robot, attempts=count_up_to(10**4))
 def distance(robot: Robot, start: ArrayLike, goal: ArrayLike, attempts: int = ATTEMPTS) -> np.ndarray:
     """The length (...) of the shortest geodesic found between two configurations (..., nq), in the metric of kinetic energy.
 

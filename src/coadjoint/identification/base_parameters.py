@@ -30,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr, solve_triangular, svdvals
 
+from ..arguments import a_flag, takes
 from ..constraints.constraint import Constraint, checked
 from ..constraints.manifold import STEPS, assemble, newton_steps
 from ..constraints.rank import decompose
@@ -106,6 +107,7 @@ class BaseParameters:
         return "\n".join([f"{self.rank} base parameters of {self._parameters}", *self.combinations])
 
 
+@takes(drives=a_flag)
 def base_parameters(robot: Robot, constraints: Constraint | None = None, *, drives: bool = False) -> BaseParameters:
     """The combinations of the inertial parameters that the joint forces of a robot show, from its structure.
 

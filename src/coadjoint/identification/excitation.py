@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_flag, a_function_of, a_number, one_of, positive, takes, whole
+from ..arguments import a_flag, a_function_of, a_number, count_up_to, floats, one_of, positive, takes, whole, zero_or_more
 from ..arrays import Array, concat, namespace, unmasked
 from ..blas import on_one_thread
 from ..compiling import compile
@@ -38,6 +38,7 @@ from .excitation_design import DENSE, Design
 from .excitation_limits import SLOW, Limits, bounds, check_joints, read_planes, read_spheres, sizes
 
 PER_HARMONIC = 40
+MOST_ROWS = 1e7
 """Samples of a design for every harmonic, or piece of a B-spline."""
 
 
@@ -159,8 +160,8 @@ def base_regressor(robot: Robot, base: BaseParameters) -> Callable[..., Array]:
     kind=one_of("fourier", "bspline"),
     criterion=one_of("information", "condition"),
     rate=positive,
-    harmonics=whole,
-    seed=whole,
+    harmonics=count_up_to(1000),
+    seed=zero_or_more,
     tries=whole,
     rest=a_flag,
     drives=a_flag,
@@ -219,6 +220,10 @@ def excitation(
         read_planes(planes),
         float(clearance),
     )
+    if not (duration >= 1e-6 and duration * rate <= MOST_ROWS):
+        raise CoadjointError(
+            f"duration is {duration:g} s, at {rate:g} rows per second; expected 1e-6 s or more, and at most {MOST_ROWS:g} rows."
+        )
     if harmonics < (1 if not rest else 3):
         raise CoadjointError(f"harmonics is {harmonics}; a motion {'from rest to rest needs 3' if rest else 'needs 1'} or more.")
     base = recent(robot, ("base parameters", drives), lambda: base_parameters(robot, drives=drives))
@@ -267,7 +272,7 @@ def _posture(limits: Limits, start: Any, rng: np.random.Generator) -> np.ndarray
     robot = limits.robot
     zero = np.zeros(robot.nv)
     if start is not None:
-        q = np.asarray(unmasked(start), dtype=float)
+        q = floats(start, "start")
         if q.shape != (robot.nq,) or not np.isfinite(q).all():
             raise ShapeError(f"start is {short(start)}; expected {robot.nq} finite numbers.")
         if float(limits.violation(q, zero, zero)) > 0:

@@ -122,7 +122,7 @@ def read_spheres(robot: Robot, spheres: Sequence[Any]) -> tuple[Sphere, ...]:
 def read_planes(planes: Sequence[Any]) -> tuple[tuple[tuple[float, ...], float], ...]:
     """Planes n·x = offset, spheres being where n·x is larger: pairs (n, offset), n of any length."""
     found = []
-    for k, x in enumerate(planes):
+    for k, x in enumerate(sequence(planes, "planes")):
         try:
             normal, offset = np.asarray(unmasked(x[0]), dtype=float), float(x[1])
         except (TypeError, ValueError, IndexError):

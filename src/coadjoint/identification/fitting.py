@@ -195,7 +195,7 @@ def _factors(robot: Robot, gains: Any) -> np.ndarray | None:
         factor = np.asarray(unmasked(gains), dtype=float)
     except (TypeError, ValueError, OverflowError):
         factor = np.zeros(0)
-    if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(factor):
+    if factor.shape != (robot.nv,) or not np.all(np.isfinite(factor)) or not np.all(np.abs(factor) > 1e-150):
         raise CoadjointError(f"gains is {short(gains)}; expected {robot.nv} numbers, the force of each joint for a current of one.")
     return factor
 

@@ -38,6 +38,7 @@ SLIPPED = 1.6e-2
 friction, and where it turns back the friction turns as well."""
 CURRENTS = {"i", "current", "currents"}
 """Names of columns of motor currents."""
+MOST_HERTZ = 1e9
 NOISE = 1.0
 """The mean square of the steps of a position, relative to its variance, above which it is noise."""
 WANDERING = 0.02
@@ -101,8 +102,10 @@ def prepare(
 
 def check_cutoff(cutoff: Any) -> None:
     """An error unless it is a frequency in Hz, None or "auto"."""
-    if not (cutoff is None or cutoff == "auto" or (isinstance(cutoff, int | float) and np.isfinite(cutoff) and cutoff > 0)):
-        raise CoadjointError(f"cutoff is {cutoff!r}; expected a frequency in Hz, None or 'auto'.")
+    if cutoff is None or (isinstance(cutoff, str) and cutoff == "auto"):
+        return
+    if not isinstance(cutoff, int | float) or not 0 < cutoff <= MOST_HERTZ:
+        raise CoadjointError(f"cutoff is {short(cutoff)}; expected a frequency in Hz, None or 'auto'.")
 
 
 def _loaded(robot: Robot, count: int, payloads: Sequence[Mapping[str, Any] | None] | None) -> list[Robot | None]:

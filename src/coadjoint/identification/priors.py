@@ -25,6 +25,8 @@ from .interior import BASIS, Program
 from .model import BARRIER, GAMMAS, Choice, Collapsed, Fit, Fitter
 
 PRIORS = ("entropic", "riemannian", "euclidean")
+MOST = float(np.finfo(float).max)
+"""The largest number."""
 
 
 def checked_prior(prior: Any, weight: Any) -> tuple[str, float | None]:
@@ -34,7 +36,7 @@ def checked_prior(prior: Any, weight: Any) -> tuple[str, float | None]:
         one_of("auto", *PRIORS)(prior, "prior")
     elif not isinstance(prior, int | float) or weight is not None:
         raise CoadjointError(f"prior is {short(prior)}; choose among {', '.join(map(repr, PRIORS))}, and weight= for its weight.")
-    if given is not None and not (isinstance(given, int | float) and np.isfinite(given) and given > 0):
+    if given is not None and not (isinstance(given, int | float) and 0 < given <= MOST):
         raise CoadjointError(f"the weight of the prior is {short(given)}; expected a positive number, or none to have it chosen.")
     return (prior if isinstance(prior, str) and prior != "auto" else "entropic"), None if given is None else float(given)
 

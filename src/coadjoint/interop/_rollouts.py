@@ -30,7 +30,7 @@ def step_program(robot: Robot, dt: float, method: str, friction: bool, parameter
 
     if method not in METHODS:
         raise CoadjointError(f"method is {method!r}; rollouts that are differentiated choose from {', '.join(METHODS)}.")
-    if not isinstance(dt, int | float | np.number) or not (np.isfinite(dt) and dt > 0):
+    if not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
         raise CoadjointError(f"dt is {dt!r}; expected a positive number of seconds.")
     if friction and np.any(np.asarray(robot.friction) != 0):
         raise CoadjointError("dry friction has no derivative; a rollout that is differentiated takes viscous friction only.")

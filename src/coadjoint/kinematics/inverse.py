@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_number, a_robot, takes
+from ..arguments import a_robot, positive, takes
 from ..arrays import Array, ArrayLike, is_deferred, stack, to_numpy
 from ..errors import CoadjointError
 from ..families import Family, built, number_axes
@@ -75,7 +75,7 @@ class InverseKinematics:
 
 
 @lazily("nq", "", "target 4 4", "target", "target", "", target=core_of, q0="nq", parameters=number_axes)
-@takes(robot=a_robot, tolerance=a_number)
+@takes(robot=a_robot, tolerance=positive)
 def inverse_kinematics(
     robot: Robot,
     target: Any,
@@ -106,8 +106,6 @@ def inverse_kinematics(
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves; there is nothing to solve for.")
     if isinstance(starts, bool) or not isinstance(starts, int | np.integer) or starts < 1:
         raise CoadjointError(f"starts is {starts!r}; expected a whole number, 1 or more.")
-    if not (np.isfinite(tolerance) and tolerance > 0):
-        raise CoadjointError(f"tolerance is {tolerance!r}; expected a positive number of radians and metres.")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise CoadjointError(f"seed is {seed!r}; expected a whole number, 0 or more.")
     family = Family(robot, parameters)
@@ -191,7 +189,7 @@ class _Solver:
                 _run(take, [qs[:, :-1], goal], [qs[:, 1:], states], self.threads)
                 cost, worst = states[:, -1].T
                 self._keep(left, qs[:, -2], cost, worst)
-                on = ~(worst <= self.tolerance**2)
+                on = ~(worst <= self.tolerance * self.tolerance)
                 left, q, goal = left[on], qs[on, -1], goal[on]
                 if not len(left):
                     break
@@ -200,7 +198,7 @@ class _Solver:
 
     def _keep(self, index: np.ndarray, q: np.ndarray, cost: np.ndarray, worst: np.ndarray) -> None:
         """Store configurations that are better than before, and close the targets that are reached; a cost of NaN is ignored."""
-        better = (cost < self.cost[index]) | (worst <= self.tolerance**2)
+        better = (cost < self.cost[index]) | (worst <= self.tolerance * self.tolerance)
         index = index[better]
         self.q[index], self.cost[index], self.worst[index] = q[better], cost[better], worst[better]
 
@@ -220,11 +218,11 @@ class _Solver:
             states[:, 0, 0], states[:, 0, 1:] = 1.0, np.inf
             _run(down, [qs[:, :-1], trials[:, :-1], states[:, :-1], goal], [qs[:, 1:], trials[:, 1:], states[:, 1:]], self.threads)
             self.q[left], self.cost[left], self.worst[left] = qs[:, -1], states[:, -1, 1], states[:, -1, 2]
-            on = self.worst[left] > self.tolerance**2
+            on = self.worst[left] > self.tolerance * self.tolerance
             left, goal = left[on], goal[on]
             q, state, flat = converged_to_nearest(self.robot, self.q[left], goal, newton)
             self.q[left], self.cost[left], self.worst[left] = q, state[:, 0], state[:, 1]
-            left = left[~flat & (state[:, 1] > self.tolerance**2)]
+            left = left[~flat & (state[:, 1] > self.tolerance * self.tolerance)]
 
     def result(self, batch: tuple[int, ...]) -> InverseKinematics:
         left, poses = search_kernel(self.family, self.targets, reached_pose, ("goal",))(self.q, self.goal)

@@ -115,7 +115,7 @@ def _screwed(T0: np.ndarray, motion: _Screws, xi: np.ndarray, s: np.ndarray) -> 
     return T0 @ motion(s), np.broadcast_to(xi, (*s.shape, 6))
 
 
-@takes(angle=a_number)
+@takes(angle=a_number, rest=a_flag, turn=a_flag)
 def circle_path(
     start: ArrayLike,
     center: ArrayLike,

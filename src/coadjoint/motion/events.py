@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import a_flag, numbers
 from ..constraints.constraint import Constraint, checked
 from ..constraints.impacts import check_restitution
 from ..errors import CoadjointError
@@ -31,10 +32,11 @@ class Event:
     def __post_init__(self) -> None:
         if not callable(self.when):
             raise CoadjointError(f"the event {self.name!r} has when = {self.when!r}; expected a function of q, v and t.")
-        if self.direction not in (-1, 0, 1):
+        if not isinstance(self.direction, int | float | np.number) or self.direction not in (-1, 0, 1):
             raise CoadjointError(f"the event {self.name!r} has direction {self.direction!r}; expected 1, -1 or 0.")
         if self.then is not None and not callable(self.then):
             raise CoadjointError(f"the event {self.name!r} has then = {self.then!r}; expected a function of q and v.")
+        a_flag(self.terminal, f"terminal of the event {self.name!r}")
 
     def value(self, q: np.ndarray, v: np.ndarray, t: float) -> float:
         """when(q, v, t); an error if it is not a number."""
@@ -68,6 +70,7 @@ class Contact:
 
     def __post_init__(self) -> None:
         checked(self.constraint)
+        numbers(self.restitution, "restitution")
         e = np.asarray(self.restitution)
         if e.ndim or e.dtype.kind not in "fiu":
             raise CoadjointError(f"restitution is {self.restitution!r}; expected one number for a contact.")

@@ -6,11 +6,14 @@ import numpy as np
 
 from ..arguments import a_robot, positive, takes
 from ..arrays import Array
+from ..errors import CoadjointError
 from ..lie import quaternion, se3
 from ..robot.joints import JointKind
 from ..robot.link import Joint
 from ..robot.robot import Robot
 from .states import States
+
+MOST_ROWS = 1e7
 
 Swing = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A coordinate over time with its first and second derivative, each (N,)."""
@@ -23,6 +26,8 @@ def smooth_motion(robot: Robot, duration: float = 5.0, rate: float = 200.0) -> S
     Each coordinate swings as sin³(c π t / duration) with c = 1, 2 or 3; at its zeros sin³ has neither slope nor curvature.
     A joint whose coordinates form a group moves by the product of the exponentials of its swings.
     """
+    if not duration * rate <= MOST_ROWS:
+        raise CoadjointError(f"{duration:g} s at {rate:g} rows per second are too many rows; expected at most {MOST_ROWS:g}.")
     time = np.linspace(0.0, duration, round(duration * rate) + 1)
     q, v, a = np.zeros((len(time), robot.nq)), np.zeros((len(time), robot.nv)), np.zeros((len(time), robot.nv))
     for i, (link, kind) in enumerate(zip(robot.links, robot.kinds, strict=True)):

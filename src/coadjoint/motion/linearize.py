@@ -93,7 +93,7 @@ def lqr(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, discrete: bool =
             if not is_stabilizable(A[k], B[k], discrete):
                 raise np.linalg.LinAlgError("by the rank of A - λ, B")
             P[k] = (solve_discrete_are if discrete else solve_continuous_are)(A[k], B[k], Q, R)
-        except np.linalg.LinAlgError as error:
+        except ValueError as error:  # a singular matrix, or one of NumPy's or SciPy's LinAlgError
             state = f" in state {k}" if k else ""
             raise CoadjointError(
                 f"there is no stabilising regulator{state} ({error}): some motion that does not die out is beyond the reach of u, "

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, one_of, positive
+from ..arguments import a_flag, a_robot, one_of, positive
 from ..arrays import Array, ArrayLike, mv, to_numpy
 from ..constraints.constraint import Constraint
 from ..constraints.rank import note_overconstrained
@@ -75,6 +75,7 @@ def rollout(
     one_of(*METHODS)(method, "method")
     a_robot(robot, "robot")
     positive(dt, "dt")
+    friction = a_flag(friction, "friction")
     if control is not None and policy is not None:
         raise CoadjointError("both control and policy are given; policy is an older name of control. Leave it out.")
     control = policy if control is None else control
@@ -88,7 +89,10 @@ def rollout(
         steps = tau.shape[-2]
     if not isinstance(steps, int | np.integer) or not 0 <= steps < MOST_STEPS:
         raise CoadjointError(f"steps is {short(steps)}; expected how many steps to take, 0 or more.")
-    check_controller(robot, control, float(dt) * np.arange(steps + 1))
+    try:
+        check_controller(robot, control, float(dt) * np.arange(steps + 1))
+    except MemoryError:
+        raise CoadjointError(f"steps is {short(steps)}, for whose times memory has no room; roll out in parts.") from None
     family = Family(robot, parameters)
     batch = family.batch(q=q.shape[:-1], v=v.shape[:-1], **({} if tau is None else {"tau": tau.shape[:-2]}))
     qs, vs = np.empty((*batch, steps + 1, robot.nq)), np.empty((*batch, steps + 1, robot.nv))

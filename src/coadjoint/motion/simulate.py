@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_function_of, a_moving_robot, a_name, finite, numbers, positive, takes
+from ..arguments import a_flag, a_function_of, a_moving_robot, a_name, a_number, finite, numbers, positive, takes
 from ..arrays import ArrayLike, is_lazy, to_numpy
 from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
 from ..families import Family, number_axes
 from ..robot.robot import Robot
 from ..scale.deferred import lazily
+from ..words import short
 from .adaptive import Flow
 from .constraint_checks import check_rows
 from .constraint_projection import check_start, constraint_at, project_state
@@ -46,7 +47,7 @@ def _of_states(core: str) -> Callable[[Any], str]:
 
 
 @lazily("time nq", "time nv", "time nv", "", "parameters", q=_of_states("nq"), v=_of_states("nv"), parameters=number_axes)
-@takes(robot=a_moving_robot, q=numbers, v=numbers, t=numbers, method=a_name, report=a_function_of("part"))
+@takes(robot=a_moving_robot, q=numbers, v=numbers, t=numbers, method=a_name, friction=a_flag, report=a_function_of("part"))
 def simulate(
     robot: Robot,
     q: ArrayLike,
@@ -101,6 +102,8 @@ def simulate(
     control = _checked_control(robot, given.start() if is_sampled(given) else given)
     _check_sampling(period, delay, method)
     _check_period(given, period)
+    if isinstance(events, np.ndarray) and not events.ndim:
+        raise CoadjointError(f"events have {events!r}; expected Event or Contact.")
     happening = list(events) if isinstance(events, Iterable) else [events]
     for other in happening:
         if not isinstance(other, Event | Contact):
@@ -263,11 +266,11 @@ def _checked_control(robot: Robot, control: Any) -> Control | np.ndarray | None:
 def _check_sampling(period: Any, delay: Any, method: str) -> None:
     """Raise an error for an invalid period or delay."""
     if period is None:
-        if delay:
-            raise CoadjointError(f"delay is {delay!r} without a period; give the period of the samples that are delayed.")
+        if not isinstance(delay, int | float | np.number) or delay:
+            raise CoadjointError(f"delay is {short(delay)} without a period; give the period of the samples that are delayed.")
         return
     for name, x, least in (("period", period, "positive number"), ("delay", delay, "number of 0 or more")):
-        if not isinstance(x, int | float | np.number) or not (np.isfinite(x) and (x > 0 or (x == 0 and name == "delay"))):
+        if not isinstance(x, int | float | np.number) or not (a_number(x, name) > 0 or (x == 0 and name == "delay")):
             raise CoadjointError(f"{name} is {x!r}; expected a {least} of seconds.")
     if METHODS[method] in COMPOSITIONS:
         raise CoadjointError(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_function, a_name, takes
+from ..arguments import a_function, a_name, numbers, takes
 from ..arrays import Array, concat, to_numpy
 from ..errors import CoadjointError, ShapeError
 from ..kinematics import pose as frame_pose
@@ -136,6 +136,7 @@ def function(fn: Callable[..., Any], reference: Any = None) -> Term:
 def _own(reference: Any) -> Callable[[Robot, int], Values]:
     if reference is None:
         return _nothing
+    numbers(reference, "reference")
     size = np.shape(reference)[-1] if np.ndim(reference) else 0
     if not size:
         raise ShapeError(f"the reference of a cost has shape {np.shape(reference)}; expected (..., n).")

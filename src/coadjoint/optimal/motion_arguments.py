@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import floats, positive
+from ..arguments import a_function_of, floats, positive
 from ..arrays import to_numpy
 from ..constraints.chosen import independent
 from ..constraints.constraint import Constraint, checked
@@ -105,10 +105,10 @@ def costs_of(robot: Robot, cost: Any, losses: Any = None) -> tuple[list[tuple[fl
     found: list[tuple[float, Cost]] = []
     time = 0.0
     for one, weight in given.items():
-        if not isinstance(weight, int | float | np.number) or not (np.isfinite(weight) and weight > 0):
+        if not isinstance(weight, int | float | np.number) or not 0 < weight < np.inf:
             raise CoadjointError(f"the weight of cost {short(one)} is {short(weight)}; expected a positive number.")
         if callable(one):
-            found.append((float(weight), Of(robot, one)))
+            found.append((float(weight), Of(robot, a_function_of("robot", "q", "v", "a")(one, "cost"))))
         elif one == "time":
             time = float(weight)
         elif one in made:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_flag, a_function_of, a_robot, one_of, positive, takes, whole
+from ..arguments import a_flag, a_function_of, a_robot, check_core, count_up_to, floats, one_of, positive, takes, whole
 from ..constraints.constraint import Constraint
 from ..errors import CoadjointError, ShapeError
 from ..kinematics.targets import Target
@@ -38,7 +38,13 @@ COLLOCATED = 3
 """Gauss points in a span."""
 
 
-@takes(robot=a_robot, transcription=one_of(*TRANSCRIPTIONS), report=a_function_of("count", "error"))
+@takes(
+    robot=a_robot,
+    self_collision=a_flag,
+    limits=a_flag,
+    transcription=one_of(*TRANSCRIPTIONS),
+    report=a_function_of("count", "error"),
+)
 def optimal_motion(
     robot: Robot,
     start: Any,
@@ -138,7 +144,7 @@ def optimal_motion(
         raise CoadjointError(f"spans is {spans} and iterations {iterations}; expected at least 1 of each.")
     tolerance = float(positive(tolerance, "tolerance"))
 
-    spline = _basis(transcription, whole(spans, "spans"))
+    spline = _basis(transcription, count_up_to(10**4)(spans, "spans"))
     interrupted = False
     if apart is not None:
         if guess is None:
@@ -235,6 +241,8 @@ def _ends(
     """The configurations (B, nq) at both ends, and the batch axes."""
     start = given.configurations(robot, start, "start")
     end = _reach(robot, tasks, start) if tasks else given.configurations(robot, goal, "goal")
+    if duration is not None and not isinstance(duration, str):
+        check_core("duration", duration := floats(duration, "duration"), ())
     try:
         batch = np.broadcast_shapes(start.shape[:-1], end.shape[:-1], np.shape(duration))
     except ValueError:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_robot, one_of, takes, whole
+from ..arguments import a_robot, count_up_to, one_of, takes
 from ..arrays import unmasked
 from ..errors import CoadjointError, ShapeError
 from ..kernel.programs import runs
@@ -133,7 +133,7 @@ def receding_horizon(
 
     The first step of the first stage is the sample. One iteration in every `step` follows slow changes; more of them converge further.
     """
-    if whole(iterations, "iterations") < 1:
+    if count_up_to(10**6)(iterations, "iterations") < 1:
         raise CoadjointError(f"iterations is {iterations}; expected at least 1.")
     problem, path, batch = posed(
         robot,

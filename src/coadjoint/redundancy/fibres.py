@@ -68,7 +68,7 @@ def self_motion(
     task = frozen(task_of(frame, rows), robot)
     _needs_freedom(robot, task)
     (start,) = states(robot, q=(q, robot.nq))
-    push: Callable[[np.ndarray], Any] = velocity if callable(velocity) else lambda _: velocity
+    push: Callable[[np.ndarray], Any] = a_function_of("q")(velocity, "velocity") if callable(velocity) else lambda _: velocity
 
     def rate(_: float, y: list[np.ndarray]) -> list[np.ndarray]:
         u = floats(push(y[0]), "velocity")

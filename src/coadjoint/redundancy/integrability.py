@@ -156,7 +156,7 @@ def constant_weight(robot: Robot, weight: Any) -> np.ndarray:
         return np.eye(robot.nv)
     try:
         W = np.asarray(weight, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         W = np.zeros(0)
     W = np.diag(W) if W.shape == (robot.nv,) else W
     if W.shape != (robot.nv, robot.nv) or not np.allclose(W, W.T) or np.linalg.eigvalsh(W)[0] <= 0:

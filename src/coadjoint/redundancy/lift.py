@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import a_number, a_robot, check_core, floats, takes
+from ..arguments import a_damping, a_robot, check_core, finite, floats, numbers, takes
 from ..arrays import Array, ArrayLike, like, mirror, mv, namespace, solve_spd, transpose
 from ..dynamics.composite import mass_matrix
 from ..dynamics.singular import explain_singular
@@ -129,7 +129,7 @@ def _weighted_inverse(robot: Robot, q: Array, task: AnyTask, weight: Array | Non
 
 
 @lazily("nv task", q="nq", weight="nv nv")
-@takes(damping=a_number)
+@takes(damping=a_damping)
 def weighted_inverse(
     robot: Robot,
     q: ArrayLike,
@@ -241,7 +241,7 @@ def lift_function(
 
 def task_vector(task: AnyTask, x: Any, name: str) -> Array:
     """x (..., size) as an array; an error where it has not as many numbers as the task has rows."""
-    x = x if hasattr(x, "shape") else floats(x, name)
+    x = numbers(x, name)
     check_core(name, x, (task.size,), f" for task {task}")
     return x
 
@@ -258,7 +258,7 @@ def vertical_basis(robot: Robot, q: ArrayLike, frame: str | AnyTask, rows: Seque
     Where J has lost rank there are more vertical velocities than these columns can span: an error.
     """
     task = task_of(frame, rows)
-    q = floats(q, "q")
+    q = finite(floats(q, "q"), "q")
     effective_inertia(robot, q, task)
     root = np.linalg.cholesky(mass_matrix(robot, q))  # M = root rootᵀ
     seen = transpose(np.linalg.solve(root, transpose(task.jacobian(robot, q))))  # J root⁻ᵀ

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import a_number, a_robot, numbers, sequence, takes
+from ..arguments import a_damping, a_robot, numbers, sequence, takes
 from ..arrays import Array, ArrayLike, concat, like, mirror, mv, solve_spd, transpose
 from ..dynamics.articulated import forward_dynamics
 from ..dynamics.composite import mass_matrix
@@ -159,7 +159,7 @@ def _prioritized_inverse(robot: Robot, q: Array, task: tuple[AnyTask, ...], damp
     return G
 
 
-@takes(robot=a_robot, tasks=sequence, damping=a_number)
+@takes(robot=a_robot, tasks=sequence, damping=a_damping)
 @lazily("nv task", q="nq")
 def prioritized_inverse(robot: Robot, q: ArrayLike, tasks: Sequence[AnyTask | str], damping: float = 0.0) -> Array:
     """G (..., nv, Σ sizes): v = G X does the first task's part of X, then the second's as far as the first allows, and so on.
@@ -171,7 +171,7 @@ def prioritized_inverse(robot: Robot, q: ArrayLike, tasks: Sequence[AnyTask | st
     return _prioritized_inverse(robot, q, _tasks(robot, tasks, damping), damping)
 
 
-@takes(robot=a_robot, tasks=sequence, accelerations=sequence, damping=a_number)
+@takes(robot=a_robot, tasks=sequence, accelerations=sequence, damping=a_damping)
 def prioritized_torque(
     robot: Robot, q: ArrayLike, v: ArrayLike, tasks: Sequence[AnyTask | str], accelerations: Sequence[Array], damping: float = 0.0
 ) -> Array:
@@ -188,8 +188,6 @@ def prioritized_torque(
 
 
 def _tasks(robot: Robot, tasks: Sequence[AnyTask | str], damping: float) -> tuple[AnyTask, ...]:
-    if not (np.isfinite(damping) and damping >= 0):
-        raise CoadjointError(f"damping is {damping!r}; expected 0 or a positive number.")
     chosen = tuple(task_of(x) for x in tasks)
     rows = sum(x.size for x in chosen)
     if not chosen:

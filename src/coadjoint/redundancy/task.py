@@ -44,7 +44,7 @@ class Task:
     def __post_init__(self) -> None:
         try:
             rows = tuple(int(x) for x in self.rows)
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError, np.ma.MaskError):
             rows = ()
         if not rows or rows != tuple(self.rows) or len(set(rows)) < len(rows) or not set(rows) <= set(ALL):
             raise CoadjointError(

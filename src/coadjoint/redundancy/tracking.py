@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_number, a_robot, positive, states, takes, times, whole
+from ..arguments import a_damping, a_function_of, a_robot, count_up_to, positive, states, takes, times
 from ..arrays import Array, ArrayLike, like, mv
 from ..compiling import compile
 from ..errors import CoadjointError
@@ -68,11 +68,11 @@ class Method:
 
 def method(robot: Robot, inverse: Any = "lift", damping: float = 0.0) -> Method:
     """The inverse that "lift", "moore-penrose", a weight (nv, nv) or (nv,), or a function inverse(robot, q) -> (nv, size) names."""
-    if not (np.isfinite(damping) and damping >= 0):
-        raise CoadjointError(f"damping is {damping!r}; expected 0 or a positive number.")
+    a_damping(damping, "damping")
     if callable(inverse):
         if damping:
             raise CoadjointError("damping is for our own inverses; damp within the function you give.")
+        a_function_of("robot", "q")(inverse, "inverse")
         return Method(getattr(inverse, "__name__", "function"), None, OfRobot.now(inverse, robot))
     if isinstance(inverse, str) and inverse == "lift":
         return Method("lift", None, None, float(damping))
@@ -196,7 +196,7 @@ def gap(robot: Robot, task: AnyTask, q: np.ndarray, target: np.ndarray) -> np.nd
     return task.gap(robot, q, np.broadcast_to(target, (*q.shape[:-1], *task.target_shapes[0])))
 
 
-@takes(robot=a_robot, duration=positive, damping=a_number, points=whole)
+@takes(robot=a_robot, duration=positive, damping=a_damping, points=count_up_to(10**6))
 def follow(
     robot: Robot,
     q: ArrayLike,
@@ -218,8 +218,9 @@ def follow(
     """
     task, how = frozen(task_of(frame, rows), robot), method(robot, inverse, damping)
     span = duration if duration is not None else getattr(path, "duration", None)
-    if span is None or not (np.isfinite(span) and span > 0):
-        raise CoadjointError(f"duration is {span!r}; expected how many seconds of the path to follow.")
+    if span is None:
+        raise CoadjointError("duration is None; expected how many seconds of the path to follow.")
+    span = positive(span, "duration")
     if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 2:
         raise CoadjointError(f"points is {points!r}; expected a whole number, 2 or more.")
     check_fibres(robot, task)

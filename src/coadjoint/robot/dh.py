@@ -103,6 +103,8 @@ def robot_from_dh(
         raise ModelError(f"joints has {len(options)} entries; expected {n}, one for each row.")
     links = []
     for i in range(n):
+        if not isinstance(options[i], Mapping):
+            raise ModelError(f"joints[{i}] is {short(options[i])}; expected a dictionary, as {{'lower': -1.0, 'upper': 1.0}}.")
         joint = _joint(rows[i], kinds[i], convention, {"name": f"joint{i + 1}"} | dict(options[i]))
         placement = row_pose(rows[i], convention)
         if i == 0 and base is not None:

@@ -120,18 +120,20 @@ def packed(robot: Robot, most: int = 60_000, role: str = "visual") -> Packed:
 
 def _shares(sizes: Sequence[int], widths: Sequence[float], most: int) -> list[int]:
     """The number min(size, c width) for each mesh, with the largest c whose sum is at most `most`; at least 12, which is a box."""
-    left, wide, c = float(most), sum(widths), np.inf
-    for size, width in sorted(zip(sizes, widths, strict=True), key=lambda x: x[0] / x[1]):
+    left, c = float(most), np.inf
+    order = sorted(zip(sizes, widths, strict=True), key=lambda x: x[0] / x[1])
+    remaining = np.cumsum([width for _, width in reversed(order)])[::-1]  # not by subtraction, which leaves 0 of small ones
+    for (size, width), wide in zip(order, remaining.tolist(), strict=True):
         if size > left * width / wide:
             c = left / wide
             break
-        left, wide = left - size, wide - width
+        left -= size
     return [size if size <= c * width else max(int(c * width), 12) for size, width in zip(sizes, widths, strict=True)]
 
 
 def _width(vertices: np.ndarray) -> float:
     """The diagonal of a mesh's box, above zero."""
-    return max(float(np.linalg.norm(np.ptp(vertices, axis=0))), 1e-12) if len(vertices) else 1e-12
+    return min(max(float(np.linalg.norm(np.ptp(vertices, axis=0))), 1e-12), 1e300) if len(vertices) else 1e-12
 
 
 def _quantised(link: str, part: Part, role: str) -> PackedPart:

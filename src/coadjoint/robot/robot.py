@@ -81,7 +81,7 @@ class Robot(Tree):
         check_loops(self.loops, self.frame_names)
         self.__dict__["spring_ends"] = ends_of_springs(self.springs, links, self._link_index)
         self.__dict__.update(gathered_numbers(links, frames, self.springs, gravity))
-        self.__dict__["_poses"] = checked_poses(self, poses or {})
+        self.__dict__["_poses"] = checked_poses(self, {} if poses is None else poses)
 
     def __setattr__(self, key: str, value: object) -> None:
         raise AttributeError(

@@ -59,7 +59,7 @@ class Shape:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in SIZES:
             raise unknown("kind of shape", self.kind, SIZES)
-        if self.role not in ROLES:
+        if not isinstance(self.role, str) or self.role not in ROLES:
             raise unknown("role of a shape", self.role, ROLES)
         own = "" if isinstance(self.name, str) and not self.name else f" {short(self.name)}"
         label = f"{self.kind}{own} of link {short(self.link)}"

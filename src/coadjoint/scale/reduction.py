@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CoadjointError
+from ..words import short
 
 ROWS = 256
 """Rows of the example that a reduction is recognized by."""
@@ -18,6 +19,8 @@ class Reduction:
     """reduce(x, axis=0) as a row of numbers, shaped as one row of x."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
+        if not callable(fn):
+            raise CoadjointError(f"reduce is {short(fn)}; expected a function such as numpy.sum.")
         self.fn, self.name = fn, getattr(fn, "__name__", type(fn).__name__)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:

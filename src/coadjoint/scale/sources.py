@@ -8,7 +8,7 @@ A source is any object with
                           arrays are not used after the next call by the same thread, which may write to them again
 
 `open_source` gives one for Parquet, Zarr and NumPy files. The identity of a file is its size, time of change and first bytes, not
-its whole content.
+its whole content; a stream that is continued compares what it reads by checksums (`store.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..errors import MissingPackageError, ReadError
+from ..arguments import whole
+from ..errors import CoadjointError, MissingPackageError, ReadError
+from ..files import as_path
+from ..words import cut, short
 
 if TYPE_CHECKING:
     from ..robot.robot import Robot
@@ -44,9 +47,11 @@ class Source(Protocol):
 
 def open_source(path: str | Path, robot: Robot, needs: Sequence[str]) -> Source:
     """The states in a file: .parquet with columns q1 … or q.JOINT …, .zarr with arrays q, v, …, or .npy with all side by side."""
-    path = Path(path)
+    path = as_path(path)
     if not path.exists():
         raise ReadError(f"{path}: there is no such file.")
+    if not (path.is_file() or path.is_dir()):
+        raise ReadError(f"{path}: this is not an ordinary file; copy what it holds to a file.")
     kinds: dict[str, Callable[..., Source]] = {".parquet": ParquetSource, ".zarr": ZarrSource, ".npy": NpySource}
     if path.suffix.lower() not in kinds:
         raise ReadError(f"{path}: states of a stream stand in {', '.join(kinds)}, not in {path.suffix or 'nothing'!r}.")
@@ -62,18 +67,45 @@ def widths(robot: Robot, needs: Sequence[str]) -> dict[str, int]:
 def file_identity(path: Path) -> str:
     """Size, time of change and first bytes of a file, or of all files in a folder."""
     digest = hashlib.sha256()
-    files = sorted(x for x in path.rglob("*") if x.is_file()) if path.is_dir() else [path]
-    for file in files:
-        known = os.stat(file)
-        name = file.relative_to(path).as_posix() if path.is_dir() else ""
-        digest.update(f"{name}|{known.st_size}|{known.st_mtime_ns}|".encode())
-        if len(files) == 1 or file.name == "zarr.json":
-            with open(file, "rb") as opened:
-                digest.update(opened.read(HEAD))
+    try:
+        files = sorted(x for x in path.rglob("*") if x.is_file()) if path.is_dir() else [path]
+        for file in files:
+            known = os.stat(file)
+            name = file.relative_to(path).as_posix() if path.is_dir() else ""
+            digest.update(f"{name}|{known.st_size}|{known.st_mtime_ns}|".encode("utf-8", "surrogateescape"))
+            if len(files) == 1 or file.name == "zarr.json":
+                with open(file, "rb") as opened:
+                    digest.update(opened.read(HEAD))
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {error.strerror}.") from None
     return digest.hexdigest()
 
 
-class NpySource:
+def check_source(source: Any) -> int:
+    """The number of states of a source; an error for an object that is none."""
+    if lacking := [name for name in ("rows", "identity", "read") if not hasattr(source, name)]:
+        raise CoadjointError(f"source is {short(source)}, which has no {lacking[0]!r}; expected the name of a file, or a source.")
+    if not isinstance(source.identity, str):
+        raise CoadjointError(f"the identity of the source is {short(source.identity)}; expected text.")
+    if (rows := whole(source.rows, "the number of rows of the source")) < 1:
+        raise CoadjointError("the source has no states.")
+    return rows
+
+
+class FileSource:
+    """A source that is a file, or a folder."""
+
+    path: Path
+    rows: int
+    identity: str
+
+    def check_unchanged(self) -> None:
+        """An error if the file is another one than when it was opened."""
+        if file_identity(self.path) != self.identity:
+            raise ReadError(f"{self.path}: the file has changed while it was read; remove the output, and begin anew.")
+
+
+class NpySource(FileSource):
     """One array (N, nq + nv + …) of a .npy file: q, v and a or tau side by side."""
 
     def __init__(self, path: Path, robot: Robot, needs: tuple[str, ...]) -> None:
@@ -90,10 +122,12 @@ class NpySource:
 
     def _array(self) -> np.ndarray:
         try:
-            result: np.ndarray = np.load(self.path, mmap_mode="r", allow_pickle=False)
-            return result
-        except (ValueError, OSError, EOFError) as error:
-            raise ReadError(f"{self.path}: not an array of numbers that numpy.save has written: {error}") from None
+            result = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except Exception as error:  # whatever NumPy says of a header that is damaged
+            raise ReadError(f"{self.path}: not an array of numbers that numpy.save has written: {_told(error)}") from None
+        if not isinstance(result, np.ndarray):
+            raise ReadError(f"{self.path}: not an array of numbers that numpy.save has written, but a file of several.")
+        return result
 
     def read(self, start: int, stop: int) -> dict[str, np.ndarray]:
         part = np.array(self._array()[start:stop], dtype=np.float64)
@@ -101,7 +135,7 @@ class NpySource:
         return dict(zip(self.widths, map(np.ascontiguousarray, np.split(part, ends, axis=1)), strict=True))
 
 
-class ZarrSource:
+class ZarrSource(FileSource):
     """Arrays q (N, nq), v (N, nv), … of a Zarr group."""
 
     def __init__(self, path: Path, robot: Robot, needs: tuple[str, ...]) -> None:
@@ -109,12 +143,13 @@ class ZarrSource:
         group = self._group()
         lengths = {}
         for what, n in self.widths.items():
-            if what not in group:
+            if what not in self._names(group):
                 raise ReadError(
-                    f"{path}: there is no array {what!r}, (N, {n}); the group has {', '.join(sorted(group)) or 'none'}."
+                    f"{path}: there is no array {what!r}, (N, {n}); the group has {', '.join(self._names(group)) or 'none'}."
                 )
-            shape = group[what].shape
-            if len(shape) != 2 or shape[1] != n or group[what].dtype.kind not in "fiu":
+            array = self._member(group, what)
+            shape = array.shape
+            if len(shape) != 2 or shape[1] != n or array.dtype.kind not in "fiu":
                 raise ReadError(f"{path}: {what!r} has shape {shape}; expected numbers of shape (N, {n}) for robot {robot.name!r}.")
             lengths[what] = shape[0]
         if len(set(lengths.values())) > 1:
@@ -126,14 +161,36 @@ class ZarrSource:
         try:
             return zarr.open_group(str(self.path), mode="r")
         except Exception as error:
-            raise ReadError(f"{self.path}: not a Zarr group: {' '.join(str(error).split()) or type(error).__name__}") from None
+            raise ReadError(f"{self.path}: not a Zarr group: {_told(error)}") from None
+
+    def _names(self, group: Any) -> list[str]:
+        """What the group holds."""
+        try:
+            return sorted(group)
+        except Exception as error:
+            raise ReadError(f"{self.path}: the description of the group is damaged: {_told(error)}") from None
+
+    def _member(self, group: Any, what: str) -> Any:
+        """An array of the group."""
+        try:
+            array = group[what]
+            array.shape, array.dtype  # noqa: B018  which a group has not
+            return array
+        except Exception as error:
+            raise ReadError(f"{self.path}: {what!r} is not an array, or its description is damaged: {_told(error)}") from None
 
     def read(self, start: int, stop: int) -> dict[str, np.ndarray]:
-        group = self._group()
-        return {what: np.asarray(group[what][start:stop], dtype=np.float64) for what in self.widths}
+        group, found = self._group(), {}
+        for what in self.widths:
+            array = self._member(group, what)
+            try:
+                found[what] = np.asarray(array[start:stop], dtype=np.float64)
+            except Exception as error:
+                raise ReadError(f"{self.path}: rows {start + 1} to {stop} of {what!r} are damaged: {_told(error)}") from None
+        return found
 
 
-class ParquetSource:
+class ParquetSource(FileSource):
     """Columns of a Parquet file, named as in any table of states; a row group must fit into memory."""
 
     def __init__(self, path: Path, robot: Robot, needs: tuple[str, ...]) -> None:
@@ -145,10 +202,16 @@ class ParquetSource:
         found = {what: reader.find(robot, what) for what in needs}
         if missing := [what for what, columns in found.items() if columns is None]:
             raise missing_columns(reader, robot, missing)
-        self.path = path
+        self.path, numeric = path, {reader.header[k] for k in reader.numeric()}
         self.columns = {what: [reader.header[k] for k in place.columns] for what, place in found.items() if place is not None}
-        with self._file() as file:
-            sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
+        for name in (name for columns in self.columns.values() for name in columns):
+            if name not in numeric:
+                raise ReadError(f"{path}: column {short(name)} holds {reader.schema.field(name).type}; expected numbers.")
+        try:
+            with self._file() as file:
+                sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
+        except Exception as error:
+            raise ReadError(f"{path}: the file is damaged: {_told(error)}") from None
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
         self.rows, self.identity = int(self.starts[-1]), file_identity(path)
         self._last: tuple[tuple[int, int], dict[str, np.ndarray]] | None = None
@@ -179,7 +242,12 @@ class ParquetSource:
                 for what, columns in self.columns.items()
             }
         except Exception as error:
-            raise ReadError(f"{self.path}: the file is damaged: {' '.join(str(error).split()) or type(error).__name__}") from None
+            raise ReadError(f"{self.path}: the file is damaged: {_told(error)}") from None
+
+
+def _told(error: Exception) -> str:
+    """What a library says of a damaged file, on one line."""
+    return cut(" ".join(str(error).split()), 200) or type(error).__name__
 
 
 def import_zarr() -> Any:

@@ -5,22 +5,24 @@ depend on which process computed which chunk.
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 
-from ..arguments import a_function_of, takes
-from ..errors import CoadjointError, MissingPackageError
+from ..arguments import a_dictionary, a_function_of, a_robot, floats, takes, whole
+from ..errors import CoadjointError, MissingPackageError, ReadError
+from ..files import as_path
+from ..words import short
+from .identities import text_of
 from .reduction import Reduction
-from .sources import Source, import_zarr, open_source
-from .store import chunks, is_done, missing_chunks, open_store, write_chunk
+from .sources import FileSource, Source, check_source, import_zarr, open_source
+from .store import DONE, checksum, chunks, is_done, missing_chunks, open_store, write_chunk
 from .task import Task, check_robot, fields, kernel_of, library_digest, name_of
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ RETRIES = 100
 """The number of times that a chunk is retried when its worker dies."""
 
 
-@takes(report=a_function_of("part"))
+@takes(robot=a_robot, report=a_function_of("part"))
 def stream(
     fn: Callable[..., Any],
     robot: Robot,
@@ -58,38 +60,47 @@ def stream(
     or after the function. reduce, such as numpy.sum: keep only reduce(result, axis=0) of every chunk, a row of real numbers. scheduler:
     the address of a Dask scheduler or a distributed.Client, whose workers must see the files under the same names; without it this
     process computes. report is called with the completed fraction, from 0 to 1. An output that was begun with another robot, function,
-    reduction, version or input is refused.
+    reduction, version or input is refused: where a stream is continued, the states of a file that were used already are read again and
+    compared by their checksums; those of another source are taken to be what its identity says.
     """
     check_robot(robot)
     needs = _needs(fn)
     if isinstance(source, str | Path):
         source = open_source(source, robot, needs)
-    if not source.rows:
-        raise CoadjointError("the source has no states.")
+    rows = check_source(source)
     task = Task(fn, robot, needs, options, alone=True)
-    sample = [np.asarray(x) for x in fields(task.result(*_no_states(source, needs)))]
-    names = names or ((_name(fn),) if len(sample) == 1 else tuple(f"{_name(fn)}_{k + 1}" for k in range(len(sample))))
+    empty = _no_states(source, needs)
+    sample = [np.asarray(x) for x in fields(task.result(*empty))]
+    names = _checked_names(names, _name(fn), len(sample))
     if chunk is None:
-        width = sum(x.shape[1] for x in source.read(0, 1).values()) + sum(int(np.prod(x.shape[1:])) for x in sample)
+        width = sum(int(np.prod(x.shape[1:])) for x in (*empty, *sample))
         chunk = 1 << max(0, int(np.log2(CHUNK_BYTES / (8 * width))))
-    if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
-        raise CoadjointError(f"chunk is {chunk!r}; expected how many states to compute at once, 1 or more.")
+    if whole(chunk, "chunk") < 1:
+        raise CoadjointError(f"chunk is {chunk}; expected how many states to compute at once, 1 or more.")
     kept = None if reduce is None else Reduction(reduce)
+    if not (scheduler is None or isinstance(scheduler, str) or hasattr(scheduler, "submit")):
+        raise CoadjointError(f"scheduler is {short(scheduler)}; expected the address of one, or a distributed.Client.")
     description = {
         "robot": f"{robot.name} {robot.fingerprint}",
         "function": " ".join(name_of(fn) or (getattr(fn, "__module__", ""), _name(fn))),
-        "options": {key: _text(x, robot) for key, x in sorted(options.items()) if key != "threads"},
+        "names": list(names),
+        "options": {key: text_of(x, robot) for key, x in sorted(options.items()) if key != "threads"},
         "reduce": "" if kept is None else kept.identity(sample),
         "version": library_digest(),
         "input": source.identity,
-        "rows": int(source.rows),
-        "chunk": int(chunk),
+        "rows": rows,
+        "chunk": min(int(chunk), rows),
     }
-    path = Path(out).absolute()
+    path = as_path(out).absolute()
     arrays = {name: (x.shape[1:], x.dtype) for name, x in zip(names, sample, strict=True)}
-    open_store(path, description, arrays, reduce is not None)
-    work = Work(task, source, path, description, tuple(names), kept)
-    left = missing_chunks(path, description, names)
+    compared = isinstance(source, FileSource)
+    open_store(path, description, arrays, reduce is not None, len(needs) if compared else 0)
+    shapes = {name: x.shape[1:] for name, x in zip(needs, empty, strict=True)}
+    work = Work(task, source, shapes, path, description, names, kept)
+    left, inputs = missing_chunks(path, description, arrays)
+    if compared:
+        for k, checks in inputs.items():
+            work.check_input(k, checks)
     total = chunks(description)
 
     def say(left: int) -> None:
@@ -105,6 +116,8 @@ def stream(
             say(len(left) - n - 1)
     elif left:
         _on_cluster(work, left, scheduler, say)
+    if isinstance(source, FileSource):
+        source.check_unchanged()
     return import_zarr().open_group(str(path), mode="r")
 
 
@@ -114,9 +127,16 @@ class Work:
     """
 
     def __init__(
-        self, task: Task, source: Source, path: Path, description: dict[str, Any], names: tuple[str, ...], reduce: Reduction | None
+        self,
+        task: Task,
+        source: Source,
+        shapes: Mapping[str, tuple[int, ...]],
+        path: Path,
+        description: dict[str, Any],
+        names: tuple[str, ...],
+        reduce: Reduction | None,
     ) -> None:
-        self.task, self.source, self.path, self.description = task, source, path, description
+        self.task, self.source, self.shapes, self.path, self.description = task, source, shapes, path, description
         self.names, self.reduce = names, reduce
         self.buffers: dict[str, np.ndarray] = {}
 
@@ -134,9 +154,8 @@ class Work:
 
     def __call__(self, k: int) -> None:
         """Compute one chunk."""
-        start = k * self.description["chunk"]
-        states = self.source.read(start, min(start + self.description["chunk"], self.description["rows"]))
-        arrays = [states[name] for name in self.task.names]
+        start, states = self.read(k)
+        arrays = list(states.values())
         if "q" in states:
             _check_quaternions(self.task.robot, states["q"], start)
         buffers = self.buffers
@@ -148,11 +167,36 @@ class Work:
             buffers.update(zip(self.names, map(np.asarray, results), strict=True))
         for x in buffers.values():
             if not np.isfinite(x.sum()):  # quicker than looking at each, which is done only then
-                _check_finite({name: states[name] for name in self.task.names} | {"the result": x}, start)
+                _check_finite(states | {"the result": x}, start)
         found = dict(buffers)
         if self.reduce is not None:
             found = {name: self.reduce(x) for name, x in found.items()}
-        write_chunk(self.path, self.description, k, found, self.reduce is not None)
+        checks = b"".join(map(checksum, arrays)) if isinstance(self.source, FileSource) else b""
+        write_chunk(self.path, self.description, k, found, self.reduce is not None, checks)
+
+    def read(self, k: int) -> tuple[int, dict[str, np.ndarray]]:
+        """The first row of a chunk, and its states as the source gives them, checked."""
+        start = k * self.description["chunk"]
+        stop = min(start + self.description["chunk"], self.description["rows"])
+        found = a_dictionary(self.source.read(start, stop), "what the source gives")
+        states = {}
+        for name, core in self.shapes.items():
+            x = states[name] = floats(found.get(name), name)
+            if x.shape != (stop - start, *core):
+                raise CoadjointError(
+                    f"rows {start + 1} to {stop}: the source gives {name} of shape {x.shape}; expected {(stop - start, *core)}."
+                )
+        return start, states
+
+    def check_input(self, k: int, checks: bytes) -> None:
+        """An error unless the states of a chunk have these checksums."""
+        start, states = self.read(k)
+        if b"".join(map(checksum, states.values())) != checks:
+            rows = f"rows {start + 1} to {start + len(next(iter(states.values())))}"
+            raise ReadError(
+                f"{rows} of the input are not those from which {self.path} was computed, although size and time of the file are the "
+                f"same. Give another output, or remove {self.path} to begin anew."
+            )
 
 
 _RECEIVED = threading.local()
@@ -256,21 +300,31 @@ def _needs(fn: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _no_states(source: Source, needs: tuple[str, ...]) -> list[np.ndarray]:
-    first = source.read(0, 1)
+    first = a_dictionary(source.read(0, 1), "what the source gives")
     if lacking := [name for name in needs if name not in first]:
         raise CoadjointError(f"the source has {', '.join(first) or 'nothing'}; {', '.join(lacking)} is needed too.")
-    return [np.asarray(first[name], dtype=np.float64)[:0] for name in needs]
+    arrays = [floats(first[name], name) for name in needs]
+    for name, x in zip(needs, arrays, strict=True):
+        if x.shape[:1] != (1,):
+            raise CoadjointError(f"row 1: the source gives {name} of shape {x.shape}; expected (1, …).")
+    return [x[:0] for x in arrays]
+
+
+def _checked_names(given: Any, function: str, count: int) -> tuple[str, ...]:
+    """The names of the arrays of results, which are names of folders too."""
+    if given is None:
+        return (function,) if count == 1 else tuple(f"{function}_{k + 1}" for k in range(count))
+    names = tuple(given) if isinstance(given, tuple | list) else ()
+    if (
+        len(names) != count
+        or len(set(names)) < count
+        or not all(isinstance(x, str) and x.isidentifier() and x != DONE for x in names)
+    ):
+        raise CoadjointError(
+            f"names is {short(given)}; expected a tuple of {count} different words, one for each result, and none that is {DONE!r}."
+        )
+    return names
 
 
 def _name(fn: Callable[..., Any]) -> str:
     return getattr(fn, "__name__", type(fn).__name__)
-
-
-def _text(x: Any, robot: Robot) -> str:
-    """An option as a text that differs between options that differ."""
-    if hasattr(x, "identity"):
-        text: str = x.identity(robot)
-        return text
-    if isinstance(x, np.ndarray):  # whose repr rounds, and leaves out what is in the middle
-        return f"{x.dtype} {x.shape} {hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()}"
-    return repr(x)

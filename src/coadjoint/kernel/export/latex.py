@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from ...arguments import a_dictionary, sequence, takes, whole
+from ...arguments import a_dictionary, a_flag, count_up_to, sequence, takes, whole
 from ...errors import CoadjointError
 from ..graph import Graph
 from ..ops import OPS, TRUTH
@@ -17,7 +17,7 @@ _SUM, _PRODUCT, _FUNCTION, _POWER, _ATOM = range(5)
 """Operator precedences, from loose to tight."""
 
 
-@takes(graph=a_graph, names=a_dictionary, outputs=sequence, digits=whole, inline=whole)
+@takes(graph=a_graph, names=a_dictionary, outputs=sequence, digits=count_up_to(100), inline=whole, short=a_flag)
 def latex(
     graph: Graph,
     names: Mapping[str, str] | None = None,
@@ -55,6 +55,8 @@ class _Printer:
             several = len(graph.outputs) > 1
             outputs = [f"{letter}^{{({k + 1})}}" if several else letter for k in range(len(graph.outputs))]
             taken.add(letter)
+        if not all(isinstance(x, str) for x in outputs):
+            raise CoadjointError(f"outputs is {list(outputs)!r:.60}; expected a list of texts.")
         if len(outputs) != len(graph.outputs):
             raise CoadjointError(f"outputs has {len(outputs)} names; expected {len(graph.outputs)}, one for each output.")
         self.outputs = list(outputs)
