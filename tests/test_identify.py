@@ -373,13 +373,26 @@ def test_doubtful_logs_are_noted(arm):
         (lambda x: {"tau": 1000 * x["tau"]}, "1e[+]03 times those that the description expects: are they in N m"),
         (lambda x: {k: x[k] * [1, -1, 1] for k in "qva"}, "the other sign of the position of shoulder_lift"),
         (lambda x: {k: x[k][:, [0, 2, 1]] for k in "qva"}, "positions of shoulder_lift and elbow swapped"),
+        (
+            lambda x: {k: x[k][:, [1, 2, 0]] for k in "qva"},
+            r"positions in another order \(that of shoulder_pan stands in the column of elbow",
+        ),
         (lambda x: {k: x[k] * [1, 1, -1] for k in ("q", "v", "a", "tau")}, "sign of the position and the force of elbow"),
         (
             lambda x: {k: x[k][:, ::-1] for k in ("q", "v", "a", "tau")},
             "positions and the forces of shoulder_pan and elbow swapped",
         ),
     ],
-    ids=["all signs", "order of forces", "unit", "sign of a position", "order of positions", "sign of a joint", "order of joints"],
+    ids=[
+        "all signs",
+        "order of forces",
+        "unit",
+        "sign of a position",
+        "two positions",
+        "order of positions",
+        "sign of a joint",
+        "order of joints",
+    ],
 )
 @pytest.mark.filterwarnings("ignore::coadjoint.errors.LogWarning")
 def test_orders_signs_and_units_are_recognised(arm, change, said):
