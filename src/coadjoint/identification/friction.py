@@ -28,6 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
+from ..words import printable
+
 TERMS = (
     "offset",
     "viscous",
@@ -147,7 +149,9 @@ class Friction:
 
     def __str__(self) -> str:
         used = [name for name in TERMS if name in self.coefficients and np.any(self.coefficients[name])]
-        rows = [f"{'joint':<20}" + "".join(f"{name:>12}" for name in used)]
+        wide = [max(12, len(name) + 2) for name in used]
+        rows = [f"{'joint':<20}" + "".join(f"{name:>{n}}" for name, n in zip(used, wide, strict=True))]
         for k, joint in enumerate(self.names):
-            rows.append(f"{joint[:19]:<20}" + "".join(f"{self.coefficients[name][k]:>12.4g}" for name in used))
+            numbers = (f"{self.coefficients[name][k]:>{n}.4g}" for name, n in zip(used, wide, strict=True))
+            rows.append(f"{printable(joint)[:19]:<20}" + "".join(numbers))
         return "\n".join(rows)

@@ -37,6 +37,8 @@ BARRIER = 1e-3
 """The weight of -log x for coefficients that are positive."""
 EXACT = 1e-8
 """The least standard deviation of a residual, relative to the force."""
+NOTHING = 1e-3
+"""Residuals so small, relative to the force, are all but nothing: those of simulated forces."""
 ROUNDING = 1e-7
 """Residuals so small, relative to the force, are rounding."""
 
@@ -249,9 +251,10 @@ class Fitter:
         return self.fit(choice, x, tilt, gains, gamma, variance)
 
     def unbiased(self, sums: Sums, choice: Choice, variance: np.ndarray) -> np.ndarray:
-        """Variances (nv,) from which weights start: of joints that least squares without a prior explain to rounding, that of rounding.
+        """Variances (nv,) from which weights start: what least squares without a prior leave, if that is all but nothing of a joint.
 
-        With any larger one a prior far from the truth could keep residuals, and so the variances that follow from them.
+        With any larger ones a prior far from the truth could keep residuals, and so the variances that follow from them; with larger ones
+        of some joints alone, these would take up what others leave.
         """
         tilt, none, r = np.zeros(len(self.s.horizontal)), np.zeros(len(variance)), self.s.rank
         size = sums[2] / sums[3].clip(1)
@@ -264,7 +267,8 @@ class Fitter:
         x = np.zeros(self.size(choice))
         x[seen] = scale * np.linalg.lstsq(S, scale * b[seen], rcond=1e-15)[0]
         found = self.mean_squares(sums, choice, *self.absorbed(choice, x, tilt, none))
-        return np.where(found <= floored(none, size, ROUNDING), least, variance)
+        left = np.where(found <= floored(none, size, ROUNDING), least, found)
+        return left if np.any(found <= floored(none, size, NOTHING)) else variance
 
     def absorbed(
         self, choice: Choice, x: np.ndarray, tilt: np.ndarray, gains: np.ndarray

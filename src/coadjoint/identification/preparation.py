@@ -291,7 +291,7 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
     q = keep(even.q)
     v = slopes(q, even.rate) if even.v is None else keep(even.v)
     a = slopes(v, even.rate) if even.a is None else keep(even.a)
-    notes += [f"{name}: derivative of the {of}" for name, of, x in (("v", "q", even.v), ("a", "v", even.a)) if x is None]
+    notes += [f"{name}: derivative of {of}" for name, of, x in (("v", "q", even.v), ("a", "v", even.a)) if x is None]
     assert even.tau is not None
     tau = keep(even.tau)
     usable = usable[np.searchsorted(log.time, even.time).clip(0, len(log) - 1)]
