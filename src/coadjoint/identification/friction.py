@@ -117,14 +117,14 @@ class Friction:
     shape: Shape
     coefficients: Mapping[str, np.ndarray]
 
-    def __call__(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, load: np.ndarray) -> np.ndarray:
-        """The forces (..., nv) at states, accelerations and forces of the rigid bodies (..., nv)."""
+    def __call__(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, load: np.ndarray, sign: np.ndarray | None = None) -> np.ndarray:
+        """The forces (..., nv) at states, accelerations and forces of the rigid bodies (..., nv); `sign` is σ where it is at hand."""
         total = np.zeros(np.broadcast_shapes(np.shape(v), np.shape(a), np.shape(load)))
         v, a, load = (np.broadcast_to(x, total.shape) for x in (v, a, load))
         q = np.broadcast_to(q, total.shape) if np.shape(q)[-1:] == total.shape[-1:] else None  # type: ignore[assignment]
         for name, x in self.coefficients.items():
             if np.any(x):
-                total = total + x * self.shape.column(name, q, v, a, load)
+                total = total + x * self.shape.column(name, q, v, a, load, sign)
         return total
 
     def plain(self, v: np.ndarray, a: np.ndarray, load: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

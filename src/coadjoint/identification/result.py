@@ -13,13 +13,14 @@ from scipy.special import stdtrit
 
 from ..arrays import Array
 from ..dynamics import inverse_dynamics
-from ..errors import unknown
+from ..errors import CoadjointError, ShapeError, unknown
 from ..motion.states import force_units
 from ..robot.parameters import INERTIAL
 from ..robot.robot import Robot
 from ..words import printable
 from .base_parameters import BaseParameters, base_parameters
 from .friction import BRAKING, Friction
+from .memory import remembered
 from .preparation import Prepared
 
 LONG = 40
@@ -161,12 +162,25 @@ class Identification:
         """Which freedom of the tree each velocity is."""
         return np.asarray(np.argmax(np.asarray(self.prior.tree_v(np.eye(self.prior.nv))) == 1.0, axis=1)[k])
 
-    def torque(self, q: Array, v: Array, a: Array) -> np.ndarray:
-        """The joint forces (..., nv) that are expected at states and accelerations: rigid bodies, rotors, friction and offsets."""
+    def torque(self, q: Array, v: Array, a: Array, *, time: Array | None = None) -> np.ndarray:
+        """The joint forces (..., nv) that are expected at states and accelerations: rigid bodies, rotors, friction and offsets.
+
+        Each row counts by itself. With `time` (N,) the rows (N, …) are a motion, and dry friction at rest is what the motion before left.
+        """
+        q, v, a = (np.asarray(x, dtype=float) for x in (q, v, a))
         rigid = np.asarray(inverse_dynamics(self.rigid, q, v, a))
-        return np.asarray(
-            rigid + self.friction(np.asarray(q, dtype=float), np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid)
-        )
+        if time is None:
+            return np.asarray(rigid + self.friction(q, v, a, rigid))
+        t = np.asarray(time, dtype=float)
+        if t.ndim != 1 or not v.shape == a.shape == (len(t), self.prior.nv) or q.shape != (len(t), self.prior.nq):
+            raise ShapeError(
+                f"time has shape {t.shape} beside q {q.shape}, v {v.shape}, a {a.shape}; expected (N,) beside N rows of a motion."
+            )
+        if not np.all(np.diff(t) > 0):
+            k = int(np.argmin(np.diff(t) > 0))
+            raise CoadjointError(f"time must increase along a motion; row {k + 2} has {t[k + 1]:.9g} after {t[k]:.9g}.")
+        usual = (np.sqrt(np.mean(x * x, axis=0)) for x in (self.data.v, self.data.a))
+        return np.asarray(rigid + self.friction(q, v, a, rigid, remembered(t, q, v, a, self.friction.shape, *usual)))
 
     @property
     def gains(self) -> np.ndarray:
