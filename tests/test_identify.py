@@ -99,6 +99,25 @@ def test_dry_friction_and_springs_return_exactly(arm, slip):
         assert np.abs(fit.friction.coefficients[name] - value).max() < 1e-6
 
 
+@pytest.mark.native
+def test_the_speed_of_stribecks_friction_is_found(arm):
+    """Joint by joint, on a log of forty seconds, to the steps in which it is tried; and the forces of another motion."""
+    truth, speeds = perturbed(arm), np.array([0.08, 0.2, 0.4])
+
+    def friction(v):
+        return 2.0 * np.sign(v) + 3.0 * np.sign(v) * np.exp(-np.abs(v) / speeds) + 0.5 * v
+
+    logs = [simulated(truth, noise=0.02, seed=seed) for seed in range(4)]
+    fit = cj.identify(
+        arm, [x | {"tau": x["tau"] + friction(x["v"])} for x in logs], friction=("offset", "viscous", "coulomb", "stribeck")
+    )
+    assert np.all(np.abs(np.log(fit.friction.shape.speeds / speeds)) < np.log(1.5))
+    assert np.abs(fit.friction.coefficients["stribeck"] - 3.0).max() < 0.5
+    _, q, v, a = smooth_motion(arm, seed=5)
+    expected = np.asarray(cj.inverse_dynamics(truth, q, v, a)) + friction(v)
+    assert np.linalg.norm(fit.torque(q, v, a) - expected) < 2e-3 * np.linalg.norm(expected)
+
+
 def test_dry_friction_turns_as_dahls_law_says():
     """After a reversal at a constant acceleration: near -1 at first, 0 and with Dahl's slope where half of it has turned, 1 far away."""
     slip, a = 1e-3, np.array(2.0)
