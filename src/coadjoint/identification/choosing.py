@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .equations import Equations, Rows, equations
+from .equations import STRIBECK, Equations, Rows, with_speeds
 from .friction import POSITIVE, TERMS
 from .model import TILT, Choice, Collapsed, Fit, Fitter, floored
 
@@ -20,7 +20,7 @@ USUAL = ("offset", "viscous", "armature", "coulomb", "spring")
 """Terms that are tried together."""
 MOST = 7
 """Terms of a joint beside its offset."""
-SPEEDS = (0.2, 0.3, 0.45, 0.67, 1.5, 2.2)
+SPEEDS = (0.25, 0.5, 2.0)
 """Speeds of Stribeck's term that are tried, relative to the usual one."""
 NEEDS = {"load": "coulomb", "stribeck": "coulomb", "asymmetry": "coulomb", "root": "viscous"}
 """Terms that add to another: friction in proportion to the root of speed alone would be far off at other speeds."""
@@ -122,18 +122,20 @@ def choose_terms(judge: Judge, allowed: tuple[str, ...], tilt: bool) -> tuple[Ch
 
 def choose_speeds(rows: Rows, fitter: Fitter, eq: Equations, fit: Fit, choice: Choice, folds: np.ndarray) -> Equations:
     """The equations with the speeds of Stribeck's terms, joint by joint, by which held-back stretches are predicted best."""
-    s, has = rows.structure, [TERMS.index("stribeck") in own for own in choice.local]
-    if not any(has):
+    s, joints = rows.structure, [j for j, own in enumerate(choice.local) if STRIBECK in own]
+    if not joints:
         return eq
-    first, beta = s.shape.speeds, fit.x[: s.rank]
+    first = s.shape.speeds
     best, speeds = Judge(fitter, eq, fit)(choice)[0] + ENOUGH, first.copy()
-    for factor in SPEEDS:
-        s.shape = replace(s.shape, speeds=factor * first)
-        value = Judge(fitter, equations(rows, beta, folds), fit)(choice)[0]
-        better = has & (value > best)
+    made = with_speeds(eq, rows, fit.x[: s.rank], folds, joints, [factor * first for factor in SPEEDS])
+    found = eq
+    for factor, other in zip(SPEEDS, made, strict=True):
+        value = Judge(fitter, other, fit)(choice)[0]
+        better = np.isin(np.arange(len(best)), joints) & (value > best)
         best, speeds = np.where(better, value, best), np.where(better, factor * first, speeds)
+        found = replace(found, G=np.where(better[:, None, None], other.G, found.G), c=np.where(better[:, None], other.c, found.c))
     s.shape = replace(s.shape, speeds=speeds)
-    return equations(rows, beta, folds)
+    return found
 
 
 def _together(judge: Judge, choice: Choice, best: np.ndarray, allowed: tuple[str, ...], table: list[dict[str, object]]) -> Choice:
