@@ -2,7 +2,8 @@
 
 Every outer split fits the rest with `cj.identify`, whose own choices (terms of friction, widths, slips, tilt, weight of the prior) use
 inner splits of the training rows only, and judges it on rows that it never saw: blocks of time, whole logs, fast stretches by slow ones.
-Beside it stands plain weighted least squares (base parameters, viscous, Coulomb friction and offsets; rotors for motor currents).
+"As a motion" is its prediction with `time=`, by which dry friction at rest is what the motion before left. Beside both stands plain
+weighted least squares (base parameters, viscous, Coulomb friction and offsets; rotors for motor currents).
 """
 
 from __future__ import annotations
@@ -100,17 +101,17 @@ def fast(log: Log, seconds: float, share: float) -> Iterator[tuple[str, np.ndarr
 
 
 def judged(robot: cj.Robot, training: list[Log], test: list[Log], rate: float, drives: bool = False):
-    """Held-back forces, predictions of the fit and of plain least squares, and the fit."""
+    """Held-back forces, predictions of the fit row by row, as a motion and of plain least squares, and the speeds."""
     fit = cj.identify(robot, training)
     plain = Plain(robot, [smooth(x, rate) for x in training if np.ptp(x["time"]) > 0.8], drives)
     judge = [smooth(x, rate) for x in test if np.ptp(x["time"]) > 0.8]
-    return (
-        np.concatenate([x["tau"] for x in judge]),
-        np.concatenate([fit.torque(x["q"], x["v"], x["a"]) for x in judge]),
-        np.concatenate([plain.torque(x) for x in judge]),
-        np.concatenate([x["v"] for x in judge]),
-        fit,
-    )
+    found = {
+        "identify": [fit.torque(x["q"], x["v"], x["a"]) for x in judge],
+        "as a motion": [fit.torque(x["q"], x["v"], x["a"], time=x["time"]) for x in judge],
+        "plain": [plain.torque(x) for x in judge],
+    }
+    tau, v = (np.concatenate([x[name] for x in judge]) for name in ("tau", "v"))
+    return tau, {name: np.concatenate(x) for name, x in found.items()}, v
 
 
 def relative(e: np.ndarray, tau: np.ndarray) -> float:
@@ -120,16 +121,15 @@ def relative(e: np.ndarray, tau: np.ndarray) -> float:
 def panda(folder: Path) -> None:
     robot, log = cj.load("panda"), read(folder / "panda_log" / "excitation.csv", 7, ("q", "v", "tau"))
     print("Panda, rms per joint over the asked one")
-    total: list[tuple[np.ndarray, np.ndarray]] = []
+    total: list[dict[str, np.ndarray]] = []
     for name, held in [*blocks(log, 5), *ends(log, (0.2, 0.3, 0.4)), *fast(log, 2.5, 0.4)]:
-        tau, ours, plain, *_ = judged(robot, stretches(log, ~held), stretches(log, held), 1000.0)
-        found = tuple(np.sqrt(((x - tau) ** 2).mean(0)) for x in (ours, plain))
-        total.append(found)
-        print(f"  {name:14} identify {np.round(found[0] / ASKED, 2)}   plain {np.round(found[1] / ASKED, 2)}")
-    own, other = (np.sqrt(np.mean([x[k] ** 2 for x in total[:5]], axis=0)) for k in (0, 1))
-    print(
-        f"  five blocks: identify {np.round(own, 3)} N m\n                  plain {np.round(other, 3)}\n                  asked {ASKED}"
-    )
+        tau, found, _ = judged(robot, stretches(log, ~held), stretches(log, held), 1000.0)
+        total.append({who: np.sqrt(((x - tau) ** 2).mean(0)) for who, x in found.items()})
+        for who, x in total[-1].items():
+            print(f"  {name:14} {who:12} {np.round(x / ASKED, 2)}", flush=True)
+    print(f"  five blocks, N m: asked {ASKED}")
+    for who in total[0]:
+        print(f"  {who:12} {np.round(np.sqrt(np.mean([x[who] ** 2 for x in total[:5]], axis=0)), 3)}")
 
 
 def lwr(folder: Path) -> None:
@@ -137,8 +137,8 @@ def lwr(folder: Path) -> None:
     log = read(folder / "lwr4_log" / "excitation.csv", 7, ("q", "v", "a", "tau"))
     print("LWR4+, relative error")
     for name, held in [*blocks(log, 4), *ends(log, (0.5, 0.7)), *fast(log, 1.5, 0.4), *fast(log, 1.5, 0.7)]:
-        tau, ours, plain, *_ = judged(robot, stretches(log, ~held), stretches(log, held), 200.0)
-        print(f"  {name:14} identify {relative(ours - tau, tau):5.2f} %   plain {relative(plain - tau, tau):5.2f} %")
+        tau, found, _ = judged(robot, stretches(log, ~held), stretches(log, held), 200.0)
+        print(f"  {name:14} " + "   ".join(f"{who} {relative(x - tau, tau):5.2f} %" for who, x in found.items()), flush=True)
 
 
 def ur(folder: Path) -> None:
@@ -156,16 +156,16 @@ def ur(folder: Path) -> None:
         quick += stretches(log, held)
     splits += [("fastest 40 %", slow, quick), ("slowest 60 %", quick, slow)]
     for name, training, test in splits:
-        tau, ours, plain, v, _ = judged(robot, training, test, 100.0, drives=True)
+        tau, found, v = judged(robot, training, test, 100.0, drives=True)
         size = np.sqrt((v**2).mean(0))
         moving = np.abs(v).max(1) > 0.02
         creeping = (np.abs(v) < 0.15 * size) & (np.abs(v) > 0.005)
-        for who, x in (("identify", ours), ("plain", plain)):
+        for who, x in found.items():
             e = x - tau
             wrists = [relative(e[moving, k], tau[moving, k]) for k in (3, 4, 5)]
             near = [relative(e[creeping[:, k], k], tau[creeping[:, k], k]) for k in (3, 4, 5)]
             print(
-                f"  {name:14} {who:8} {relative(e, tau):5.2f} %, {relative(e[moving], tau[moving]):5.2f} %"
+                f"  {name:14} {who:12} {relative(e, tau):5.2f} %, {relative(e[moving], tau[moving]):5.2f} %"
                 f"   wrists {np.round(wrists, 1)} % slow {np.round(near, 1)} %"
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.optimize import nnls
 import coadjoint as cj
 from coadjoint.identification.arrangements import Change, changes, left_over
 from coadjoint.identification.preparation import prepare
+from random_robots import random_robot
 from recorded_motions import perturbed, simulated
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -65,6 +67,22 @@ def test_several_changes_are_found_one_after_the_other(arm):
     order = np.array([2, 0, 1, 3, 4, 5])
     (one,) = found(robot, changed(log, "forces", order, np.ones(6)))
     np.testing.assert_array_equal(order[one.order], np.arange(6))
+
+
+@pytest.mark.parametrize("what", ["forces", "positions", "both"])
+def test_every_order_of_the_columns_of_a_tree_is_found(what):
+    """Of a tree of four joints, some of them on the base: all 23 orders that are wrong."""
+    robot = random_robot(6, 4, ("revolute",))
+    assert sorted(robot.parents) == [-1, -1, 0, 1]
+    log = {k: x[::5] for k, x in simulated(perturbed(robot, size=0.1), friction=0.3, noise=0.02).items()}
+    assert not found(robot, log)
+    for order in map(np.array, list(permutations(range(4)))[1:]):
+        undone = np.arange(4)
+        for one in found(robot, changed(log, what, order, np.ones(4))):
+            assert one.what == what
+            assert one.sign.min() == 1
+            undone = undone[one.order]
+        np.testing.assert_array_equal(order[undone], np.arange(4))
 
 
 def test_what_is_left_is_that_of_nonnegative_least_squares():

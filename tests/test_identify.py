@@ -99,6 +99,25 @@ def test_dry_friction_and_springs_return_exactly(arm, slip):
         assert np.abs(fit.friction.coefficients[name] - value).max() < 1e-6
 
 
+@pytest.mark.native
+def test_the_speed_of_stribecks_friction_is_found(arm):
+    """Joint by joint, on a log of forty seconds, to the steps in which it is tried; and the forces of another motion."""
+    truth, speeds = perturbed(arm), np.array([0.08, 0.2, 0.4])
+
+    def friction(v):
+        return 2.0 * np.sign(v) + 3.0 * np.sign(v) * np.exp(-np.abs(v) / speeds) + 0.5 * v
+
+    logs = [simulated(truth, noise=0.02, seed=seed) for seed in range(4)]
+    fit = cj.identify(
+        arm, [x | {"tau": x["tau"] + friction(x["v"])} for x in logs], friction=("offset", "viscous", "coulomb", "stribeck")
+    )
+    assert np.all(np.abs(np.log(fit.friction.shape.speeds / speeds)) < np.log(1.5))
+    assert np.abs(fit.friction.coefficients["stribeck"] - 3.0).max() < 0.5
+    _, q, v, a = smooth_motion(arm, seed=5)
+    expected = np.asarray(cj.inverse_dynamics(truth, q, v, a)) + friction(v)
+    assert np.linalg.norm(fit.torque(q, v, a) - expected) < 2e-3 * np.linalg.norm(expected)
+
+
 def test_dry_friction_turns_as_dahls_law_says():
     """After a reversal at a constant acceleration: near -1 at first, 0 and with Dahl's slope where half of it has turned, 1 far away."""
     slip, a = 1e-3, np.array(2.0)
@@ -373,13 +392,26 @@ def test_doubtful_logs_are_noted(arm):
         (lambda x: {"tau": 1000 * x["tau"]}, "1e[+]03 times those that the description expects: are they in N m"),
         (lambda x: {k: x[k] * [1, -1, 1] for k in "qva"}, "the other sign of the position of shoulder_lift"),
         (lambda x: {k: x[k][:, [0, 2, 1]] for k in "qva"}, "positions of shoulder_lift and elbow swapped"),
+        (
+            lambda x: {k: x[k][:, [1, 2, 0]] for k in "qva"},
+            r"positions in another order \(that of shoulder_pan stands in the column of elbow",
+        ),
         (lambda x: {k: x[k] * [1, 1, -1] for k in ("q", "v", "a", "tau")}, "sign of the position and the force of elbow"),
         (
             lambda x: {k: x[k][:, ::-1] for k in ("q", "v", "a", "tau")},
             "positions and the forces of shoulder_pan and elbow swapped",
         ),
     ],
-    ids=["all signs", "order of forces", "unit", "sign of a position", "order of positions", "sign of a joint", "order of joints"],
+    ids=[
+        "all signs",
+        "order of forces",
+        "unit",
+        "sign of a position",
+        "two positions",
+        "order of positions",
+        "sign of a joint",
+        "order of joints",
+    ],
 )
 @pytest.mark.filterwarnings("ignore::coadjoint.errors.LogWarning")
 def test_orders_signs_and_units_are_recognised(arm, change, said):
@@ -629,11 +661,114 @@ def test_command_reads_logs_as_people_have_them(arm, tmp_path, monkeypatch, caps
     assert "there are no positions" in capsys.readouterr().err
     ways = ["time=clock", "q=bend{}", "v=rate{}", "a=push{}", "tau=load{}"]
     words = [x for way in ways for x in ("--columns", way)] + ["--units", "q=deg", "--missing", "drop", "--times", "sort"]
-    monkeypatch.setattr(
-        "coadjoint.commands.identify.identify", lambda *x, **y: cj.identify(*x, **y, friction=("offset", "viscous"))
-    )
+    words += ["--friction", "offset", "viscous"]
     assert main(["identify", "arm.json", "log.csv", "--out", "found.json", *words]) == 0
     assert np.allclose(cj.load("found.json").inertias, expected.robot.inertias, rtol=1e-6, atol=1e-9)
+
+
+def as_table(log):
+    names = ["time", *(f"{x}{k + 1}" for x in list(log)[1:] for k in range(3))]
+    np.savetxt("log.csv", np.column_stack(list(log.values())), delimiter=",", header=",".join(names), comments="", fmt="%.17g")
+
+
+@pytest.mark.slow
+@pytest.mark.native
+@pytest.mark.filterwarnings("ignore::coadjoint.errors.LogWarning")
+def test_command_takes_estimators_by_simulation(arm, tmp_path, monkeypatch, capsys):
+    """The reference is among the log's own columns, in the units that are stated; what is found is what the function finds."""
+    from coadjoint.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    cj.save(arm, "arm.json")
+    log = simulated(perturbed(arm, size=0.05), noise=0.01, friction=0.5, seconds=2.0, rate=100.0)
+    commanded = log["q"] + 0.01 * np.sin(3 * log["time"])[:, None]
+    rate = np.gradient(commanded, log["time"], axis=0)
+    as_table(log | {"q": np.degrees(log["q"]), "q_des": np.degrees(commanded), "w": rate})
+    terms = ["--friction", "offset", "viscous", "--units", "q=deg"]
+    plain = {"friction": ("offset", "viscous")}
+    for method, words, options in (
+        ("instrumental_variables", ["--reference", "q_des"], {"reference": commanded}),
+        (
+            "output_error",
+            ["--reference", "q_des", "w{}", "--kp", "20", "--kd", "2"],
+            {"reference": (commanded, rate), "kp": 20, "kd": 2},
+        ),
+        ("output_error", [], {}),
+        ("inverse_output_error", ["--kp", "20", "30", "20"], {"kp": [20, 30, 20]}),
+    ):
+        line = ["identify", "arm.json", "log.csv", "--method", method, "--out", "found.json", *terms, *words]
+        assert main(line) == 0, capsys.readouterr().err
+        expected = cj.identify(arm, log, method=method, simulation=options, **plain)
+        assert np.allclose(cj.load("found.json").inertias, expected.robot.inertias, rtol=1e-5, atol=1e-8)
+    assert main(["identify", "arm.json", "log.csv", "--method", "instrumental_variables", "--reference", "w", *terms]) == 1
+    assert "of which they are no command" in capsys.readouterr().err
+    assert main(["identify", "arm.json", "log.csv", "--method", "instrumental_variables", "--reference", "asked{}", *terms]) == 1
+    assert "There are: q_des (3), w (3)" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::coadjoint.errors.LogWarning")
+def test_commands_name_options_and_no_arguments_of_functions(arm, tmp_path, monkeypatch, capsys):
+    from coadjoint.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    cj.save(arm, "arm.json")
+    log = simulated(arm, noise=0.05)
+    rows = len(log["time"])
+    hole = np.where(np.arange(rows)[:, None] == 7, np.nan, log["tau"])
+    for change, words, said in (
+        ({"time": log["time"][::-1]}, [], "--times sort"),
+        ({"tau": hole}, [], "--missing drop"),
+        ({"q": np.degrees(log["q"])}, ["--friction", "offset", "--delay", "0"], "--units q=deg"),
+        ({"time": 1000 * log["time"]}, ["--friction", "offset", "--delay", "0"], "--units time=ms"),
+        ({"tau": 1000 * log["tau"]}, ["--friction", "offset"], "--gains"),
+    ):
+        as_table(log | change)
+        main(["identify", "arm.json", "log.csv", *words])
+        told = capsys.readouterr()
+        assert said in told.out + told.err, told
+        assert not re.search(r"\w=['{]|\b\w+= ", told.out + told.err), told
+    Path("log.csv").write_text("clock,bend1,bend2,bend3\n" + "0,0,0,0\n" * 40)
+    assert main(["identify", "arm.json", "log.csv"]) == 1
+    assert "--columns q=NAMES" in capsys.readouterr().err
+    Path("log.csv").write_text("q1,q2,q3\n" + "0,0,0\n" * 40)
+    assert main(["identify", "arm.json", "log.csv"]) == 1
+    assert "--columns time=NAMES names it, --rate gives rows per second" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::coadjoint.errors.LogWarning")
+def test_the_report_counts_what_is_known_by_the_size_of_bodies(arm):
+    """Numbers that are zero by symmetry are known where their intervals are narrow beside those of a body of that mass and radius."""
+    from coadjoint.show.identification import _motion
+
+    exact = cj.identify(arm, simulated(perturbed(arm), noise=1e-6), friction=("offset", "viscous", "armature"))
+    assert exact.beside_rotors
+    assert "badly excited" not in _motion(exact)
+    vague = cj.identify(arm, simulated(perturbed(arm), noise=200.0), friction=("offset", "viscous"))
+    assert _motion(vague).count("badly excited") >= 2
+    assert all(name in str(exact.base) for name in exact.base.names)
+
+
+def test_tiny_noise_on_thin_bodies_is_fitted_as_least_squares_does():
+    """Residuals are the noise, whatever its size, and the forces of another motion as near as by least squares, but for further terms."""
+    panda = cj.load("panda")
+    truth, base = perturbed(panda, seed=2), cj.base_parameters(panda)
+    log = simulated(truth, friction=0.3)
+    _, *other = smooth_motion(panda, seed=5)
+    expected = np.asarray(cj.inverse_dynamics(truth, *other)) + 0.3 * other[1]
+    size, one = np.sqrt((log["tau"] ** 2).mean(0)), np.eye(7)
+
+    def columns(q, v, a):
+        Y = np.asarray(cj.regressor(panda, q, v, a))[..., list(base.pivots)]
+        return np.concatenate([Y, v[..., None] * one, np.ones_like(v)[..., None] * one], axis=-1)
+
+    X = (columns(log["q"], log["v"], log["a"]) / size[:, None]).reshape(-1, base.rank + 14)
+    for noise in (1e-7, 1e-5, 1e-4):
+        tau = log["tau"] + noise * size * np.random.default_rng(0).normal(size=log["tau"].shape)
+        plain = columns(*other) @ np.linalg.lstsq(X, (tau / size).ravel(), rcond=None)[0]
+        fit = cj.identify(panda, log | {"tau": tau})
+        own, least = (np.sqrt(((x - expected) ** 2).mean()) for x in (fit.torque(*other), plain))
+        assert own < 2.0 * least
+        assert np.sqrt(((fit.residuals / size) ** 2).mean()) == pytest.approx(noise, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -649,7 +784,12 @@ def test_command_reads_logs_as_people_have_them(arm, tmp_path, monkeypatch, caps
         (["--total-mass", "nan", "2"], "least < most"),
         (["--cutoff", "0"], "cutoff"),
         (["--units", "angle=deg"], "q=deg"),
-        (["--method", "instrumental_variables"], "invalid choice"),
+        (["--method", "instrumental_variables"], "--reference q_des"),
+        (["--method", "inverse_output_error"], "--kp and --kd"),
+        (["--method", "output_error", "--reference", "q_des"], "--reference q_des v_des"),
+        (["--method", "output_error", "--kp", "1", "2"], "--kp has 2 numbers"),
+        (["--reference", "q_des"], "--method instrumental_variables"),
+        (["--friction", "sticky"], "invalid choice"),
         (["--method", "best"], "invalid choice"),
     ],
 )

@@ -15,7 +15,7 @@ from typing import Any
 from . import __version__
 from . import commands as _commands
 from .errors import CoadjointError, ModelWarning
-from .words import printable
+from .words import in_a_shell, printable
 
 
 def parser(only: str = "") -> argparse.ArgumentParser:
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _one_line(message: object) -> str:
-    return printable(" ".join(str(message).split())) or type(message).__name__
+    return in_a_shell(printable(" ".join(str(message).split()))) or type(message).__name__
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from typing import Any
 
@@ -35,3 +36,16 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def in_a_shell(text: str) -> str:
+    """A message with the options of commands in the place of the arguments of functions that it names: `--units q=deg`."""
+    text = re.sub(r"(columns|units)=\{['\"](\w+)['\"]: (.*?)\}", _option, text)
+    text = re.sub(r"\b(missing|times|topic)=['\"]([^'\"]+)['\"]", r"--\1 \2", text)
+    return re.sub(r"(?<![\w-])(gains|delay|cutoff|rate)=(?=\S)", r"--\1 ", re.sub(r"(?<![\w-])(gains|rate)=(?!\S)", r"--\1", text))
+
+
+def _option(found: re.Match[str]) -> str:
+    option, what, value = found.groups()
+    plain = re.fullmatch(r"['\"]([^'\"]+)['\"]", value)
+    return f"--{option} {what}={plain[1] if plain and plain[1] != '…' else 'NAMES' if option == 'columns' else 'UNIT'}"

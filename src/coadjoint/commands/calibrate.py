@@ -17,6 +17,7 @@ from ..lie import quaternion
 from ..motion.logs import Table, read_table
 from ..robot.save import save
 from ..show.terminal import Progress
+from ..words import in_a_shell
 from .logs import add_log_options, log_options
 from .robots import add_robot, read_robot, tell
 
@@ -53,8 +54,8 @@ def run(args: argparse.Namespace) -> None:
         warnings.simplefilter("ignore", LogWarning)  # its notes are printed
         cal = calibrate(robot, table.arrays["q"], points=measured.get("points"), poses=measured.get("poses"), frame=frame)
     for note in table.notes:
-        print(note)
-    print(cal)
+        print(in_a_shell(note))
+    print(in_a_shell(str(cal)))
     if args.out:
         _write(args, cal)
         print(f"wrote {args.out}")

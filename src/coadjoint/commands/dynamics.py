@@ -20,7 +20,7 @@ from ..motion.tables import MissingColumnsError, as_states, check_input, write_s
 from ..robot.plausibility import impossible_inertias
 from ..robot.robot import Robot
 from ..show.terminal import Progress, number, table
-from ..words import cut, printable
+from ..words import cut, in_a_shell, printable
 from . import _stream as stream
 from .logs import add_log_options, log_options
 from .robots import add_robot, check_files, name_of, read_robot, tell
@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--forward", action="store_true", help="accelerations from joint forces (columns tau1…) instead")
     parser.add_argument("--friction", action="store_true", help="with the joints' viscous and Coulomb friction")
     parser.add_argument("--differentiate", action="store_true", help="estimate missing v and a from the time column")
-    add_log_options(parser)
+    parser.add_argument("--rate", type=float, metavar="HZ", help="with --measured: rows per second of a table without times")
+    add_log_options(parser, times=True)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
     result = compute(robot, states, args.forward, args.friction)
     print(summary(robot, result, args.forward))
     for note in notes:
-        print(note)
+        print(in_a_shell(note))
     if args.out:
         with Progress(f"writing {args.out}") as report:
             write_states(args.out, robot, result, report)
@@ -90,9 +91,9 @@ def _compare(args: argparse.Namespace) -> None:
     tell((*robot.notes, *impossible_inertias(robot)))
     with Progress(f"reading {args.states}") as report, warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)  # its notes are printed
-        log = read_log(args.states, robot, **log_options(args), report=report)
+        log = read_log(args.states, robot, **log_options(args), rate=args.rate, report=report)
     result = compare(robot, log, cutoff=args.cutoff or None, friction=args.friction)
-    print(result)
+    print(in_a_shell(str(result)))
     if args.out:
         write_states(args.out, robot, States(result.q, result.v, result.a, result.computed, result.time))
         print(f"wrote {args.out}")
@@ -120,9 +121,14 @@ def _states(args: argparse.Namespace, robot: Robot) -> tuple[States, list[str]]:
     needs = ["q", "tau"] if args.forward else ["q"]
     if not args.differentiate:
         needs = ["q", "v", "tau"] if args.forward else ["q", "v", "a"]
+    options = log_options(args)
+    if options.pop("times") != "error" or args.rate is not None:
+        raise CoadjointError(
+            "--times and --rate are of --measured: the rows of other states need no times, or are taken as they are."
+        )
     with Progress(f"reading {args.states}") as report:
         try:
-            found = read_table(args.states, robot, needs=("q", *needs), extra=False, **log_options(args), report=report)
+            found = read_table(args.states, robot, needs=("q", *needs), extra=False, **options, report=report)
         except MissingColumnsError as error:
             if {"q", "tau"} & set(error.missing):
                 raise

@@ -10,12 +10,16 @@ from ..files import check_output
 from ..identification import identify
 from ..identification.bounds import bound_rows
 from ..identification.estimators import METHODS
+from ..identification.friction import TERMS
 from ..identification.preparation import check_cutoff
 from ..identification.priors import PRIORS, checked_prior
+from ..identification.simulated import SIMULATED
 from ..motion.logs import read_log
 from ..robot.save import check_format, save
 from ..show.identification import check_report
 from ..show.terminal import Progress
+from ..words import in_a_shell
+from .commanded import add_simulation_options, check_simulation, simulation
 from .logs import add_log_options, log_options
 from .robots import add_robot, one_number, read_robot, tell
 
@@ -35,9 +39,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gains", type=one_number, nargs="+", metavar="K", help="force for a current of one, joint by joint: tau is currents"
     )
-    # what simulates needs a reference and a controller's gains, which are arrays: in Python
-    methods = ("auto", *(x for x in METHODS if x != "instrumental_variables"))
+    methods = ("auto", *METHODS, *SIMULATED)
     parser.add_argument("--method", choices=methods, default="auto", help="the estimator (default: auto, the maximum posterior)")
+    parser.add_argument(
+        "--friction",
+        choices=("auto", *TERMS),
+        nargs="+",
+        metavar="TERM",
+        default=["auto"],
+        help=f"terms of friction and drives, or auto, which chooses among them: {', '.join(TERMS)}",
+    )
+    parser.add_argument(
+        "--delay", type=float, metavar="SECONDS", help="how late forces are recorded; 0: they are not (default: what the log shows)"
+    )
     parser.add_argument(
         "--prior", metavar="KIND", default="auto", help=f"{', '.join(PRIORS)}, or a number: the weight of the entropic one"
     )
@@ -46,6 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--total-mass", nargs=2, type=float, metavar=("LOW", "HIGH"), help="bounds of the mass of all links in kg")
     parser.add_argument("--parameters", action="store_true", help="print all parameters with their intervals")
+    parser.add_argument("--rate", type=float, metavar="HZ", help="rows per second of a table without times")
+    add_simulation_options(parser)
     add_log_options(parser, times=True)
 
 
@@ -66,14 +82,26 @@ def run(args: argparse.Namespace) -> None:
     if not robot.nv:
         raise CoadjointError(f"robot {robot.name!r} has no joint that moves.")
     bound_rows(robot, bounds)
+    check_simulation(args, robot)
     logs = []
     for path in args.log:
         with Progress(f"reading {path}") as report:
-            logs.append(read_log(path, robot, **options, report=report))
+            logs.append(read_log(path, robot, **options, rate=args.rate, report=report))
     with Progress("identifying") as report:
         report(0.0)
-        fit = identify(robot, logs, cutoff=cutoff, gains=args.gains, method=args.method, prior=prior, bounds=bounds)
-    print(fit)
+        fit = identify(
+            robot,
+            logs,
+            cutoff=cutoff,
+            gains=args.gains,
+            method=args.method,
+            prior=prior,
+            bounds=bounds,
+            friction=args.friction,
+            delay="auto" if args.delay is None else args.delay,
+            simulation=simulation(args, robot, logs, options["units"]),
+        )
+    print(in_a_shell(str(fit)))
     for text in fit.advice:
         print(f"advice: {text}")
     if args.parameters:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -25,6 +25,8 @@ LIKE = 0.5
 """The part of a force that may be left of joints that a change concerns."""
 FINE = 0.02
 """A part of a force that is as good as nothing."""
+ANY = 5
+"""Joints up to which every order of positions is tried where three joints or more are in doubt; of more joints those that turn three."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def changes(robot: Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray, tau: np.n
         if not left[told].max(initial=0.0) > TRIED:
             break
         best: tuple[float, Change] | None = None
-        for change in _candidates(robot, expected, q, v, tau, told):
+        for change in _candidates(robot, expected, q, v, tau, told, bool((told & (left > TRIED)).sum() > 2)):
             new = _after(robot, change, q, v, a, tau)
             value = _score(new, left, told)
             if (best is None or value < best[0]) and new[change.concerned].max() < LIKE:
@@ -116,9 +118,9 @@ def _after(robot: Robot, change: Change, q: np.ndarray, v: np.ndarray, a: np.nda
 
 
 def _candidates(
-    robot: Robot, expected: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray, told: np.ndarray
+    robot: Robot, expected: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray, told: np.ndarray, many: bool
 ) -> Iterator[Change]:
-    """Signs of one joint or of all forces, two columns exchanged, all in reverse; and the best order of forces."""
+    """Signs of one joint or of all forces, two columns exchanged, all in reverse, the best order of forces; `many`: further orders."""
     n = robot.nv
     same, plus = np.arange(n), np.ones(n)
     one = [(same, np.where(same == k, -1.0, 1.0)) for k in np.flatnonzero(told)]
@@ -128,8 +130,9 @@ def _candidates(
         one.append((order, plus))
     one += [(same[::-1], plus)] if n > 2 else []
     moves = np.abs(v).max(0) > 0
+    further = [(order, plus) for order in _orders(np.flatnonzero(told), n)] if many else []
     for what in ("forces", "positions", "both") if q.shape == v.shape else ("forces",):
-        for x in one:
+        for x in one if what == "forces" else [*one, *further]:
             change = Change(what, *x)
             if what == "forces" or moves[change.concerned].any():
                 yield change
@@ -138,3 +141,14 @@ def _candidates(
     _, order = linear_sum_assignment(np.log(np.maximum(matrix, FINE)))
     if np.any(order != same):
         yield Change("forces", order, plus)
+
+
+def _orders(joints: np.ndarray, n: int) -> Iterator[np.ndarray]:
+    """Orders that move three of these joints or more: all of them, or of many joints those that turn three."""
+    for size in range(3, len(joints) + 1) if len(joints) <= ANY else (3,):
+        for some in combinations(joints, size):
+            for other in permutations(some):
+                if all(i != j for i, j in zip(some, other, strict=True)):
+                    order = np.arange(n)
+                    order[list(some)] = other
+                    yield order

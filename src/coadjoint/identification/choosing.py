@@ -1,4 +1,4 @@
-"""The choice of the terms of friction by held-back stretches, with a Gaussian in the place of the entropic prior."""
+"""The choice of the terms of friction and of Stribeck's speeds by held-back stretches, a Gaussian being the entropic prior."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .equations import Equations
+from .equations import STRIBECK, Equations, Rows, with_speeds
 from .friction import POSITIVE, TERMS
 from .model import TILT, Choice, Collapsed, Fit, Fitter, floored
 
@@ -20,6 +20,8 @@ USUAL = ("offset", "viscous", "armature", "coulomb", "spring")
 """Terms that are tried together."""
 MOST = 7
 """Terms of a joint beside its offset."""
+SPEEDS = (0.25, 0.5, 2.0)
+"""Speeds of Stribeck's term that are tried, relative to the usual one."""
 NEEDS = {"load": "coulomb", "stribeck": "coulomb", "asymmetry": "coulomb", "root": "viscous"}
 """Terms that add to another: friction in proportion to the root of speed alone would be far off at other speeds."""
 
@@ -116,6 +118,24 @@ def choose_terms(judge: Judge, allowed: tuple[str, ...], tilt: bool) -> tuple[Ch
         best, _ = judge(choice)
         table += [{"joint": names[j], "term": TERMS[f[1]], "gain": f[0]} for j, f in enumerate(found) if f]
     return _together(judge, choice, best, allowed, table), table
+
+
+def choose_speeds(rows: Rows, fitter: Fitter, eq: Equations, fit: Fit, choice: Choice, folds: np.ndarray) -> Equations:
+    """The equations with the speeds of Stribeck's terms, joint by joint, by which held-back stretches are predicted best."""
+    s, joints = rows.structure, [j for j, own in enumerate(choice.local) if STRIBECK in own]
+    if not joints:
+        return eq
+    first = s.shape.speeds
+    best, speeds = Judge(fitter, eq, fit)(choice)[0] + ENOUGH, first.copy()
+    made = with_speeds(eq, rows, fit.x[: s.rank], folds, joints, [factor * first for factor in SPEEDS])
+    found = eq
+    for factor, other in zip(SPEEDS, made, strict=True):
+        value = Judge(fitter, other, fit)(choice)[0]
+        better = np.isin(np.arange(len(best)), joints) & (value > best)
+        best, speeds = np.where(better, value, best), np.where(better, factor * first, speeds)
+        found = replace(found, G=np.where(better[:, None, None], other.G, found.G), c=np.where(better[:, None], other.c, found.c))
+    s.shape = replace(s.shape, speeds=speeds)
+    return found
 
 
 def _together(judge: Judge, choice: Choice, best: np.ndarray, allowed: tuple[str, ...], table: list[dict[str, object]]) -> Choice:

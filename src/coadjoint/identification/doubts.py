@@ -6,7 +6,7 @@ import numpy as np
 
 from ..dynamics import inverse_dynamics
 from ..robot.robot import Robot
-from .arrangements import Finding, changes
+from .arrangements import Change, Finding, changes
 from .preparation import Prepared
 
 ROWS = 400
@@ -92,10 +92,7 @@ def _sentence(robot: Robot, found: Finding) -> str:
             return f"{names[0]}: the measured force has the opposite sign of the expected one: is its sign wrong?"
         if len(names) == 2:
             return f"{names[0]} and {names[1]}: each one's force is like the one expected of the other: are they swapped?"
-        places = ", ".join(
-            f"that of {robot.v_names[k]} stands in the column of {robot.v_names[change.order[k]]}" for k in concerned
-        )
-        return f"the measured forces look as if in another order: {places}: are the columns right?"
+        return f"the measured forces look as if in another order: {_places(robot, change)}: are the columns right?"
     what = "the position" if change.what == "positions" else "the position and the force"
     if change.sign.min() < 0:
         how, ask = f"with the other sign of {what} of {names[0]}", "does the description turn this joint the other way?"
@@ -105,6 +102,15 @@ def _sentence(robot: Robot, found: Finding) -> str:
             "",
         )
     else:
-        how, ask = f"with {what.replace('position', 'positions').replace('force', 'forces')} of all joints in reverse order", ""
+        how, ask = (
+            f"with {what.replace('position', 'positions').replace('force', 'forces')} in another order ({_places(robot, change)})",
+            "",
+        )
     text = f"{how} the description leaves {found.after:.0f} % of the forces unexplained instead of {found.before:.0f} %"
     return f"{text}: {ask or 'are these columns right?'}"
+
+
+def _places(robot: Robot, change: Change) -> str:
+    """Where the columns of each joint stand."""
+    names = robot.v_names
+    return ", ".join(f"that of {names[k]} stands in the column of {names[change.order[k]]}" for k in change.concerned)

@@ -8,7 +8,7 @@ Memory does not grow with the length of a log.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,6 +27,8 @@ LOCAL = TERMS[:-1]
 """Terms that have columns of their own: a gain's is a combination of the base parameters'."""
 GAIN = len(LOCAL)
 """The number of the term `gain`."""
+STRIBECK = LOCAL.index("stribeck")
+"""The number of Stribeck's term."""
 
 
 @dataclass
@@ -156,3 +158,30 @@ def equations(rows: Rows, beta: np.ndarray, folds: np.ndarray) -> Equations:
             yy[fold] += (t * t).sum(1)
             number[fold] += used[:, own].sum(1)
     return Equations(s, G, c, yy, number)
+
+
+def with_speeds(
+    eq: Equations, rows: Rows, beta: np.ndarray, folds: np.ndarray, joints: list[int], speeds: list[np.ndarray]
+) -> list[Equations]:
+    """The equations for each of these speeds (nv,) of Stribeck's term, of which that column of some joints is made anew."""
+    s, data = eq.structure, rows.data
+    place, shape = s.blocks * s.rank + STRIBECK, s.shape
+    made = [replace(eq, G=eq.G.copy(), c=eq.c.copy()) for _ in speeds]
+    for other in made:
+        other.G[:, joints, place], other.G[:, joints, :, place], other.c[:, joints, place] = 0.0, 0.0, 0.0
+    for k in rows:
+        X, v = rows.columns(k, beta), data.v[k]
+        sign, y = shape.direction(v, data.a[k]), data.tau[k] - data.known[k]
+        for j in joints:
+            for fold in np.unique(folds[k]):
+                own = (folds[k] == fold) & data.used[k, j]
+                Z = X[own, j]
+                for other, speed in zip(made, speeds, strict=True):
+                    x = sign[own, j] * np.exp(-np.abs(v[own, j]) / speed[j])
+                    cross = x @ Z
+                    cross[place] = x @ x
+                    other.G[fold, j, place] += cross
+                    other.G[fold, j, :, place] += cross
+                    other.G[fold, j, place, place] -= cross[place]
+                    other.c[fold, j, place] += x @ y[own, j]
+    return made

@@ -20,7 +20,7 @@ from ..robot.robot import Robot
 from ..robot.spring import refuse_springs
 from ..words import short
 from .bounds import bound_rows
-from .choosing import ENOUGH, Judge, choose_terms
+from .choosing import ENOUGH, Judge, choose_speeds, choose_terms
 from .consistency import consistent
 from .delays import ROUNDS, advanced, checked_delay, is_clear, late, told
 from .doubts import doubts, few, poor, still
@@ -40,8 +40,6 @@ from .streaming import Spool
 
 FOLDS = 5
 """Blocks of rows that are held back one after the other."""
-
-
 DECIDED = 10.0
 """The loss of log evidence after which larger weights are not tried."""
 RICH = ("offset", "viscous", "armature", "coulomb", "load", "spring")
@@ -279,6 +277,7 @@ def _model(
     choice = replace(choice, tilt=tilt)
     if not forced:
         choice, table = choose_terms(judge, allowed, tilt)
+    eq = choose_speeds(rows, fitter, eq, judge.fit, choice, folds)
     if gained:
         choice = replace(choice, local=tuple(own if GAIN in own else (*own, GAIN) for own in choice.local))
     if tilt:

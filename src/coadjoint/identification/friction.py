@@ -28,6 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
+from ..words import printable
+
 TERMS = (
     "offset",
     "viscous",
@@ -115,14 +117,14 @@ class Friction:
     shape: Shape
     coefficients: Mapping[str, np.ndarray]
 
-    def __call__(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, load: np.ndarray) -> np.ndarray:
-        """The forces (..., nv) at states, accelerations and forces of the rigid bodies (..., nv)."""
+    def __call__(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, load: np.ndarray, sign: np.ndarray | None = None) -> np.ndarray:
+        """The forces (..., nv) at states, accelerations and forces of the rigid bodies (..., nv); `sign` is σ where it is at hand."""
         total = np.zeros(np.broadcast_shapes(np.shape(v), np.shape(a), np.shape(load)))
         v, a, load = (np.broadcast_to(x, total.shape) for x in (v, a, load))
         q = np.broadcast_to(q, total.shape) if np.shape(q)[-1:] == total.shape[-1:] else None  # type: ignore[assignment]
         for name, x in self.coefficients.items():
             if np.any(x):
-                total = total + x * self.shape.column(name, q, v, a, load)
+                total = total + x * self.shape.column(name, q, v, a, load, sign)
         return total
 
     def plain(self, v: np.ndarray, a: np.ndarray, load: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -147,7 +149,9 @@ class Friction:
 
     def __str__(self) -> str:
         used = [name for name in TERMS if name in self.coefficients and np.any(self.coefficients[name])]
-        rows = [f"{'joint':<20}" + "".join(f"{name:>12}" for name in used)]
+        wide = [max(12, len(name) + 2) for name in used]
+        rows = [f"{'joint':<20}" + "".join(f"{name:>{n}}" for name, n in zip(used, wide, strict=True))]
         for k, joint in enumerate(self.names):
-            rows.append(f"{joint[:19]:<20}" + "".join(f"{self.coefficients[name][k]:>12.4g}" for name in used))
+            numbers = (f"{self.coefficients[name][k]:>{n}.4g}" for name, n in zip(used, wide, strict=True))
+            rows.append(f"{printable(joint)[:19]:<20}" + "".join(numbers))
         return "\n".join(rows)

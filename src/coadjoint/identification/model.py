@@ -11,6 +11,7 @@ power 1 / c, c being the mean over joints of the sum of the autocorrelations. Pr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,8 @@ BARRIER = 1e-3
 """The weight of -log x for coefficients that are positive."""
 EXACT = 1e-8
 """The least standard deviation of a residual, relative to the force."""
+NOTHING = 1e-3
+"""Residuals so small, relative to the force, are all but nothing: those of simulated forces."""
 ROUNDING = 1e-7
 """Residuals so small, relative to the force, are rounding."""
 
@@ -51,10 +54,20 @@ class Choice:
     local: tuple[tuple[int, ...], ...]
     tilt: bool = False
 
-    @property
+    @cached_property
     def unknowns(self) -> list[tuple[int, int]]:
         """(joint, number of the term) of each coefficient of friction."""
         return [(j, k) for j, own in enumerate(self.local) for k in own]
+
+    def places(self, rank: int, hidden: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For every joint its columns of a `Collapsed`, and where they stand in x."""
+        p, known, unknowns = rank + hidden, rank + len(TERMS), len(self.unknowns)
+        turns, base, count, out = np.arange(2 if self.tilt else 0), np.arange(rank), 0, list[tuple[np.ndarray, np.ndarray]]()
+        for own in self.local:
+            k = np.concatenate([base, rank + np.array(own, dtype=int), known + 1 + turns])
+            out.append((k, np.concatenate([base, p + count + np.arange(len(own)), p + unknowns + turns])))
+            count += len(own)
+        return out
 
 
 @dataclass
@@ -124,13 +137,9 @@ class Fitter:
 
     def assemble(self, made: Collapsed, choice: Choice, gains: np.ndarray) -> list[tuple[np.ndarray, ...]]:
         """The sums (columns of x, G, c, Σ τ²), for every joint, of the linearised model, whose residual at x is τ - X x."""
-        r, p, known = self.s.rank, self.s.rank + self.hidden, self.s.rank + len(TERMS)
+        r, known = self.s.rank, self.s.rank + len(TERMS)
         out: list[tuple[np.ndarray, ...]] = []
-        count, unknowns = 0, len(choice.unknowns)
-        turns = [0, 1] if choice.tilt else []
-        for j, own in enumerate(choice.local):
-            k = np.array([*range(r), *(r + n for n in own), *(known + 1 + d for d in turns)])
-            index = np.array([*range(r), *range(p + count, p + count + len(own)), *(p + unknowns + d for d in turns)])
+        for j, (own, (k, index)) in enumerate(zip(choice.local, choice.places(r, self.hidden), strict=True)):
             G, c, yy = made.G[..., j, k[:, None], k], made.c[..., j, k], made.yy[..., j]
             if g := gains[j]:
                 factor = np.ones(len(k))
@@ -139,7 +148,6 @@ class Fitter:
                 G = G * factor[:, None] * factor
                 yy = yy - 2.0 * g * made.c[..., j, known] + g * g * made.G[..., j, known, known]
             out.append((index, G, c, yy))
-            count += len(own)
         return out
 
     def size(self, choice: Choice) -> int:
@@ -249,9 +257,10 @@ class Fitter:
         return self.fit(choice, x, tilt, gains, gamma, variance)
 
     def unbiased(self, sums: Sums, choice: Choice, variance: np.ndarray) -> np.ndarray:
-        """Variances (nv,) from which weights start: of joints that least squares without a prior explain to rounding, that of rounding.
+        """Variances (nv,) from which weights start: what least squares without a prior leave, if that is all but nothing of a joint.
 
-        With any larger one a prior far from the truth could keep residuals, and so the variances that follow from them.
+        With any larger ones a prior far from the truth could keep residuals, and so the variances that follow from them; with larger ones
+        of some joints alone, these would take up what others leave.
         """
         tilt, none, r = np.zeros(len(self.s.horizontal)), np.zeros(len(variance)), self.s.rank
         size = sums[2] / sums[3].clip(1)
@@ -264,7 +273,8 @@ class Fitter:
         x = np.zeros(self.size(choice))
         x[seen] = scale * np.linalg.lstsq(S, scale * b[seen], rcond=1e-15)[0]
         found = self.mean_squares(sums, choice, *self.absorbed(choice, x, tilt, none))
-        return np.where(found <= floored(none, size, ROUNDING), least, variance)
+        left = np.where(found <= floored(none, size, ROUNDING), least, found)
+        return left if np.any(found <= floored(none, size, NOTHING)) else variance
 
     def absorbed(
         self, choice: Choice, x: np.ndarray, tilt: np.ndarray, gains: np.ndarray

@@ -295,7 +295,7 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
     q = keep(even.q)
     v = slopes(q, even.rate) if even.v is None else keep(even.v)
     a = slopes(v, even.rate) if even.a is None else keep(even.a)
-    notes += [f"{name}: derivative of the {of}" for name, of, x in (("v", "q", even.v), ("a", "v", even.a)) if x is None]
+    notes += [f"{name}: derivative of {of}" for name, of, x in (("v", "q", even.v), ("a", "v", even.a)) if x is None]
     assert even.tau is not None
     tau = keep(even.tau)
     usable = usable[np.searchsorted(log.time, even.time).clip(0, len(log) - 1)]
@@ -325,26 +325,25 @@ def slopes(x: np.ndarray, rate: float) -> np.ndarray:
 
 def _part(*arrays: Any) -> Prepared:
     time, q, v, a, tau, usable, step, dwell = arrays
-    used = usable & ~_sticking(v, a, step, max(1, round(dwell / step)))
+    rests = sticking(v, a, step, max(1, round(dwell / step)), *(np.sqrt(np.mean(x * x, axis=0)) for x in (v, a)))
+    rests[:, rests.mean(0) > 0.7] = False
+    used = usable & ~rests
     return Prepared(time, q, v, a, tau, used, np.zeros(len(time), dtype=int), step, np.zeros_like(v))
 
 
-def _sticking(v: np.ndarray, a: np.ndarray, step: float, least: int) -> np.ndarray:
-    """(N, nv): where a joint stands for at least so many rows, or sets out from there; nowhere for one that stands most of the time."""
-    square = np.mean(v * v, axis=0)
-    still = np.asarray(np.abs(v) < STANDING * np.sqrt(square))
+def sticking(v: np.ndarray, a: np.ndarray, step: float, least: int, speed: np.ndarray, acceleration: np.ndarray) -> np.ndarray:
+    """(N, nv): where a joint stands for at least so many rows, or sets out from there; `speed`, `acceleration` (nv,): what is usual."""
+    still = np.asarray(np.abs(v) < STANDING * speed)
     for k in range(v.shape[1]):
         edges = np.flatnonzero(np.diff(np.concatenate([[0], still[:, k].astype(int), [0]])))
         for i, j in zip(edges[::2], edges[1::2], strict=True):
             if j - i < least:
                 still[i:j, k] = False
-    far, path = SLIPPED * square / np.sqrt(np.mean(a * a, axis=0)).clip(1e-12), step * np.cumsum(np.abs(v), axis=0)
+    far, path = SLIPPED * speed**2 / acceleration.clip(1e-12), step * np.cumsum(np.abs(v), axis=0)
     where = np.where(still, np.arange(len(v))[:, None], -1)
     last = np.maximum.accumulate(where, axis=0)
     moved = path - np.take_along_axis(path, last.clip(0), axis=0)
-    still |= (last >= 0) & (moved < far)
-    still[:, still.mean(0) > 0.7] = False
-    return still
+    return np.asarray(still | ((last >= 0) & (moved < far)))
 
 
 def _joined(robot: Robot, parts: Sequence[Prepared]) -> Prepared:

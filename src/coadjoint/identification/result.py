@@ -13,14 +13,18 @@ from scipy.special import stdtrit
 
 from ..arrays import Array
 from ..dynamics import inverse_dynamics
-from ..errors import unknown
+from ..errors import CoadjointError, ShapeError, unknown
 from ..motion.states import force_units
 from ..robot.parameters import INERTIAL
 from ..robot.robot import Robot
 from ..words import printable
 from .base_parameters import BaseParameters, base_parameters
 from .friction import BRAKING, Friction
+from .memory import remembered
 from .preparation import Prepared
+
+LONG = 40
+"""Characters of a name from which on it stands behind the numbers."""
 
 
 class Parameter(NamedTuple):
@@ -68,11 +72,16 @@ class Parameters:
         return Parameter(self.names[k], *(float(x) for x in numbers))
 
     def __str__(self) -> str:
-        width = min(max((len(x) for x in self.names), default=4), 60)
-        rows = [f"{'parameter':<{width}}{'value':>12}{'95 % interval':>28}{'prior':>12}"]
-        for p in self:
-            interval = f"{p.lower:.4g} … {p.upper:.4g}" if p.is_visible else "not shown by the motion"
-            rows.append(f"{printable(p.name)[:width]:<{width}}{p.value:>12.4g}{interval:>28}{p.prior:>12.4g}")
+        """A table; names that are long stand at the end of their lines, in full."""
+        names = [printable(x) for x in self.names]
+        width = max([len("parameter"), *(len(x) for x in names)])
+        rows = []
+        for name, p in zip(("parameter", *names), (None, *self), strict=True):
+            numbers = f"{'value':>12}{'95 % interval':>28}{'prior':>12}"
+            if p is not None:
+                interval = f"{p.lower:.4g} … {p.upper:.4g}" if p.is_visible else "not shown by the motion"
+                numbers = f"{p.value:>12.4g}{interval:>28}{p.prior:>12.4g}"
+            rows.append(f"{name:<{width}}{numbers}" if width <= LONG else f"{numbers}   {name}")
         return "\n".join(rows)
 
 
@@ -82,6 +91,8 @@ class Choices(tuple[dict[str, Any], ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
+        if not self:
+            return "no term was chosen: those of the model were stated, or held-back stretches asked for none"
         terms = list(dict.fromkeys(str(x["term"]) for x in self))
         joints = list(dict.fromkeys(str(x["joint"]) for x in self))
         width = max([len("joint"), *(len(printable(x)) for x in joints)]) + 2
@@ -152,12 +163,25 @@ class Identification:
         """The freedom of the tree that each velocity is."""
         return np.asarray(np.argmax(np.asarray(self.prior.tree_v(np.eye(self.prior.nv))) == 1.0, axis=1)[k])
 
-    def torque(self, q: Array, v: Array, a: Array) -> np.ndarray:
-        """The joint forces (..., nv) that are expected at states and accelerations: rigid bodies, rotors, friction and offsets."""
+    def torque(self, q: Array, v: Array, a: Array, *, time: Array | None = None) -> np.ndarray:
+        """The joint forces (..., nv) that are expected at states and accelerations: rigid bodies, rotors, friction and offsets.
+
+        Each row counts by itself. With `time` (N,) the rows (N, …) are a motion, and dry friction at rest is what the motion before left.
+        """
+        q, v, a = (np.asarray(x, dtype=float) for x in (q, v, a))
         rigid = np.asarray(inverse_dynamics(self.rigid, q, v, a))
-        return np.asarray(
-            rigid + self.friction(np.asarray(q, dtype=float), np.asarray(v, dtype=float), np.asarray(a, dtype=float), rigid)
-        )
+        if time is None:
+            return np.asarray(rigid + self.friction(q, v, a, rigid))
+        t = np.asarray(time, dtype=float)
+        if t.ndim != 1 or not v.shape == a.shape == (len(t), self.prior.nv) or q.shape != (len(t), self.prior.nq):
+            raise ShapeError(
+                f"time has shape {t.shape} beside q {q.shape}, v {v.shape}, a {a.shape}; expected (N,) beside N rows of a motion."
+            )
+        if not np.all(np.diff(t) > 0):
+            k = int(np.argmin(np.diff(t) > 0))
+            raise CoadjointError(f"time must increase along a motion; row {k + 2} has {t[k + 1]:.9g} after {t[k]:.9g}.")
+        usual = (np.sqrt(np.mean(x * x, axis=0)) for x in (self.data.v, self.data.a))
+        return np.asarray(rigid + self.friction(q, v, a, rigid, remembered(t, q, v, a, self.friction.shape, *usual)))
 
     @property
     def gains(self) -> np.ndarray:
@@ -226,7 +250,8 @@ class Identification:
         upper[np.flatnonzero(seen)[finite]] = (middle + half)[finite]
         return Parameters(names, values, lower, upper, prior)
 
-    def _beside_rotors(self) -> tuple[str, ...]:
+    @property
+    def beside_rotors(self) -> tuple[str, ...]:
         """The base parameters that no motion can tell from the armatures that were fitted."""
         if self.prior.nv != self.prior.tree_nv:
             return ()
@@ -258,7 +283,7 @@ class Identification:
             if p.is_visible and p.upper - p.lower > 2.0 * abs(p.prior) + 1e-3 and p.upper - p.lower > 1.0 * abs(p.value)
         ]
         unseen = [p.name for p in self.base if not p.is_visible]
-        rotors = self._beside_rotors() if unseen else ()
+        rotors = self.beside_rotors if unseen else ()
         unseen = [name for name in unseen if name not in rotors]
         if rotors:
             found.append(
@@ -292,11 +317,11 @@ class Identification:
             f"{printable(self.prior.name)}: identified from {len(self.data)} rows, relative error {100 * self.relative_error:.2f} %",
             "",
         ]
-        lines.append(f"{'joint':<20}{'rms residual':>14}{'rms measured':>14}  friction")
+        lines.append(f"{'joint':<20}{'rms residual':>14}{'rms measured':>14}       friction")
         size = np.sqrt((self.data.tau**2 * self.data.used).sum(0) / self.data.used.sum(0).clip(1))
         for k, name in enumerate(names):
             own = [f"{term} {x[k]:.3g}" for term, x in self.friction.coefficients.items() if x[k]]
-            lines.append(f"{printable(name)[:19]:<20}{self.rms[k]:>14.4g}{size[k]:>14.4g}  {', '.join(own)}  ({units[k]})")
+            lines.append(f"{printable(name)[:19]:<20}{self.rms[k]:>14.4g}{size[k]:>14.4g} {units[k]:<5} {', '.join(own)}")
         others = [x for x, c in self.friction.coefficients.items() if x not in ("viscous", "coulomb", "armature") and np.any(c)]
         nearest, left = ([x for x in others if (x in BRAKING) == braking] for braking in (True, False))
         if others:

@@ -52,9 +52,11 @@ def report_figure(fit: Any) -> Figure:
             axes.plot(*thin(x, e[:, k]), color=RESIDUAL, linewidth=0.8, label="residual")
             axes.plot(*thin(x, data.tau[:, k]), color=MEASURED, linewidth=1.0, label="measured")
             axes.plot(*thin(x, fit.predicted[:, k]), color=PREDICTED, linewidth=1.0, label="predicted")
+            for start in np.flatnonzero(np.diff(data.stretch)) + 1:
+                axes.axvline(x[start], color="0.8", linewidth=0.8)
             axes.set_title(f"{name}  [{units[k]}]   rms residual {fit.rms[k]:.3g}")
             if k == robot.nv - 1:
-                axes.set_xlabel("time [s]")
+                axes.set_xlabel("time [s]" + (", logs and stretches one after the other" if data.stretch[-1] else ""))
             if k == 0:
                 axes.legend(loc="upper right", fontsize=7, frameon=False)
             used = e[data.used[:, k], k]
@@ -84,17 +86,21 @@ def _spectrum(x: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
 def _motion(fit: Any) -> str:
     """A row for each joint: how it moved, what the model leaves of its force, and how many of its link's base parameters are known.
 
-    A parameter is known if its interval is narrower than its size or that of the prior.
+    Those that no motion can tell from rotors do not count.
+
+    A parameter is known if its interval is narrower than the largest that such a number of bodies of the prior's masses and radii can be.
     """
     robot, data, base = fit.prior, fit.data, list(fit.base)
     moved = [robot.v_slice(link.joint.name) for link in robot.links]  # by the joint of each link
-    link = [pivot // 10 for pivot in fit.base_matrix.pivots]
+    link, sizes = [pivot // 10 for pivot in fit.base_matrix.pivots], np.abs(fit.base_matrix.matrix) @ _sizes(fit.start)
+    hidden = fit.beside_rotors  # no motion shows them
     force = np.sqrt((data.tau**2 * data.used).sum(0) / data.used.sum(0).clip(1))
     alike = data.q.shape == data.v.shape
     rows = [f"{'joint':<20}{'range':>10}{'rms speed':>12}{'rms accel.':>12}{'rows used':>11}{'unexplained':>13}{'known':>10}"]
     for k, name in enumerate(robot.v_names):
-        own = [p for p, i in zip(base, link, strict=True) if moved[i].start <= k < moved[i].stop]
-        known = sum(p.is_visible and p.upper - p.lower < max(abs(p.value), abs(p.prior)) for p in own)
+        mine = [moved[i].start <= k < moved[i].stop for i in link]
+        own = [(p, size) for p, size, is_mine in zip(base, sizes, mine, strict=True) if is_mine and p.name not in hidden]
+        known = sum(p.is_visible and p.upper - p.lower < size for p, size in own)
         speed, change = (float(np.sqrt(np.mean(x[:, k] ** 2))) for x in (data.v, data.a))
         reach = f"{np.ptp(data.q[:, k]):.3g}" if alike else ""
         left = f"{100 * fit.rms[k] / force[k]:.1f} %" if force[k] > 0 else ""
@@ -104,6 +110,12 @@ def _motion(fit: Any) -> str:
             f"{printable(name)[:19]:<20}{reach:>10}{speed:>12.3g}{change:>12.3g}{share:>11}{left:>13}{known:>5} of {len(own):<2}{poor}"
         )
     return "\n".join(rows)
+
+
+def _sizes(inertias: np.ndarray) -> np.ndarray:
+    """(10 n,): how large the numbers of bodies (n, 10) can be in any frame there: m, √(m tr S), and tr S, S being the second moment."""
+    m, trace = inertias[:, 0], 0.5 * inertias[:, [4, 7, 9]].sum(1)
+    return np.column_stack([m, *[np.sqrt(m * trace)] * 3, *[trace] * 6]).reshape(-1)
 
 
 def _below(fit: Any) -> str:

@@ -1,0 +1,103 @@
+"""Dry friction at rest: a joint that stops keeps the direction of its friction, and what sets out again turns it as Dahl's law says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import coadjoint as cj
+from coadjoint.errors import CoadjointError
+from coadjoint.identification.friction import Shape
+from coadjoint.identification.memory import remembered
+
+SPEED, ACCELERATION, SLIP = 1.0, 2.0, 2e-3
+
+
+def stop_and_go(signs, rate=200.0):
+    """Times, q, v, a of a joint that moves a unit smoothly in one second and stands for one, in the direction of each sign."""
+    t = np.arange(0, 2 * len(signs), 1 / rate)
+    k, x = np.minimum(t // 2, len(signs) - 1).astype(int), np.minimum(t % 2, 1.0)
+    sign, start = np.asarray(signs, dtype=float), np.concatenate([[0.0], np.cumsum(signs)])
+    q = start[k] + sign[k] * (x - np.sin(2 * np.pi * x) / (2 * np.pi))
+    v = sign[k] * (1 - np.cos(2 * np.pi * x))
+    return t, *(y[:, None] for y in (q, v, sign[k] * 2 * np.pi * np.sin(2 * np.pi * x)))
+
+
+def direction(t, q, v, a):
+    shape = Shape(np.array([1e-9]), np.array([SLIP]), np.ones(1))
+    return remembered(t, q, v, a, shape, np.array([SPEED]), np.array([ACCELERATION]))[:, 0]
+
+
+def test_a_joint_at_rest_keeps_the_direction_of_its_last_motion():
+    signs = [1, -1, -1, 1]
+    t, q, v, a = stop_and_go(signs)
+    found = direction(t, q, v, a)
+    for k, sign in enumerate(signs):
+        np.testing.assert_allclose(found[(t > 2 * k + 1.1) & (t < 2 * k + 1.9)], sign, atol=1e-6)
+
+
+def test_what_was_before_the_first_row_is_not_known():
+    t, q, v, a = stop_and_go([1, -1])
+    still = t > 1.1
+    late = direction(t[still], q[still], v[still], a[still])
+    np.testing.assert_allclose(late[t[still] < 1.9], 0.0, atol=1e-12)
+
+
+def test_displacements_at_rest_turn_it_as_dahls_law_says():
+    """Creeping forth and back by about the slip; against an integration of the law by Runge and Kutta's method."""
+    t = np.arange(0, 4, 1e-3)
+    q, v = 3 * SLIP * np.sin(t) ** 3, 9 * SLIP * np.sin(t) ** 2 * np.cos(t)  # slower than a fiftieth of the usual speed
+    found = direction(t, q[:, None], v[:, None], np.gradient(v, t)[:, None])
+
+    def law(x, s):
+        rate = 9 * SLIP * np.sin(x) ** 2 * np.cos(x)
+        return (rate - s * abs(rate)) / SLIP
+
+    other = solve_ivp(law, (0, t[-1]), [0.0], t_eval=t, rtol=1e-9, atol=1e-10, max_step=1e-2).y[0]
+    assert np.ptp(other) > 1.0
+    np.testing.assert_allclose(found, other, atol=2e-3)
+
+
+@pytest.fixture(scope="module")
+def sticking():
+    """An arm that stops and turns, with friction that remembers: a fit, and another motion with its forces."""
+    robot = cj.load("planar2r")
+
+    def log(first, second):
+        parts = [stop_and_go(x) for x in (first, second)]
+        t = parts[0][0]
+        q, v, a = (np.concatenate([x[k] for x in parts], axis=1) * [1.0, 0.8] for k in (1, 2, 3))
+        sigma = np.zeros_like(v)
+        for i in range(1, len(t)):  # Coulomb friction, which stays where it stops
+            sigma[i] = np.where(np.abs(v[i]) > 1e-9, np.sign(v[i]), sigma[i - 1])
+        tau = np.asarray(cj.inverse_dynamics(robot, q, v, a)) + 0.5 * v + 2.0 * sigma
+        tau = tau + 0.01 * np.random.default_rng(0).normal(size=tau.shape)
+        return {"time": t, "q": q, "v": v, "a": a, "tau": tau}
+
+    fit = cj.identify(robot, log([1, -1, -1, 1, 1, -1], [1, 1, -1, 1, -1, -1]), friction=("offset", "viscous", "coulomb"))
+    return fit, log([-1, 1, 1, -1], [1, -1, 1, 1])
+
+
+@pytest.mark.native
+def test_forces_at_rest_are_those_that_the_motion_left(sticking):
+    fit, other = sticking
+    q, v, a, tau, t = (other[k] for k in ("q", "v", "a", "tau", "time"))
+    rest = (np.abs(v).max(1) == 0) & (t > 1)
+    alone, motion = fit.torque(q, v, a), fit.torque(q, v, a, time=t)
+    assert np.abs(motion - tau)[rest].max() < 0.1
+    assert np.abs(alone - tau)[rest].min() > 1.5
+    fast = np.abs(v).min(1) > 0.5
+    np.testing.assert_array_equal(motion[fast], alone[fast])
+    np.testing.assert_allclose(fit.torque(q, v, a, time=t + 7.0), motion, rtol=0, atol=1e-12)
+
+
+@pytest.mark.native
+def test_a_motion_has_times_that_grow_and_rows_of_its_robot(sticking):
+    fit, other = sticking
+    q, v, a, t = (other[k] for k in ("q", "v", "a", "time"))
+    with pytest.raises(CoadjointError, match="row 3 has"):
+        fit.torque(q[:3], v[:3], a[:3], time=[0, 1, 0.5])
+    for bad in (t[:-1], t[:, None]):
+        with pytest.raises(CoadjointError, match="rows of a motion"):
+            fit.torque(q, v, a, time=bad)
