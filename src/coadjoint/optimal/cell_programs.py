@@ -24,8 +24,9 @@ NEAR_REST = 0.1
 
 S0, S1, KIND, COARSE, NEXT, STATE, ROW, X, RESIDUAL, X0, X1, FRESH = range(12)
 LEAST, LARGEST = 12, 14
-CAP, Y, U, GUESS, MAPS = 16, 32, 48, 64, 80
-"""Places in a record: numbers, then ten at the points each, then the maps; after these the rows (`rows_at`), and these made linear."""
+CAP, STEEPEST, Y, U, GUESS, MAPS = 16, 26, 32, 48, 64, 80
+"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u), then the maps; after these the rows
+(`rows_at`), and these made linear."""
 
 _POINTS = np.ascontiguousarray(POINTS)
 _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
@@ -48,19 +49,29 @@ def stride(R: int, V: int) -> int:
     return MAPS + 4 * R + 10 * (4 * R + V) + 40 * R
 
 
-def too_long(coarse: Floats, kinds: Floats, first: int, last: int, W: int, R: int, smooth: float, sizes: Floats) -> int:
-    """The number of coarse cells that are too long for rows as polynomials; 8 is added to their kind.
+def too_long(coarse: Floats, cells: int, kinds: Floats, first: int, W: int, R: int, smooth: float, sizes: Floats) -> int:
+    """The number of coarse cells that are too long for rows as polynomials; 8 is added to their kind, in `kinds` from `first` on.
 
     The last coefficient is then larger than this part of the largest value along the path.
     """
+    longest = splat(0.0)
     for k in range(0, W, 8):
         size = splat(1.0 if k >= 2 * R and k < 3 * R else 0.0)
-        for cell in range(first, last):
+        tail = splat(0.0)
+        for cell in range(cells):
+            added = splat(0.0)
             for p in range(10):
-                size = maximum(size, abs(load(coarse, (10 * cell + p) * W + k)))
-        store(sizes, k, size * smooth)
+                value = load(coarse, (10 * cell + p) * W + k)
+                size = maximum(size, abs(value))
+                added = added + _MONOMIALS[90 + p] * value
+            tail = maximum(tail, abs(added))
+        size = size * smooth
+        store(sizes, k, size)
+        longest = maximum(longest, tail / 256.0 - size)
+    if largest(longest) <= 0.0:
+        return 0
     rough = 0
-    for cell in range(first, last):
+    for cell in range(cells):
         over = splat(0.0)
         for k in range(0, W, 8):
             at = cell * 10 * W + k
@@ -69,7 +80,7 @@ def too_long(coarse: Floats, kinds: Floats, first: int, last: int, W: int, R: in
                 added = added + _MONOMIALS[90 + p] * load(coarse, at + p * W)
             over = maximum(over, abs(added) / 256.0 - load(sizes, k))
         if largest(over) > 0.0:
-            kinds[cell] += 8.0
+            kinds[first + cell] += 8.0
             rough += 1
     return rough
 
@@ -141,9 +152,13 @@ def finish_cell(w: Floats, c: int, constants: Floats, R: int, V: int, curved: in
 
 
 def caps(w: Floats, c: int, R: int, V: int) -> None:
-    """The largest x by velocities and by rows that do not depend on u; the latter are the last of the inverse limits."""
+    """The largest x by velocities and by rows that do not depend on u; the latter are the last of the inverse limits.
+
+    The largest coefficient of u, too.
+    """
     W = 4 * R + V
     rows = c + rows_at(R)
+    steep = splat(0.0)
     for p in range(10):
         w[rows + p * W + W - 1] = 0.0
     for k in range(0, R, 8):
@@ -153,6 +168,7 @@ def caps(w: Floats, c: int, R: int, V: int) -> None:
             a = abs(load(w, rows + p * W + k))
             most = maximum(most, a)
             size = maximum(size, a + abs(load(w, rows + p * W + R + k)))
+        steep = maximum(steep, most)
         flat = (most <= FLAT * size) & (size > 0.0)
         if some(flat):
             for p in range(10):
@@ -161,6 +177,7 @@ def caps(w: Floats, c: int, R: int, V: int) -> None:
                 bound = maximum(where(b > 0.0, 1.0 - g, 1.0 + g), 1.0 / LARGE)
                 own = largest(where(flat, abs(b) / bound, 0.0))
                 w[rows + p * W + W - 1] = max(w[rows + p * W + W - 1], own)
+    w[c + STEEPEST] = largest(steep)
     for p in range(10):
         inverse = splat(1.0 / LARGE)
         for k in range(0, V, 8):

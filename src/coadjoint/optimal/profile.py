@@ -29,7 +29,7 @@ HALVINGS = 6
 """So often at most: a path that is not smooth has no end of it."""
 FINEST = 1000
 """Coarse cells of a path beyond which none is halved."""
-TOGETHER = 64
+TOGETHER = 32
 """Paths that are timed between two looks at interrupts and progress."""
 LOST = (NEVER, BRAKE, BELOW)
 """No speed is possible somewhere."""
