@@ -129,19 +129,32 @@ def make_cell(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Float
     left = spans[2 * number]
     scale = 2.0 / (spans[2 * number + 1] - left)
     h = w[c + S1] - w[c + S0]
+    t = empty(16)
     for p in range(10):
-        t = (w[c + S0] + h * place(kind, _POINTS[p]) - left) * scale - 1.0
-        if p == 9:
-            t = (w[c + S1] - left) * scale - 1.0
-        to = c + rows_at(R) + p * W
-        at = number * 10 * W
-        for k in range(0, W, 8):
-            if curved == 1 or k < 3 * R or k >= 4 * R:
-                v = load(coarse, at + 9 * W + k)
-                for j in range(8, -1, -1):
-                    v = v * t + load(coarse, at + j * W + k)
-                store(w, to + k, v)
+        t[p] = (w[c + S0] + h * place(kind, _POINTS[p]) - left) * scale - 1.0
+    t[9] = (w[c + S1] - left) * scale - 1.0
+    for k in range(0, W, 8):
+        if curved == 1 or k < 3 * R or k >= 4 * R:
+            evaluate(coarse, number * 10 * W + k, W, t, w, c + rows_at(R) + k)
     finish_cell(w, c, constants, R, V, curved)
+
+
+def evaluate(coarse: Floats, at: int, W: int, t: Floats, w: Floats, to: int) -> None:
+    """Eight polynomials at the ten points t, written to w."""
+    m0 = load(coarse, at)
+    m1 = load(coarse, at + W)
+    m2 = load(coarse, at + 2 * W)
+    m3 = load(coarse, at + 3 * W)
+    m4 = load(coarse, at + 4 * W)
+    m5 = load(coarse, at + 5 * W)
+    m6 = load(coarse, at + 6 * W)
+    m7 = load(coarse, at + 7 * W)
+    m8 = load(coarse, at + 8 * W)
+    m9 = load(coarse, at + 9 * W)
+    for p in range(10):
+        x = t[p]
+        high = (((m9 * x + m8) * x + m7) * x + m6) * x + m5
+        store(w, to + p * W, ((((high * x + m4) * x + m3) * x + m2) * x + m1) * x + m0)
 
 
 def finish_cell(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
@@ -317,6 +330,10 @@ def speed_range(w: Floats, c: int, R: int, V: int, end: int) -> None:
     linear = c + linear_at(R, V) + p * 4 * R
     highest = splat(LARGE)
     lowest = splat(0.0)
+    above = splat(LARGE)  # the least bound as a quotient, above / over, and the largest one: there is one division at the end
+    over = splat(1.0)
+    below = splat(0.0)
+    under = splat(1.0)
     for i in range(R):
         a = w[rows + i]
         if a != 0.0 or w[rows + R + i] != 0.0:
@@ -334,10 +351,17 @@ def speed_range(w: Floats, c: int, R: int, V: int, end: int) -> None:
                 free = A * g + a * G
                 size = A + a
                 tiny = 1e-13 * size
-                bound = free / where(abs(slope) > tiny, slope, 1.0)
-                none = where(free < -1e-12 * size, -1.0, LARGE)
-                highest = minimum(highest, where(slope > tiny, bound, where(slope < -tiny, LARGE, none)))
-                lowest = maximum(lowest, where(slope < -tiny, bound, 0.0))
+                falls = slope > tiny
+                rises = slope < -tiny
+                less = falls & (free * over < above * slope)
+                more = rises & (free * under < below * slope)
+                above = where(less, free, above)
+                over = where(less, slope, over)
+                below = where(more, -free, below)
+                under = where(more, -slope, under)
+                highest = where(falls | rises | ~(free < -1e-12 * size), highest, -1.0)
+    highest = minimum(highest, above / over)
+    lowest = maximum(lowest, below / under)
     for k in range(0, R, 8):
         A = abs(load(w, rows + k))
         for side in range(2):
