@@ -535,6 +535,31 @@ def test_an_interrupt_leaves_no_partial_file(here):
     assert files(here).keys() == before
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_an_interrupt_while_the_command_is_imported():
+    """SIGINT before the command has begun: exit code 130 and one line, where there was a traceback."""
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "coadjoint", "info", "panda"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    for line in process.stderr:
+        if "coadjoint._interrupts" in line:
+            process.send_signal(signal.SIGINT)
+            break
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "coadjoint: interrupted" in error
+    assert "Traceback" not in error
+
+
+def test_programs_that_import_the_package_keep_their_own_interrupts():
+    from coadjoint._interrupts import is_the_command
+
+    assert is_the_command("/usr/bin/coadjoint", ["python", "/usr/bin/coadjoint"])
+    assert is_the_command("-m", ["python", "-m", "coadjoint", "info"])
+    assert not is_the_command("/home/me/study.py", ["python", "/home/me/study.py", "coadjoint"])
+    assert sys.excepthook.__module__ != "coadjoint._interrupts"
+
+
 def test_progress_is_shown_on_long_tables_only(capsys, monkeypatch):
     from coadjoint.show import terminal
 

@@ -110,10 +110,40 @@ def test_what_shooting_cannot_do_is_named():
     ]:
         with pytest.raises(CoadjointError, match=words):
             cj.optimal_motion(ARM, [0.3, 0.4], **{"goal": [0.5, 0.5], "duration": 1.0, "transcription": "shooting", **options})
-    still = ARM.with_gravity((0, 0, 0))
-    motion = cj.optimal_motion(still, [0.3, 0.4], [0.5, 0.5], 1.0, transcription="shooting", spans=6)
-    with pytest.raises(CoadjointError, match="splines"):
-        motion.sensitivity("masses")
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("parameters", "k", "args", "options"),
+    [
+        ("masses", 1, ([-1.5, 0.2], [0.3, 0.4], 1.5, "effort"), {"effort": [30.0, 10.0]}),
+        ("lengths", 0, ([-1.5, 0.2], [0.3, 0.4], 1.2, "energy"), {"power": 24.0, "acceleration": 9.0}),
+        ("damping", 1, ([-1.2, 0.2], [-0.3, 0.4], "free", {"effort": 0.02, "time": 3.0}), {"effort": [40.0, 10.0]}),
+        ("inertial", 19, ([0.3, 0.5], [1.2, -0.4], 1.0, {"action": 1.0, "effort": 1e-3}), {"limits": False}),
+    ],
+)
+def test_derivatives_of_the_optimum_are_those_of_problems_solved_again(parameters, k, args, options):
+    """Through the states between the nodes, which follow the robot's numbers, and the limits that hold."""
+    options = options | {"spans": 6, "tolerance": 1e-11, "transcription": "shooting"}
+    motion = cj.optimal_motion(ARM, *args, **options)
+    assert motion.converged, motion.message
+    assert not set(options) & {"effort", "power"} or max(np.abs(x).max() for x in motion.multipliers.values()) > 1e-3
+    found, h, solved = motion.sensitivity(parameters), 1e-4, []
+    for sign in (1, -1):
+        p = ARM.parameters(parameters).copy()
+        p[k] += sign * h
+        other = cj.optimal_motion(ARM.with_parameters(parameters, p), *args, guess=motion, **options)
+        assert other.converged, other.message
+        drawn = zip(other.conditions.problem.drawn, motion.conditions.problem.drawn, strict=True)
+        assert all(np.array_equal(*pair) for pair in drawn)
+        parts = [other.cost, other.duration], other.control_points.ravel(), other.q[77], other.v[77], other.a[77]
+        solved.append(np.concatenate(parts))
+    expected = (solved[0] - solved[1]) / (2 * h)
+    at = [x[77, :, k] for x in (found.q, found.v, found.a)]
+    exact = np.concatenate([[found.cost[k], found.duration[k]], found.control_points[..., k].ravel(), *at])
+    assert np.abs(expected).max() > 1e-3
+    np.testing.assert_allclose(exact, expected, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(found.cost[k], expected[0], rtol=1e-6)
 
 
 @pytest.mark.native

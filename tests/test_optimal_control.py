@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_are
@@ -323,6 +325,25 @@ def test_a_receding_horizon_follows_the_optimum(arm, found):
         careful.step(np.zeros(3), v)
     with pytest.raises(cj.CoadjointError, match="not finite"):
         careful.step(np.array([np.nan, 0.0]), v)
+
+
+@pytest.mark.parametrize("wrong", [0.7, 1e3, 1e9])
+def test_a_receding_horizon_forgets_a_wrong_measurement(arm, found, wrong):
+    """One state that is far off changes the controls of that sample; after it the plan from before goes on. It was lost for many."""
+    costs = [cj.costs.position("tip", GOAL, 10.0), cj.costs.state([0.3, 0.4], weight=[0, 0, 0.1, 0.1]), cj.costs.control(1e-3)]
+    end = cj.costs.position("tip", GOAL, 100.0)
+    true, fooled = (cj.receding_horizon(arm, cj.Stage(40, costs, 0.02), [0.3, 0.4], end) for _ in range(2))
+    q, v = np.array([0.3, 0.4]), np.zeros(2)
+    for k in range(20):
+        u = true.step(q, v)
+        other = fooled.step(q + (wrong if k == 10 else 0.0), v)
+        assert np.abs(other - u).max() < (0.02 if k != 10 else np.inf) * np.abs(u).max()
+        qs, vs = cj.rollout(arm, q, v, u[None], dt=0.02)
+        q, v = qs[1], vs[1]
+    thrown = fooled.step(q + 0.7, v)  # a robot that is pushed stays where it is: the new plan goes on
+    assert np.abs(fooled.step(q + 0.7, v) - true.step(q, v)).max() > 0.2 * np.abs(thrown - u).max()
+    back = pickle.loads(pickle.dumps(fooled))
+    assert np.array_equal(back.step(q, v), fooled.step(q, v))
 
 
 def test_an_interrupt_returns_the_best_so_far(arm):

@@ -14,6 +14,7 @@ Robots, kinematics and dynamics are imported with the package; all other modules
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from . import _interrupts as _interrupts  # before all that takes time
 from . import errors, lie
 from ._version import __version__ as __version__
 from .arrays import where

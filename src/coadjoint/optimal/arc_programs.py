@@ -13,7 +13,7 @@ _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
 _INTEGRAL = np.pad(INTEGRAL, ((0, 0), (0, 7))).ravel()
 _INCREMENTS = np.pad(INTEGRAL.T, ((0, 0), (0, 6))).ravel()
 _AT_START = np.ascontiguousarray(AT_START)
-_SLOPES = np.ascontiguousarray(2.0 * (powers(POINTS)[:, :-1] * np.arange(1, COUNT)) @ MONOMIALS[1:]).ravel()
+_SLOPES = np.pad((2.0 * (powers(POINTS)[:, :-1] * np.arange(1, COUNT)) @ MONOMIALS[1:]).T, ((0, 0), (0, 6))).ravel()
 
 
 def follow(w: Floats, c: int, R: int, V: int, row: int, backward: int, x: float, out: Floats) -> None:
@@ -126,12 +126,16 @@ def along_limit(w: Floats, c: int, R: int, V: int, limit: int, first: int, out: 
         out[p] -= base
     half = 0.5 / (w[c + S1] - w[c + S0])
     kind = int(w[c + KIND])
+    first_half = splat(0.0)
+    second_half = splat(0.0)
+    for j in range(10):
+        first_half = first_half + out[j] * load(_SLOPES, 16 * j)
+        second_half = second_half + out[j] * load(_SLOPES, 16 * j + 8)
+    store(out, 16, first_half)
+    store(out, 24, second_half)
     for p in range(10):
-        value = 0.0
-        for j in range(10):
-            value += _SLOPES[10 * p + j] * out[j]
         weight = _WEIGHTS[10 * kind + p]
-        out[16 + p] = value * half / (weight if weight > 0.0 else 1.0)
+        out[16 + p] = out[16 + p] * half / (weight if weight > 0.0 else 1.0)
     at_rest(kind, out)
 
 

@@ -24,8 +24,9 @@ NEAR_REST = 0.1
 
 S0, S1, KIND, COARSE, NEXT, STATE, ROW, X, RESIDUAL, X0, X1, FRESH = range(12)
 LEAST, LARGEST = 12, 14
-CAP, Y, U, GUESS, MAPS = 16, 32, 48, 64, 80
-"""Places in a record: numbers, then ten at the points each, then the maps; after these the rows (`rows_at`), and these made linear."""
+CAP, STEEPEST, Y, U, GUESS, MAPS = 16, 26, 32, 48, 64, 80
+"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u), then the maps; after these the rows
+(`rows_at`), and these made linear."""
 
 _POINTS = np.ascontiguousarray(POINTS)
 _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
@@ -48,19 +49,29 @@ def stride(R: int, V: int) -> int:
     return MAPS + 4 * R + 10 * (4 * R + V) + 40 * R
 
 
-def too_long(coarse: Floats, kinds: Floats, first: int, last: int, W: int, R: int, smooth: float, sizes: Floats) -> int:
-    """The number of coarse cells that are too long for rows as polynomials; 8 is added to their kind.
+def too_long(coarse: Floats, cells: int, kinds: Floats, first: int, W: int, R: int, smooth: float, sizes: Floats) -> int:
+    """The number of coarse cells that are too long for rows as polynomials; 8 is added to their kind, in `kinds` from `first` on.
 
     The last coefficient is then larger than this part of the largest value along the path.
     """
+    longest = splat(0.0)
     for k in range(0, W, 8):
         size = splat(1.0 if k >= 2 * R and k < 3 * R else 0.0)
-        for cell in range(first, last):
+        tail = splat(0.0)
+        for cell in range(cells):
+            added = splat(0.0)
             for p in range(10):
-                size = maximum(size, abs(load(coarse, (10 * cell + p) * W + k)))
-        store(sizes, k, size * smooth)
+                value = load(coarse, (10 * cell + p) * W + k)
+                size = maximum(size, abs(value))
+                added = added + _MONOMIALS[90 + p] * value
+            tail = maximum(tail, abs(added))
+        size = size * smooth
+        store(sizes, k, size)
+        longest = maximum(longest, tail / 256.0 - size)
+    if largest(longest) <= 0.0:
+        return 0
     rough = 0
-    for cell in range(first, last):
+    for cell in range(cells):
         over = splat(0.0)
         for k in range(0, W, 8):
             at = cell * 10 * W + k
@@ -69,7 +80,7 @@ def too_long(coarse: Floats, kinds: Floats, first: int, last: int, W: int, R: in
                 added = added + _MONOMIALS[90 + p] * load(coarse, at + p * W)
             over = maximum(over, abs(added) / 256.0 - load(sizes, k))
         if largest(over) > 0.0:
-            kinds[cell] += 8.0
+            kinds[first + cell] += 8.0
             rough += 1
     return rough
 
@@ -118,19 +129,32 @@ def make_cell(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Float
     left = spans[2 * number]
     scale = 2.0 / (spans[2 * number + 1] - left)
     h = w[c + S1] - w[c + S0]
+    t = empty(16)
     for p in range(10):
-        t = (w[c + S0] + h * place(kind, _POINTS[p]) - left) * scale - 1.0
-        if p == 9:
-            t = (w[c + S1] - left) * scale - 1.0
-        to = c + rows_at(R) + p * W
-        at = number * 10 * W
-        for k in range(0, W, 8):
-            if curved == 1 or k < 3 * R or k >= 4 * R:
-                v = load(coarse, at + 9 * W + k)
-                for j in range(8, -1, -1):
-                    v = v * t + load(coarse, at + j * W + k)
-                store(w, to + k, v)
+        t[p] = (w[c + S0] + h * place(kind, _POINTS[p]) - left) * scale - 1.0
+    t[9] = (w[c + S1] - left) * scale - 1.0
+    for k in range(0, W, 8):
+        if curved == 1 or k < 3 * R or k >= 4 * R:
+            evaluate(coarse, number * 10 * W + k, W, t, w, c + rows_at(R) + k)
     finish_cell(w, c, constants, R, V, curved)
+
+
+def evaluate(coarse: Floats, at: int, W: int, t: Floats, w: Floats, to: int) -> None:
+    """Eight polynomials at the ten points t, written to w."""
+    m0 = load(coarse, at)
+    m1 = load(coarse, at + W)
+    m2 = load(coarse, at + 2 * W)
+    m3 = load(coarse, at + 3 * W)
+    m4 = load(coarse, at + 4 * W)
+    m5 = load(coarse, at + 5 * W)
+    m6 = load(coarse, at + 6 * W)
+    m7 = load(coarse, at + 7 * W)
+    m8 = load(coarse, at + 8 * W)
+    m9 = load(coarse, at + 9 * W)
+    for p in range(10):
+        x = t[p]
+        high = (((m9 * x + m8) * x + m7) * x + m6) * x + m5
+        store(w, to + p * W, ((((high * x + m4) * x + m3) * x + m2) * x + m1) * x + m0)
 
 
 def finish_cell(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
@@ -141,9 +165,13 @@ def finish_cell(w: Floats, c: int, constants: Floats, R: int, V: int, curved: in
 
 
 def caps(w: Floats, c: int, R: int, V: int) -> None:
-    """The largest x by velocities and by rows that do not depend on u; the latter are the last of the inverse limits."""
+    """The largest x by velocities and by rows that do not depend on u; the latter are the last of the inverse limits.
+
+    The largest coefficient of u, too.
+    """
     W = 4 * R + V
     rows = c + rows_at(R)
+    steep = splat(0.0)
     for p in range(10):
         w[rows + p * W + W - 1] = 0.0
     for k in range(0, R, 8):
@@ -153,6 +181,7 @@ def caps(w: Floats, c: int, R: int, V: int) -> None:
             a = abs(load(w, rows + p * W + k))
             most = maximum(most, a)
             size = maximum(size, a + abs(load(w, rows + p * W + R + k)))
+        steep = maximum(steep, most)
         flat = (most <= FLAT * size) & (size > 0.0)
         if some(flat):
             for p in range(10):
@@ -161,6 +190,7 @@ def caps(w: Floats, c: int, R: int, V: int) -> None:
                 bound = maximum(where(b > 0.0, 1.0 - g, 1.0 + g), 1.0 / LARGE)
                 own = largest(where(flat, abs(b) / bound, 0.0))
                 w[rows + p * W + W - 1] = max(w[rows + p * W + W - 1], own)
+    w[c + STEEPEST] = largest(steep)
     for p in range(10):
         inverse = splat(1.0 / LARGE)
         for k in range(0, V, 8):
@@ -300,6 +330,10 @@ def speed_range(w: Floats, c: int, R: int, V: int, end: int) -> None:
     linear = c + linear_at(R, V) + p * 4 * R
     highest = splat(LARGE)
     lowest = splat(0.0)
+    above = splat(LARGE)  # the least bound as a quotient, above / over, and the largest one: there is one division at the end
+    over = splat(1.0)
+    below = splat(0.0)
+    under = splat(1.0)
     for i in range(R):
         a = w[rows + i]
         if a != 0.0 or w[rows + R + i] != 0.0:
@@ -317,10 +351,17 @@ def speed_range(w: Floats, c: int, R: int, V: int, end: int) -> None:
                 free = A * g + a * G
                 size = A + a
                 tiny = 1e-13 * size
-                bound = free / where(abs(slope) > tiny, slope, 1.0)
-                none = where(free < -1e-12 * size, -1.0, LARGE)
-                highest = minimum(highest, where(slope > tiny, bound, where(slope < -tiny, LARGE, none)))
-                lowest = maximum(lowest, where(slope < -tiny, bound, 0.0))
+                falls = slope > tiny
+                rises = slope < -tiny
+                less = falls & (free * over < above * slope)
+                more = rises & (free * under < below * slope)
+                above = where(less, free, above)
+                over = where(less, slope, over)
+                below = where(more, -free, below)
+                under = where(more, -slope, under)
+                highest = where(falls | rises | ~(free < -1e-12 * size), highest, -1.0)
+    highest = minimum(highest, above / over)
+    lowest = maximum(lowest, below / under)
     for k in range(0, R, 8):
         A = abs(load(w, rows + k))
         for side in range(2):

@@ -9,13 +9,14 @@ backwards through the steps, the Hessian is Σ Zᵀ ∂²(ωᵀ(v, a) + h b ℓ)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from ..robot.robot import Robot
+from . import node_limits
 from .clearance import Clearances
 from .drives import OpenChain
 from .quintics import Places, Quintics
@@ -208,7 +209,7 @@ class Flight:
     # --- first derivatives: by p = (x_k, τ_k, τ_k+1, T)
 
     @cached_property
-    def _tangents(self) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    def tangents(self) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
         """∂(q, v, τ)/∂p (N, 3 n, P) and the derivatives of slopes (N, 2 n, P) of every stage, and of where states arrive (N, 2 n, P)."""
         n, N = self.problem.robot.nv, len(self.arrived)
         P, h = 4 * n + 1, self.h[:, :, None]
@@ -233,7 +234,7 @@ class Flight:
     @cached_property
     def _cost_slopes(self) -> list[np.ndarray]:
         """∂ℓ/∂p (N, P) at every stage."""
-        pairs = zip(self.stages, self._tangents[0], strict=True)
+        pairs = zip(self.stages, self.tangents[0], strict=True)
         return [(stage.pulled(stage.covector[:, :DYNAMIC])[:, None] @ Z)[:, 0] for stage, Z in pairs]
 
     @cached_property
@@ -242,12 +243,12 @@ class Flight:
         for w, stage, slope in zip(self._weights, self.stages, self._cost_slopes, strict=True):
             found += w * self.h * slope
             found[:, -1] += w * self.rate * stage.running
-        whole = self._spread(found)
+        whole = self.spread(found)
         if self.problem.free_time:
             whole[:, -1] += self.problem.time_weight
         return whole
 
-    def _spread(self, g: np.ndarray) -> np.ndarray:
+    def spread(self, g: np.ndarray) -> np.ndarray:
         """(b, variables) of covectors by p (b spans, P)."""
         b, K, _, n = self.nodes.shape
         g = g.reshape(b, K - 1, -1)
@@ -260,7 +261,7 @@ class Flight:
     @cached_property
     def equality_jacobian(self) -> np.ndarray:
         b, K, _, n = self.nodes.shape
-        D = self._tangents[2].reshape(b, K - 1, 2 * n, -1)
+        D = self.tangents[2].reshape(b, K - 1, 2 * n, -1)
         found = np.zeros((b, K - 1, 2 * n, K, 3 * n))
         for k in range(K - 1):
             found[:, k, :, k] = D[:, k, :, : 3 * n]
@@ -277,17 +278,23 @@ class Flight:
         """z (b, inequalities) of lower limits plus `sign` times those of upper limits, (b nodes, m) of every kind."""
         return self.problem.sides.by_row(z, self.nodes.shape[1], sign)
 
-    def _limit_covector(self, z: np.ndarray) -> np.ndarray:
+    def limit_covector(self, z: np.ndarray) -> np.ndarray:
+        """Σ z ∂c/∂(q, v, a) at the nodes (b nodes, 3, n), of all limits but those of joint forces."""
         found = np.zeros_like(self.at_nodes.forces.stage)
         for rows, weights in zip(self.problem.limits, self.by_row(z, -1.0), strict=True):
-            rows.pull(self.at_nodes.forces, weights, found)
+            if not node_limits.of_forces(rows):
+                rows.pull(self.at_nodes.forces, weights, found)
         return found[:, :DYNAMIC]
 
     def _with_time(self, found: np.ndarray) -> np.ndarray:
         return np.concatenate([found, np.zeros((len(found), 1))], axis=1) if self.problem.free_time else found
 
     def pull(self, z: np.ndarray) -> np.ndarray:
-        return self._with_time(self.at_nodes.pulled(self._limit_covector(z)).reshape(len(z), -1))
+        found = self.at_nodes.pulled(self.limit_covector(z))
+        for rows, weights in zip(self.problem.limits, self.by_row(z, -1.0), strict=True):
+            if node_limits.of_forces(rows):
+                node_limits.pull(rows, self.at_nodes.forces, weights, found)
+        return self._with_time(found.reshape(len(z), -1))
 
     def push(self, dx: np.ndarray) -> np.ndarray:
         b, K, _, n = self.nodes.shape
@@ -319,44 +326,54 @@ class Flight:
             ]
             H[:, places[:, None], places] += parts[:, k, : len(places), : len(places)]
         if z.size:
-            curvature = Curvature(b * K, n)
+            curvature, direct = Curvature(b * K, n), np.zeros((b * K, 3 * n, 3 * n))
             for rows, weights, barred in zip(self.problem.limits, self.by_row(z, -1.0), self.by_row(sigma, 1.0), strict=True):
-                rows.curve(self.at_nodes.forces, -weights, barred, curvature, convex)
-            slope = None if convex else -self._limit_covector(z)[:, 2]
-            at = self.at_nodes.bent(curvature, slope).reshape(b, K, 3 * n, 3 * n)
+                if node_limits.of_forces(rows):
+                    node_limits.curve(rows, self.at_nodes.forces, -weights, barred, direct, convex)
+                else:
+                    rows.curve(self.at_nodes.forces, -weights, barred, curvature, convex)
+            slope = None if convex else -self.limit_covector(z)[:, 2]
+            at = (self.at_nodes.bent(curvature, slope) + direct).reshape(b, K, 3 * n, 3 * n)
             for k in range(K):
                 own = slice(3 * n * k, 3 * n * (k + 1))
                 H[:, own, own] += at[:, k]
         return H
 
-    def _span_hessian(self, y: np.ndarray, convex: bool) -> np.ndarray:
-        """(N, P, P) of the cost and of -yᵀe in every span."""
+    def adjoints(self, y: np.ndarray) -> Iterator[tuple[int, float, np.ndarray, np.ndarray]]:
+        """Backwards, of every stage: its number, its weight, the multiplier of its slope over h (N, 2 n), and the derivative of the Lagrangian
+        by its acceleration (N, n).
+        """
         n, N = self.problem.robot.nv, len(self.arrived)
-        points, slopes, _ = self._tangents
         after = -y[:, : N // len(y) * 2 * n].reshape(N, 2 * n)
-        found = np.zeros((N, 4 * n + 1, 4 * n + 1))
-        h = self.h[:, 0]
         for step in reversed(range(self.problem.steps)):
             before, ahead = after.copy(), np.zeros((N, 2 * n))
             next_along = 0.0
             for k in reversed(range(len(RULE))):
                 _, along, weight = RULE[k]
                 index = len(RULE) * step + k
-                stage, Z = self.stages[index], points[index]
-                each = weight * after + next_along * ahead  # the multiplier of the slope, over h
-                curvature = Curvature(N, n)
-                for w, cost in self.problem.costs:
-                    cost.curve(stage.forces, w * weight * h, curvature, convex)
+                stage, each = self.stages[index], weight * after + next_along * ahead
                 covector = weight * self.h[:, :, None] * stage.covector[:, :DYNAMIC]
-                total = covector[:, 2] + self.h * each[:, n:]
-                found += Z.swapaxes(-1, -2) @ stage.bent(curvature, None if convex else total) @ Z
-                if not convex:
-                    along_time = self.rate * ((each[:, None] @ slopes[index])[:, 0] + weight * self._cost_slopes[index])
-                    found[:, -1] += along_time
-                    found[:, :, -1] += along_time
                 covector[:, 1] += self.h * each[:, :n]
-                covector[:, 2] = total
+                covector[:, 2] += self.h * each[:, n:]
+                yield index, weight, each, covector[:, 2]
                 ahead, next_along = stage.pulled(covector)[:, : 2 * n], along
                 before += ahead
             after = before
+
+    def _span_hessian(self, y: np.ndarray, convex: bool) -> np.ndarray:
+        """(N, P, P) of the cost and of -yᵀe in every span."""
+        n, N = self.problem.robot.nv, len(self.arrived)
+        points, slopes, _ = self.tangents
+        found = np.zeros((N, 4 * n + 1, 4 * n + 1))
+        h = self.h[:, 0]
+        for index, weight, each, total in self.adjoints(y):
+            stage, Z = self.stages[index], points[index]
+            curvature = Curvature(N, n)
+            for w, cost in self.problem.costs:
+                cost.curve(stage.forces, w * weight * h, curvature, convex)
+            found += Z.swapaxes(-1, -2) @ stage.bent(curvature, None if convex else total) @ Z
+            if not convex:
+                along_time = self.rate * ((each[:, None] @ slopes[index])[:, 0] + weight * self._cost_slopes[index])
+                found[:, -1] += along_time
+                found[:, :, -1] += along_time
         return found

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.programs import Floats, Kernels, empty, repeat, sqrt
+from ..kernel.programs import Floats, Kernels, empty, load, maximum, minimum, repeat, splat, sqrt, store, total
 from .cell_programs import (
     COARSE,
     FRESH,
@@ -37,7 +37,7 @@ from .cell_programs import (
     too_long,
 )
 from .collocation import MONOMIALS, POINTS, WEIGHTS
-from .cut_programs import divide, inside, regular
+from .cut_programs import divide, regular
 from .pass_programs import TIMED, bent_passes, passes, shorten
 from .settle_programs import SLIDE, settle
 
@@ -49,18 +49,17 @@ SAME = 1e-9
 RECORD = 32
 """Numbers of a cell in the result: s₀, s₁, kind, state, row, x, residual, both largest x, time, then increments and u at the points."""
 
-_GAUSS = (np.polynomial.legendre.leggauss(10)[0] + 1) / 2
-_GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(10)[1] / 2
+_GAUSS = np.pad((np.polynomial.legendre.leggauss(10)[0] + 1) / 2, (0, 6), constant_values=0.5)
+_GAUSS_WEIGHTS = np.pad(np.polynomial.legendre.leggauss(10)[1] / 2, (0, 6))
 _POINTS = np.ascontiguousarray(POINTS)
 _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
-_MONOMIALS = np.ascontiguousarray(MONOMIALS).ravel()
+_MONOMIALS = np.pad(MONOMIALS.T, ((0, 0), (0, 6))).ravel()
 
 
 def time_paths(
     kernels: Kernels,
-    rows: int,
     paths: int,
-    first: Floats,
+    cells: int,
     spans: Floats,
     kinds: Floats,
     coarse: Floats,
@@ -80,12 +79,12 @@ def time_paths(
 ) -> int:
     """The number of paths that were timed before the room in `out`, in cells, ended; -1 where there was no memory for rows.
 
-    kernels, rows        the function of rows, bound to `coarse`, and of how many coarse cells they must be computed first
-    first (paths + 1)    number of the first coarse cell of every path
+    kernels              for each path the function of its rows, all bound to `coarse`: what a path needs stays in the processor's cache
+    cells                coarse cells of each path
     spans (cells, 2)     s at both ends of each coarse cell
-    kinds (cells,)       how s runs over it
+    kinds (paths, cells) how s runs over it
     coarse (cells, 10, 4 R + V)
-                         its rows at ten points; afterwards, of cells that were cut, their polynomials
+                         work: the rows of a path at ten points; then, of cells that were cut, their polynomials
     ends (paths, 2)      x at start and end, LARGE where it is free
     constants (3, R)     damping and dry friction of rows, and low velocities of powers
     w, z, v              work: cells, slacks, speeds
@@ -94,14 +93,12 @@ def time_paths(
     told (paths, 4)      what became of each path; the number of its cells, or where it failed; a value; its duration
     """
     used = 0
-    if rows > 0 and repeat(kernels, 0, 10, rows) != 0:
-        return -1
     for k in range(paths):
         if room - used < most:
             return k
-        begin = int(first[k])
-        end = int(first[k + 1])
-        status = time_path(begin, end, k, spans, kinds, coarse, ends, constants, R, V, curved, w, z, v, told, smooth[0], most)
+        if repeat(kernels, k, 10, cells) != 0:
+            return -1
+        status = time_path(cells, k, spans, kinds, coarse, ends, constants, R, V, curved, w, z, v, told, smooth[0], most)
         told[4 * k] = float(status)
         if status == TIMED:
             count = write_out(w, k, R, V, out, RECORD * used, told)
@@ -111,8 +108,7 @@ def time_paths(
 
 
 def time_path(
-    begin: int,
-    end: int,
+    coarse_cells: int,
     path: int,
     spans: Floats,
     kinds: Floats,
@@ -132,15 +128,16 @@ def time_path(
     """The status of one path; its cells are records in w, each with the number of the next or -1, from number 0 on."""
     size = stride(R, V)
     told[4 * path + 1] = 0.0
-    count = end - begin
-    if too_long(coarse, kinds, begin, end, 4 * R + V, R, smooth, v) > 0:
+    count = coarse_cells
+    first = path * count
+    if too_long(coarse, count, kinds, first, 4 * R + V, R, smooth, v) > 0:
         return ROUGH
     for i in range(count):
         c = i * size
-        w[c + S0] = spans[2 * (begin + i)]
-        w[c + S1] = spans[2 * (begin + i) + 1]
-        w[c + KIND] = kinds[begin + i]
-        w[c + COARSE] = float(begin + i)
+        w[c + S0] = spans[2 * i]
+        w[c + S1] = spans[2 * i + 1]
+        w[c + KIND] = kinds[first + i]
+        w[c + COARSE] = float(i)
         w[c + NEXT] = float(i + 1) if i + 1 < count else -1.0
         w[c + X0] = -1.0
         for p in range(10):
@@ -227,30 +224,34 @@ def time_of(w: Floats, c: int) -> float:
     back = w[c + STATE] < 0.0
     kind = int(w[c + KIND])
     h = w[c + S1] - w[c + S0]
-    m = empty(16)
-    ratio = empty(16)
+    low = splat(0.0)
+    high = splat(0.0)
     for p in range(10):
         far = 1.0 - _POINTS[p] if back else _POINTS[p]
         slope = 2.0 * h * w[c + U + p] * _WEIGHTS[10 * kind + p] * (-1.0 if back else 1.0)
-        ratio[p] = w[c + Y + p] / far if far > 0.0 else slope
-    for j in range(10):
-        value = 0.0
-        for p in range(10):
-            value += _MONOMIALS[10 * j + p] * ratio[p]
-        m[j] = value
+        ratio = w[c + Y + p] / far if far > 0.0 else slope
+        low = low + ratio * load(_MONOMIALS, 16 * p)
+        high = high + ratio * load(_MONOMIALS, 16 * p + 8)
+    m = empty(16)
+    store(m, 0, low)
+    store(m, 8, high)
     y0 = sqrt(max(w[c + X] + w[c + Y], 0.0))
     y1 = sqrt(max(w[c + X] + w[c + Y + 9], 0.0))
     both = max(y0 + y1, 1e-300)
-    added = 0.0
-    for k in range(10):
-        rho = _GAUSS[k]
-        phi = min(max(rho * (2.0 * y0 + rho * (y1 - y0)) / both, 0.0), 1.0)
-        sigma = inside(kind, phi)
+    added = splat(0.0)
+    for k in range(0, 16, 8):
+        rho = load(_GAUSS, k)
+        phi = minimum(maximum(rho * (2.0 * y0 + rho * (y1 - y0)) / both, 0.0), 1.0)
+        sigma = phi
+        if kind == 1:
+            sigma = sqrt(phi)
+        if kind == 2:
+            sigma = 1.0 - sqrt(1.0 - phi)
         t = 2.0 * sigma - 1.0
-        value = m[9]
+        value = splat(m[9])
         for j in range(8, -1, -1):
             value = value * t + m[j]
         even = y0 + rho * (y1 - y0)
         x = w[c + X] + (1.0 - sigma if back else sigma) * value
-        added += _GAUSS_WEIGHTS[k] * even / sqrt(max(x, 1e-4 * even * even + 1e-300))
-    return float(2.0 * h / both * added)
+        added = added + load(_GAUSS_WEIGHTS, k) * even / sqrt(maximum(x, 1e-4 * even * even + 1e-300))
+    return float(2.0 * h / both * total(added))

@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..kernel.program_trial import Called
 from ..kernel.programs import prepared_program
 from ..kernel.runtime.bound import Bound, Kernels
-from ..kernel.runtime.function import run_steps
+from ..kernel.runtime.function import CompiledFunction
 from .cell_programs import stride
 from .collocation import FROM_REST, LARGE, LINEAR, POINTS, TO_REST
 from .limits import Limits
@@ -26,8 +27,6 @@ CELLS, EACH = 300, 60
 """Most cells of a path, and of each of its pieces where there are many, beside three for each coarse one."""
 ROOM = 128
 """Cells of a path in the result, on average."""
-ALONE = 200
-"""Cells whose rows are not worth a second thread."""
 FEW = 8
 """Pieces of a path up to which s is what the program has."""
 LASTING = 10**6
@@ -110,23 +109,23 @@ class Work:
         self.d = np.zeros((paths * C, 10, 1)) if spread else np.tile(L * grid.far, (paths, 1, 1))
         self.shrink = (L ** -np.arange(order - 1.0, -1.0, -1.0))[:, None]
         """(order, 1): what coefficients are multiplied by."""
-        self.rows = np.empty((paths * C, 10, 4 * R + V))
+        self.rows = np.empty((C, 10, 4 * R + V))
         self.kinds = np.zeros(paths * C)
         self.ends = np.empty((paths, 2))
         self.told = np.empty((paths, 4))
         self.room = np.empty((max(most, paths * ROOM), RECORD))
         self.smooth = np.empty(1)
-        self.inputs = [self.c, self.d, limits.scale[None, None]]
-        kernel = self.kernel = limits.kernel(order)
-        self.bound = Kernels([Bound(kernel, self.inputs, [self.rows], stepped=True)])
-        first, spans = C * np.arange(paths + 1.0), np.tile(L * grid.spans, (paths, 1))
+        kernel, scale = limits.kernel(order), limits.scale[None, None]
+        native = isinstance(getattr(kernel, "__self__", kernel), CompiledFunction)
+        of_path = (slice(k * C, (k + 1) * C) for k in range(paths))
+        kind = Bound if native else Called
+        self.bound = Kernels([kind(kernel, [self.c[x], self.d[x], scale], [self.rows], stepped=True) for x in of_path])
         cells, slacks, speeds = (
             np.empty((most + 2) * stride(R, V)),
             np.empty(10 * (2 * R + V)),
             np.empty(max(6 * (most + 8), 4 * R + V)),
         )
-        self.alone = paths * C < ALONE and self.bound.native
-        given: Sequence[Any] = (self.bound, paths * C if self.alone else 0, paths, first, spans, self.kinds, self.rows)
+        given: Sequence[Any] = (self.bound, paths, C, L * grid.spans, self.kinds, self.rows)
         given = (*given, self.ends, limits.constants, R, V, int(limits.curved), cells, slacks, speeds)
         self.program = prepared_program(
             time_paths, timing_examples, *given, self.room, len(self.room), self.told, self.smooth, most
@@ -143,8 +142,6 @@ class Work:
         if self.limits.curved:  # √x is not smooth at rest: a variable in which it is
             self.kinds[:: self.cells] = np.where(ends[:, 0] == 0, FROM_REST, LINEAR)
             self.kinds[self.cells - 1 :: self.cells] = np.where(ends[:, 1] == 0, TO_REST, LINEAR)
-        if not self.alone:
-            run_steps(self.kernel, self.inputs, [self.rows])
         timed = int(self.program())
         if timed < 0:
             raise MemoryError("no memory for the rows of paths")

@@ -29,7 +29,7 @@ HALVINGS = 6
 """The largest number of halvings: a path that is not smooth would never end."""
 FINEST = 1000
 """Coarse cells of a path beyond which none is halved."""
-TOGETHER = 64
+TOGETHER = 32
 """Paths that are timed between two looks at interrupts and progress."""
 LOST = (NEVER, BRAKE, BELOW)
 """Outcomes of a path on which no speed is possible somewhere."""
@@ -49,13 +49,16 @@ class Failure:
 class Profile:
     """Speeds of paths on their cells: arrays over all cells, in the order of paths and of s."""
 
-    def __init__(self, first: np.ndarray, cells: np.ndarray, duration: np.ndarray) -> None:
-        self.first = first
-        """(paths + 1,): where the cells of every path begin."""
-        self.cells = cells
-        """(C, RECORD)."""
+    def __init__(self, parts: list[np.ndarray], duration: np.ndarray) -> None:
+        self.parts = parts
+        """The cells (C, RECORD) of every path."""
         self.duration = duration
         """(paths,): nan where there is none."""
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """(C, RECORD): of all paths."""
+        return self.parts[0] if len(self.parts) == 1 else np.concatenate([_NOTHING, *self.parts])
 
     @cached_property
     def s0(self) -> np.ndarray:
@@ -98,8 +101,7 @@ class Profile:
         return self.cells[:, 20:30]
 
     def of(self, path: int) -> Profile:
-        first, last = self.first[path], self.first[path + 1]
-        return Profile(np.array([0, last - first]), self.cells[first:last], self.duration[path : path + 1])
+        return Profile([self.parts[path]], self.duration[path : path + 1])
 
 
 def solve(
@@ -154,11 +156,7 @@ def solve(
                 failures.append(Failure(task.path, value, KINDS[int(status)], further))
         if report is not None:
             report(1.0 - len(waiting) / asked)
-    if n == 1:
-        only = found.get(0, _NOTHING)
-        return Profile(np.array([0, len(only)]), only, duration), failures
-    order = [found.get(k, _NOTHING) for k in range(n)]
-    return Profile(np.cumsum([0, *(len(x) for x in order)]), np.concatenate(order), duration), failures
+    return Profile([found.get(k, _NOTHING) for k in range(n)], duration), failures
 
 
 _NOTHING = np.empty((0, RECORD))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,9 @@ SOLVED, PREPARED = 100, 1e-4
 """Iterations, at most, and tolerance of the first plan where states have limits."""
 MOST_RHO = 0.1
 """The largest penalty of limits of states, beside the first cost; multipliers follow from sample to sample."""
+TRUSTED = 10.0
+"""How many times nearer the plan before the last one must have come to a measured state to be taken in its place."""
+PLAN = ("Q", "V", "U", "MULTIPLIER")
 
 
 class RecedingHorizon:
@@ -35,6 +38,9 @@ class RecedingHorizon:
     Every step shifts the last solution by one sample, puts its start at the measured state, and takes `iterations` iterations of
     Gauss and Newton's kind; their forward pass starts at that state, so that the plan is always one the robot can follow. The number of
     operations in a step is bounded: so many iterations, each of at most TRIES lengths.
+
+    A single measurement that is far off is forgotten: where the plan from before it foresaw the next state much better than the plan made
+    from it, that plan goes on. Its own sample has the control that such a state asks for; limits of effort bound it.
     """
 
     def __init__(self, problem: Problem, path: Path, iterations: int) -> None:
@@ -51,6 +57,8 @@ class RecedingHorizon:
         self.times: list[float] = []
         """Seconds that each call of `step` took, by the wall clock."""
         self._started = False
+        self._before: dict[str, np.ndarray] | None = None
+        """The plan of the sample before, when the last state was not known yet."""
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_room": {name: x.copy() for name, x in self._room.memory.views.items()}}
@@ -96,14 +104,41 @@ class RecedingHorizon:
             raise ShapeError(f"q has shape {q.shape} and v {v.shape}; expected {problem.q0.shape[1:]} and {problem.v0.shape[1:]}.")
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise CoadjointError("the measured state has entries that are not finite numbers.")
+        q = np.asarray(problem.robot.normalize(q))
         if self._started:
-            for name in ("Q", "V", "U", "MULTIPLIER"):
-                mem[name][:-1] = mem[name][1:]
-        mem["Q"][0], mem["V"][0] = problem.robot.normalize(q), v
+            self._shift(q, v)
+        self._before, self._started = {name: mem[name].copy() for name in PLAN}, True
+        mem["Q"][0], mem["V"][0] = q, v
         self._improve()
-        self._started = True
+        if not np.isfinite(mem["V"].sum() + mem["U"].sum()):
+            for name, x in self._before.items():
+                mem[name][:] = x
+            k = int(np.argmax(np.abs(np.concatenate([q, v]))))
+            what = f"q[{k}] = {q[k]:g}" if k < len(q) else f"v[{k - len(q)}] = {v[k - len(q)]:g}"
+            raise CoadjointError(
+                f"there is no finite plan from the measured state, whose largest entry is {what}; the plan from before goes on. "
+                "Look at the measurement, or hold back controls by effort=."
+            )
         self.times.append(time.perf_counter() - begin)
         return np.array(mem["U"][0])
+
+    def _shift(self, q: np.ndarray, v: np.ndarray) -> None:
+        """The plan one sample later, or that from before the last measurement two samples later if it foresaw the state better."""
+        mem, before = self._room.memory, self._before
+        for name in PLAN:
+            mem[name][:-1] = mem[name][1:]
+            if before is not None:
+                before[name][:-1] = before[name][1:]
+        if before is not None and TRUSTED * self._away(before, q, v) < self._away(mem, q, v):
+            for name, x in before.items():
+                mem[name][:] = x
+
+    def _away(self, plan: Mapping[str, np.ndarray], q: np.ndarray, v: np.ndarray) -> float:
+        """How far the first state of a plan is from a measured one, velocities as what they move in a sample."""
+        dt = float(self.problem.spans[0].numbers[0, 0, 0])
+        robot = self.problem.robot
+        far = q - plan["Q"][0] if robot.nq == robot.nv else np.asarray(robot.difference(plan["Q"][0], q))
+        return float(max(np.abs(far).max(), dt * np.abs(v - plan["V"][0]).max()))
 
     def _improve(self) -> None:
         mem = self._room.memory

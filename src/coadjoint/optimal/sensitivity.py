@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import Array, mv, stack, transpose
 from ..differentiating import derivative, differential
-from ..dynamics import inverse_dynamics, inverse_dynamics_derivatives
 from ..errors import CoadjointError
-from ..motion.friction import friction_coefficients
-from ..robot.robot import Robot
+from .by_parameters import ByParameters
 from .clearance import Clearances
 from .newton import solved
+from .shot_sensitivity import ShotChanges
 from .splines import ORDERS
 from .stages import DYNAMIC, Curvature, Of
 from .transcription import Here, Transcription
@@ -53,17 +51,6 @@ class Sensitivity:
         return f"<derivatives of an optimal motion by {len(self.names)} {self.parameters}>"
 
 
-def forces(robot: Robot, q: Array, v: Array, a: Array) -> Array:
-    """τ with the joints' viscous friction (nv,)."""
-    return inverse_dynamics(robot, q, v, a) + friction_coefficients(robot)[0] * v
-
-
-def weighted_forces(robot: Robot, q: Array, v: Array, a: Array, w: Array) -> Array:
-    """Σ_r w_r ∂τ_r/∂(q, v, a) (3, nv)."""
-    by_q, by_v, by_a = (mv(transpose(x), w) for x in inverse_dynamics_derivatives(robot, q, v, a))
-    return stack([by_q, by_v + friction_coefficients(robot)[0] * w, by_a], axis=-2)
-
-
 def sensitivity(motion: OptimalMotion, parameters: str) -> Sensitivity:
     """Derivatives of the motion and of its cost by a set of parameters, see `Robot.parameters`."""
     motion._solved()
@@ -73,101 +60,96 @@ def sensitivity(motion: OptimalMotion, parameters: str) -> Sensitivity:
         )
     robot, conditions = motion.robot, motion.conditions
     problem = conditions.problem
-    if not isinstance(problem, Transcription):
-        raise CoadjointError('derivatives of the optimum are there for the transcriptions "splines" and "collocation".')
-    if problem.equality.closure is not None:
-        raise CoadjointError("derivatives of the optimum are there for motions without constraints=.")
     names = tuple(robot.parameter_names(parameters))
     for rows in problem.limits:
         if isinstance(rows, Clearances) and np.any(derivative(rows.points.of, robot, parameters)(motion.q[len(motion) // 2])):
             raise CoadjointError(
                 f"{parameters!r} moves the robot's bodies, and these keep clear: derivatives by it go without obstacles."
             )
-    _, H, E = conditions.hessian()
-    here = problem.at(conditions.x, np.zeros(1, dtype=int))
-    changes = _Changes(here, conditions.z, conditions.z / conditions.s, conditions.y, parameters, len(names))
-    found = solved(H, E, -changes.conditions(), -changes.equations)
+    here, H, E = conditions.hessian()
+    by, given = ByParameters(problem.drives, parameters, len(names)), (conditions.z, conditions.z / conditions.s, conditions.y)
+    changes = _Changes(here, by, *given) if isinstance(here, Here) else ShotChanges(here, by, *given)
+    found = solved(H, E, -changes.conditions, -changes.equations)
     if found is None:
         raise CoadjointError("the motion is no strict minimum: a neighbouring one costs the same, and derivatives do not exist.")
-    spline = problem.spline
-    count, n = problem.variables - problem.free_time, robot.nv
-    dc = np.zeros((spline.size, n, len(names)))
-    dc[problem.free] = found[0][:count].reshape(-1, n, len(names))
+    dc = changes.control(found[0])
     dT = found[0][-1] if problem.free_time else np.zeros(len(names))
-    s = motion.time / motion.time[-1]
-    basis, T = spline.at(s), motion.time[-1]
-    moved = np.einsum("kos,snp->oknp", basis, dc)
-    q, v, a = (moved[order] / T**order - order / T * x[..., None] * dT for order, x in enumerate((motion.q, motion.v, motion.a)))
+    spline, T = problem.spline, motion.time[-1]
+    places, one = spline.at(motion.time / T), np.ones(1)
+    moved = np.stack([spline.stage(places, dc[None, ..., k], one)[0] for k in range(len(names))], axis=-1)  # type: ignore[arg-type]
+    orders = enumerate((motion.q, motion.v, motion.a))
+    q, v, a = (moved[:, order] / T**order - order / T * x[..., None] * dT for order, x in orders)
     return Sensitivity(parameters, names, changes.cost, dT, q, v, a, dc)
 
 
 class _Changes:
-    """Derivatives by P parameters of what makes up a problem, its motion held."""
+    """Derivatives by P parameters of what makes up a problem of splines, its motion held."""
 
-    def __init__(self, here: Here, z: np.ndarray, sigma: np.ndarray, y: np.ndarray, parameters: str, count: int) -> None:
-        self.here, self.parameters, self.count = here, parameters, count
-        self.problem, self.robot = here.problem, here.problem.robot
+    def __init__(self, here: Here, by: ByParameters, z: np.ndarray, sigma: np.ndarray, y: np.ndarray) -> None:
+        self.here, self.by, self.count, self.problem = here, by, by.count, here.problem
         self.curvature = here.curvature(z, sigma)
-        f = here.forces
-        self.tau = self._by(forces, f.q, f.v, f.a) if self.curvature.forces else np.zeros((*f.tau.shape, count))
+        self.tau = by.tau(here.forces, self.curvature)
         """∂τ/∂p (K, n, P)"""
         self.scale = self.problem.spline.weights * here.T[0]
         self.y = y[0, self.problem.equality.linear :]
 
-    def _by(self, fn: Any, *arrays: np.ndarray, **shapes: tuple[int, ...]) -> np.ndarray:
-        found = np.asarray(derivative(fn, self.robot, self.parameters, shapes=shapes or None)(*arrays))
-        return found.reshape(*found.shape[: found.ndim - 1], self.count)
+    def control(self, dx: np.ndarray) -> np.ndarray:
+        """The change of the control points (size, n, P) with that of the variables (variables, P)."""
+        found = np.zeros((self.problem.spline.size, self.problem.robot.nv, self.count))
+        found[self.problem.free] = dx[: self.problem.variables - self.problem.free_time].reshape(-1, *found.shape[1:])
+        return found
 
     @property
     def running(self) -> np.ndarray:
         """∂ℓ/∂p (K, P)."""
         f, K = self.here.forces, len(self.scale)
-        alone = Curvature(K, self.robot.nv)
+        alone = Curvature(K, self.problem.robot.nv)
         for weight, cost in self.problem.costs:
             if not isinstance(cost, Of):
                 cost.curve(f, np.full(K, weight), alone, False)
-        found = np.einsum("kr,krp->kp", alone.w, self.tau)
-        for weight, cost in self.problem.costs:
-            if isinstance(cost, Of):
-                found += weight * self._by(cost.stacked, cost.stage(f), x=(len(cost.places), self.robot.nv))
-        return np.asarray(found)
+        return np.asarray(np.einsum("kr,krp->kp", alone.w, self.tau)) + self.by.explicit(f, self.problem.costs)
 
     @property
     def cost(self) -> np.ndarray:
         """∂L/∂p (P,)."""
-        found = np.einsum("kr,krp->p", self.curvature.w, self.tau) - self.y @ self._goal
-        for weight, cost in self.problem.costs:
-            if isinstance(cost, Of):
-                part = self._by(cost.stacked, cost.stage(self.here.forces), x=(len(cost.places), self.robot.nv))
-                found = found + weight * self.scale @ part
-        return np.asarray(found)
+        found = np.einsum("kr,krp->p", self.curvature.w, self.tau) + self.scale @ self.by.explicit(
+            self.here.forces, self.problem.costs
+        )
+        goal, closure = self._goal, self._closure
+        return np.asarray(found - self.y[: len(goal)] @ goal - self.y[len(goal) :] @ closure)
 
+    @property
     def conditions(self) -> np.ndarray:
         """∂²L/∂x∂p + Cᵀ Σ ∂c/∂p (variables, P)."""
-        f, C, n = self.here.forces, self.curvature, self.robot.nv
+        n = self.problem.robot.nv
         covector = np.zeros((len(self.scale), ORDERS, n, self.count))
-        if C.forces:
-            mixed = self._by(weighted_forces, f.q, f.v, f.a, C.w, w=(n,))
-            gram = np.einsum("kri,krp->kip", f.jacobian, C.d[..., None] * self.tau)
-            covector[:, :DYNAMIC] = mixed + gram.reshape(mixed.shape)
-            covector[:, 1] += C.c[..., None] * self.tau
-        for weight, cost in self.problem.costs:
-            if isinstance(cost, Of):
-                x = cost.stage(f)
-                part = self._by(differential(cost.stacked, "x"), x, x=x.shape[1:])
-                covector[:, cost.places] += weight * self.scale[:, None, None, None] * part
+        covector[:, :DYNAMIC] = self.by.mixed(self.here.forces, self.curvature, self.tau, self.problem.costs, self.scale)
         found = np.stack([self.here.pulled(covector[None, ..., p])[0] for p in range(self.count)], axis=-1)
         if self.problem.free_time:
             found[-1] += self.problem.spline.weights @ self.running
-        if self.y.size:
-            at = self.problem.variables - self.problem.free_time
-            found[at - n : at] -= np.einsum("g,gip->ip", self.y, self._goal_jacobian)
+        at = self.problem.variables - self.problem.free_time
+        goal, equality = self._goal_jacobian, self.problem.equality
+        if len(goal):
+            found[at - n : at] -= np.einsum("g,gip->ip", self.y[: len(goal)], goal)
+        if equality.closure is not None and equality.points is not None:
+            y = self.y[len(goal) :].reshape(-1, equality.closure.size)
+            q = equality.points @ self.here.control[0]
+            mixed = self.by(differential(equality.closure.weighted, "q"), q, y, y=(equality.closure.size,))
+            found[:at] -= np.einsum("js,jip->sip", equality.points[:, self.problem.free], mixed).reshape(at, -1)
         return found
 
     @property
     def equations(self) -> np.ndarray:
         """∂e/∂p (equations, P)."""
-        return np.concatenate([np.zeros((self.problem.equality.linear, self.count)), self._goal])
+        return np.concatenate([np.zeros((self.problem.equality.linear, self.count)), self._goal, self._closure])
+
+    @property
+    def _closure(self) -> np.ndarray:
+        """∂φ/∂p (points m, P) at all points where the constraints are met."""
+        equality = self.problem.equality
+        if equality.closure is None or equality.points is None:
+            return np.zeros((0, self.count))
+        return self.by(equality.closure.gap, equality.points @ self.here.control[0]).reshape(-1, self.count)
 
     @property
     def _goal(self) -> np.ndarray:
@@ -183,4 +165,4 @@ class _Changes:
         equality = self.problem.equality
         if equality.goal is None or equality.targets is None:
             return np.zeros((0, self.count))
-        return self._by(fn(equality.goal), self.here.control[0, -1], equality.targets[0], target=equality.goal.shape)
+        return self.by(fn(equality.goal), self.here.control[0, -1], equality.targets[0], target=equality.goal.shape)

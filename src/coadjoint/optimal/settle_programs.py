@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.programs import Floats, empty, largest, least, load, maximum, minimum, splat, store, where
+from ..kernel.programs import Floats, empty, least, load, maximum, minimum, splat, store, where
 from .arc_programs import along_limit, best_row, corner, fastest, follow, slacks
-from .cell_programs import CAP, RESIDUAL, ROW, S0, S1, STATE, ZERO, U, X, Y, rows_at
+from .cell_programs import CAP, RESIDUAL, ROW, S0, S1, STATE, STEEPEST, ZERO, U, X, Y, rows_at
 from .collocation import MONOMIALS, POINTS
 from .cut_programs import SHORTEST
 from .polynomial_programs import BEFORE, PLACES, TIE, change, dense, dip, first_root, gather, root_between, violated
@@ -134,7 +134,7 @@ def pure_cut(
     tail = 0.0
     for p in range(10):
         tail += _TAIL[p] * arc[16 + p]
-    inexact = max(inexact, 0.3 / 128.0 * abs(tail) * steepest(w, c, R, V))
+    inexact = max(inexact, 0.3 / 128.0 * abs(tail) * w[c + STEEPEST])
     rough = (off > EXACT or inexact > TOLERANCE) and h > 1e-6
     if worst <= TOLERANCE and not rough:
         return -1.0
@@ -307,15 +307,6 @@ def turning(w: Floats, c: int, R: int, V: int, which: int) -> float:
         high = max(high, values[p])
     most = ZERO * max(high, -low)
     return first_root(values) if high > most and low < -most else -1.0
-
-
-def steepest(w: Floats, c: int, R: int, V: int) -> float:
-    """The largest coefficient of u."""
-    most = splat(0.0)
-    for p in range(10):
-        for k in range(0, R, 8):
-            most = maximum(most, abs(load(w, c + rows_at(R) + p * (4 * R + V) + k)))
-    return largest(most)
 
 
 def deepest(z: Floats, columns: int, own: int, found: Floats) -> None:

@@ -54,11 +54,15 @@ class Stage:
         found = np.concatenate([g[:, 0], g[:, 1], np.zeros((N, n))], axis=1)
         return np.asarray(found + (g[:, 2, None] @ self.A)[:, 0])
 
-    def bent(self, curvature: Curvature, slope: np.ndarray | None) -> np.ndarray:
-        """(N, 3 n, 3 n) by (q, v, τ): the curvature by (q, v, a), and slopeᵀ ∂²a for (N, n)."""
+    def parts(self, curvature: Curvature, slope: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The curvature by (q, v, a), with slopeᵀ ∂²a for (N, n), and ∂(q, v, a)/∂(q, v, τ), (N, 3 n, 3 n) each."""
         N, n = self.a.shape
         if slope is not None:
             curvature.of_forces(-(slope[:, None] @ self.A[:, :, 2 * n :])[:, 0], 0.0)
         G = curvature.blocks(self.forces).reshape(N, 3, 3, n, n).swapaxes(2, 3).reshape(N, 3 * n, 3 * n)
-        S = np.concatenate([np.broadcast_to(np.eye(2 * n, 3 * n), (N, 2 * n, 3 * n)), self.A], axis=1)
+        return G, np.concatenate([np.broadcast_to(np.eye(2 * n, 3 * n), (N, 2 * n, 3 * n)), self.A], axis=1)
+
+    def bent(self, curvature: Curvature, slope: np.ndarray | None) -> np.ndarray:
+        """(N, 3 n, 3 n) by (q, v, τ): the curvature by (q, v, a), and slopeᵀ ∂²a for (N, n)."""
+        G, S = self.parts(curvature, slope)
         return np.asarray(S.swapaxes(-1, -2) @ G @ S)

@@ -74,7 +74,7 @@ class SmoothTiming(Timing):
     """A Timing within limits of jerk; `timing.jerk(t)` is the jerk of the joints."""
 
     def __init__(self, limits: Limits, paths: Splines | Curves, number: int, smooth: SmoothProfile) -> None:
-        super().__init__(limits, paths, number, Profile(np.zeros(2, dtype=int), np.empty((0, 32)), np.array([smooth.duration])))
+        super().__init__(limits, paths, number, Profile([np.empty((0, 32))], np.array([smooth.duration])))
         self._smooth = smooth
         self.duration = float(self._clock.times[-1])
 
@@ -130,7 +130,7 @@ class SmoothTimings(Timings):
 
     def __init__(self, limits: Limits, paths: Splines | Curves, found: dict[int, SmoothProfile], errors: dict[int, str]) -> None:
         duration = np.array([found[k].duration if k in found else np.nan for k in range(len(paths))])
-        super().__init__(limits, paths, Profile(np.zeros(1, dtype=int), np.empty((0, 32)), duration), errors)
+        super().__init__(limits, paths, Profile([], duration), errors)
         self._found = found
 
     def __getitem__(self, k: int) -> Timing:

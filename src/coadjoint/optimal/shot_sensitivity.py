@@ -1,0 +1,136 @@
+"""How the conditions of first order of multiple shooting change with the robot's numbers, what is at the nodes held.
+
+The states between the nodes follow the robot: with their tangents Y = ∂(q, v, a)/∂p, integrated along with them, what a stage adds to the
+derivative of the gradient is Zᵀ Sᵀ (G Y + N). Here G is its Hessian by (q, v, a) and N = ∂²/∂(q, v, a)∂p, both of h b ℓ - μᵀ τ(q, v, a) with
+μ = M⁻¹ times the multiplier of the acceleration, S = ∂(q, v, a)/∂(q, v, τ), and Z = ∂(q, v, τ)/∂x.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from .by_parameters import ByParameters
+from .multiple_shooting import RULE, Flight
+from .node_limits import of_forces
+from .shot_stages import Stage
+from .stages import DYNAMIC, Curvature
+
+
+class ShotChanges:
+    """Derivatives by P parameters of what makes up one problem of shooting, with the multipliers of its solution."""
+
+    def __init__(self, here: Flight, by: ByParameters, z: np.ndarray, sigma: np.ndarray, y: np.ndarray) -> None:
+        self.here, self.by, self.problem, self.n = here, by, here.problem, here.problem.robot.nv
+        self.z, self.sigma, self.y = z, sigma, y
+
+    @cached_property
+    def _tau(self) -> list[np.ndarray]:
+        """∂τ/∂p (N, n, P) of every stage."""
+        return [self._own_tau(stage) for stage in self.here.stages]
+
+    def _own_tau(self, stage: Stage) -> np.ndarray:
+        some = Curvature(len(stage.X), self.n)
+        some.of_forces(0.0, 0.0)
+        return self.by.tau(stage.forces, some)
+
+    def _pushed(self, stage: Stage, tau: np.ndarray) -> np.ndarray:
+        """∂a/∂p (N, n, P) of a state under given forces: -M⁻¹ ∂τ/∂p."""
+        return np.asarray(-stage.A[:, :, 2 * self.n :] @ tau)
+
+    @cached_property
+    def _tangents(self) -> tuple[list[np.ndarray], np.ndarray]:
+        """∂(q, v, a)/∂p (N, 3 n, P) of every stage, and of where states arrive (N, 2 n, P)."""
+        here, n, h = self.here, self.n, self.here.h[:, :, None]
+        dX = np.zeros((len(here.arrived), 2 * n, self.by.count))
+        found: list[np.ndarray] = []
+        for step in range(self.problem.steps):
+            dslope, moved = np.zeros_like(dX), np.zeros_like(dX)
+            for k, (_, along, weight) in enumerate(RULE):
+                index = len(RULE) * step + k
+                stage, dx = here.stages[index], dX + along * h * dslope
+                da = stage.A[:, :, : 2 * n] @ dx + self._pushed(stage, self._tau[index])
+                found.append(np.concatenate([dx, da], axis=1))
+                dslope = found[-1][:, n:]
+                moved = moved + weight * dslope
+            dX = dX + h * moved
+        return found, dX
+
+    @property
+    def equations(self) -> np.ndarray:
+        """∂e/∂p (equations, P)."""
+        linear = np.zeros((len(self.problem.rows), self.by.count))
+        return np.concatenate([self._tangents[1].reshape(-1, self.by.count), linear])
+
+    @property
+    def cost(self) -> np.ndarray:
+        """∂L/∂p (P,)."""
+        return self._derivatives[0]
+
+    @property
+    def conditions(self) -> np.ndarray:
+        """∂²L/∂x∂p + Cᵀ Σ ∂c/∂p (variables, P)."""
+        return self._derivatives[1]
+
+    @cached_property
+    def _derivatives(self) -> tuple[np.ndarray, np.ndarray]:
+        here, h, count = self.here, self.here.h[:, 0], self.by.count
+        (points, slopes, _), (tangents, _) = here.tangents, self._tangents
+        cost, spans = np.zeros(count), np.zeros((len(h), 4 * self.n + 1, count))
+        for index, weight, each, total in here.adjoints(self.y):
+            stage, Y, tau = here.stages[index], tangents[index], self._tau[index]
+            curvature = Curvature(len(h), self.n)
+            for w, one in self.problem.costs:
+                one.curve(stage.forces, w * weight * h, curvature, False)
+            running = self.by.explicit(stage.forces, self.problem.costs)
+            running += np.einsum("kr,krp->kp", curvature.w / (weight * h[:, None]), tau)
+            bent = self._bent(stage, curvature, total, Y, tau, weight * h)
+            cost += np.einsum("kr,krp->p", curvature.w, tau) + (weight * h) @ self.by.explicit(stage.forces, self.problem.costs)
+            spans += points[index].swapaxes(-1, -2) @ bent
+            running += np.einsum("ki,kip->kp", stage.covector[:, :DYNAMIC].reshape(len(h), -1), Y)
+            spans[:, -1] += here.rate * (np.einsum("ki,kip->kp", each, Y[:, self.n :]) + weight * running)
+        found = np.stack([here.spread(spans[..., p])[0] for p in range(count)], axis=-1)
+        if self.z.size:
+            stage, K = here.at_nodes, here.nodes.shape[1]
+            curvature = Curvature(K, self.n)
+            for rows, weights, barred in zip(
+                self.problem.limits, here.by_row(self.z, -1.0), here.by_row(self.sigma, 1.0), strict=True
+            ):
+                if not of_forces(rows):  # joint forces at the nodes are variables: the robot does not change them
+                    rows.curve(stage.forces, -weights, barred, curvature, False)
+            tau = self._own_tau(stage)
+            Y = np.concatenate([np.zeros((K, 2 * self.n, count)), self._pushed(stage, tau)], axis=1)
+            bent = self._bent(stage, curvature, -here.limit_covector(self.z)[:, 2], Y, tau, None)
+            cost += np.einsum("kr,krp->p", curvature.w, tau)
+            found[: K * 3 * self.n] += bent.reshape(-1, count)
+        return cost, found
+
+    def _bent(
+        self, stage: Stage, curvature: Curvature, slope: np.ndarray, Y: np.ndarray, tau: np.ndarray, scale: np.ndarray | None
+    ) -> np.ndarray:
+        """Sᵀ (G Y + N) (N, 3 n, P) by (q, v, τ); of costs times scale (N,), or of limits alone."""
+        G, S = stage.parts(curvature, slope)
+        costs, by_node = (self.problem.costs, scale) if scale is not None else ((), np.zeros(len(Y)))
+        N = self.by.mixed(stage.forces, curvature, tau, costs, by_node)
+        return np.asarray(S.swapaxes(-1, -2) @ (G @ Y + N.reshape(Y.shape)))
+
+    def control(self, dx: np.ndarray) -> np.ndarray:
+        """The change of the control points of the integrated motion (3 (steps + 1), n, P) with that of the variables (variables, P)."""
+        here, problem, n, P = self.here, self.problem, self.n, self.by.count
+        nodes = dx[: here.nodes[0].size].reshape(*here.nodes.shape[1:], P)
+        dT = dx[-1] if problem.free_time else np.zeros(P)
+        own = np.concatenate(
+            [nodes[:-1].reshape(-1, 3 * n, P), nodes[1:, 2], np.broadcast_to(dT, (len(nodes) - 1, 1, P))], axis=1
+        )
+        points, slopes, _ = here.tangents
+        (tangents, _), begins = self._tangents, range(0, len(points), len(RULE))
+        steps = [
+            np.concatenate([points[k][:, :n] @ own, slopes[k] @ own], axis=1) + tangents[k] for k in begins
+        ]
+        last = here.at_nodes
+        da = last.A[-1] @ nodes[-1].reshape(3 * n, P) + self._pushed(last, self._own_tau(last))[-1]
+        moved = np.concatenate([np.stack(steps, axis=1).reshape(-1, 3, n, P), np.stack([*nodes[-1, :2], da])[None]])
+        T, c = here.T[0], problem.control(here)[0].reshape(-1, 3, n)
+        powers = np.arange(DYNAMIC)[:, None, None]
+        return np.asarray(moved * T**powers + powers / T * c[..., None] * dT).reshape(-1, n, P)
