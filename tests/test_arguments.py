@@ -207,3 +207,27 @@ def test_compiled_functions_say_what_they_are(robot, execution):
     assert f.__name__ == "inverse_dynamics"
     assert "q (..., 2), v (..., 2), a (..., 2) -> (..., 2)" in f.__doc__
     assert "inverse_dynamics" in repr(f)
+
+
+def test_columns_in_another_order_than_the_robot_are_refused(robot):
+    """A table says whose coordinates its columns are; taken as they stand, a permuted one would give the numbers of another state."""
+    pandas = pytest.importorskip("pandas")
+    first, second = robot.joint_names
+    held, still = cj.Constraint.point(robot, "tip"), 0 * X
+    calls = (
+        lambda q: cj.mass_matrix(robot, q),
+        lambda q: cj.kinetic_energy(robot, X, q),
+        lambda q: robot.integrate(q, still),
+        lambda q: cj.geodesic(robot, q, X, 0.01),
+        lambda q: cj.constraints.project(robot, held, q.iloc[0]),
+    )
+    for names in ([first, second], [f"q.{first}", f"q.{second}"], ["q1", "q2"], ["q_9", "q_10"]):
+        table = pandas.DataFrame(X, columns=names)
+        np.testing.assert_array_equal(robot.integrate(table, still), robot.integrate(X, still))
+        np.testing.assert_array_equal(cj.mass_matrix(robot, table), cj.mass_matrix(robot, X))
+        for call in calls:
+            with pytest.raises(cj.CoadjointError, match="has its columns in the order") as caught:
+                call(table[names[::-1]])
+            assert f"[{names!r}]" in str(caught.value)
+    for names in (["a", "b"], [1, 0], ["q1", "dq1"]):  # which say nothing about the robot's coordinates
+        np.testing.assert_array_equal(cj.mass_matrix(robot, pandas.DataFrame(X, columns=names)), cj.mass_matrix(robot, X))

@@ -539,7 +539,10 @@ def test_an_interrupt_leaves_no_partial_file(here):
 def test_an_interrupt_while_the_command_is_imported():
     """SIGINT before the command has begun: exit code 130 and one line, where there was a traceback."""
     process = subprocess.Popen(
-        [sys.executable, "-X", "importtime", "-m", "coadjoint", "info", "panda"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-X", "importtime", "-m", "coadjoint", "info", "panda"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     for line in process.stderr:
         if "coadjoint._interrupts" in line:
@@ -574,3 +577,24 @@ def test_progress_is_shown_on_long_tables_only(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
     progress(0.8)
     assert capsys.readouterr().err == "computing  80 %, 2 s left\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["dynamics", "panda", "--plt", "x.png"],
+            "usage: coadjoint dynamics .*unrecognized arguments: --plt x.png; did you mean --plot",
+        ),
+        (["dynamics", "panda", "--plt=x.png"], "did you mean --plot"),
+        (["dynamic", "panda"], "did you mean 'dynamics'"),
+        (["info", "panda", "--base", "fixd"], "usage: coadjoint info .*did you mean 'fixed'"),
+        (["info", "panda", "more"], "usage: coadjoint info .*unrecognized arguments: more$"),
+        (["--versin"], "did you mean --version"),
+    ],
+)
+def test_a_misspelt_word_of_the_command_line_is_answered_with_the_one_that_is_meant(words, told, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert re.search(told, " ".join(capsys.readouterr().err.split()))

@@ -183,6 +183,10 @@ def _branch(x):
         (lambda x: int(x[0]), "namespace"),
         (lambda x: [1, 2, 3][x[0]], "namespace"),
         (lambda x: np.linalg.inv(x[:, None] * x), "solve_spd"),
+        (lambda x: np.linalg.inv(np.outer(x, x) + np.eye(3)), "solve_spd"),
+        (lambda x: np.round(x), "cannot be traced: .* rint .* symbols"),
+        (lambda x: np.std(x), "symbols"),
+        (lambda x: np.interp(x, [0.0, 1.0], [2.0, 3.0]), "symbols"),
         (lambda x: np.asarray(x, dtype=float), "namespace"),
         (lambda x: list(x[0]), "iterate over the array"),
         (lambda x: np.arcsinh(x), "arctan2"),
@@ -194,6 +198,13 @@ def _branch(x):
 def test_what_cannot_be_traced_says_what_to_write(fn, remedy):
     with pytest.raises(TraceError, match=remedy):
         trace(fn, {"x": (3,)})
+
+
+@pytest.mark.parametrize("fn", [lambda x: x.nothing, lambda x: np.sum(x, of=1)])
+def test_mistakes_of_a_traced_function_are_raised_as_they_are(fn):
+    with pytest.raises((AttributeError, TypeError)) as caught:
+        trace(fn, {"x": (3,)})
+    assert not isinstance(caught.value, TraceError)
 
 
 def test_symbols_of_two_traces_do_not_mix():

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -43,7 +44,10 @@ def takes(**checks: Check) -> Callable[[F], F]:
             if not open_ended and not kwargs.keys() <= known:
                 refuse_keywords(fn.__name__, kwargs, known)
             given = list(args)
+            robot = kwargs.get("robot", args[0] if args else None)
             for name, check in checks.items():
+                if check in (numbers, floats) and hasattr(robot, "q_names"):
+                    check_labels(name, given[place[name]] if place.get(name, len(given)) < len(given) else kwargs.get(name), robot)
                 k = place.get(name, len(given))
                 if k < len(given):
                     if not (given[k] is None and name in optional):
@@ -277,6 +281,33 @@ def check_core(name: str, x: Array, core: Shape, whose: str = "") -> None:
         raise ShapeError(f"{name} has {len(shape) - len(core)} batch axes; expected at most {MOST_AXES}.")
 
 
+def check_labels(name: str, x: Any, robot: Any) -> None:
+    """An error if the columns of a table (or the labels of a pandas.Series) name the robot's coordinates in another order than its own."""
+    labels = getattr(x, "columns", getattr(x, "index", None) if getattr(x, "ndim", 0) == 1 else None)
+    if labels is None or callable(labels):
+        return
+    texts = [str(label) for label in labels]
+    for names in (robot.q_names, robot.v_names):
+        places = _places(texts, names)
+        if places and places != sorted(places):
+            ordered = [text for _, text in sorted(zip(places, texts, strict=True))]
+            raise CoadjointError(
+                f"{name} has its columns in the order {short(texts)}; expected the order of robot {robot.name!r}. Give {name}[{ordered!r}]."
+            )
+
+
+def _places(texts: list[str], names: Sequence[str]) -> list[int] | None:
+    """The places at which labels stand among the names, or the numbers at their ends; None if they are neither."""
+    found = [[(len(n), k) for k, n in enumerate(names) if text == n or text.endswith((f".{n}", f"_{n}"))] for text in texts]
+    if not all(found):
+        numbered = [re.fullmatch(r"(.*\D)(\d+)", text) for text in texts]
+        if not all(numbered) or len({x[1] for x in numbered if x}) > 1:
+            return None
+        found = [[(0, int(x[2]))] for x in numbered if x]
+    places = [max(x)[1] for x in found]
+    return places if len(set(places)) == len(places) else None
+
+
 def arguments(*named: tuple[str, Array, Shape]) -> tuple[Array, ...]:
     """Each (name, array, core shape) as a floating-point array of one array library whose last axes are the core."""
     arrays = [numbers(x, name) for name, x, _ in named]
@@ -294,6 +325,7 @@ def states(robot: Any, **given: tuple[Any, int]) -> list[np.ndarray]:
     """Arrays (..., size) of finite numbers as NumPy arrays of one batch shape; an error names what does not fit."""
     arrays = {}
     for name, (x, size) in given.items():
+        check_labels(name, x, robot)
         x = floats(x, name)
         check_core(name, x, (size,), f" for robot {robot.name!r}")
         arrays[name] = finite(x, name)

@@ -5,28 +5,46 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, NoReturn
 
 from . import __version__
 from . import commands as _commands
-from .errors import CoadjointError, ModelWarning
+from .errors import CoadjointError, ModelWarning, nearest
 from .words import in_a_shell, printable
 
 
-def parser(only: str = "") -> argparse.ArgumentParser:
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that says which word was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        near = nearest(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""
+        super().error(message + (f"; did you mean {near!r}?" if near else ""))
+
+    def refuse(self, given: Sequence[str]) -> NoReturn:
+        """An error for words that are no arguments of this command."""
+        options = [option for option in self._option_string_actions if option.startswith("--")]
+        near = next((near for word in given if word.startswith("-") and (near := nearest(word.partition("=")[0], options))), "")
+        self.error(f"unrecognized arguments: {' '.join(given)}" + (f"; did you mean {near}?" if near else ""))
+
+
+def parser(only: str = "") -> _Parser:
     """The argument parser with all commands, or with one of them, which avoids importing the others."""
     wide = lambda prog: argparse.HelpFormatter(prog, max_help_position=16)
-    root = argparse.ArgumentParser(prog="coadjoint", description="Robot dynamics as geometry.", formatter_class=wide)
+    root = _Parser(prog="coadjoint", description="Robot dynamics as geometry.", formatter_class=wide)
     root.add_argument("--version", action="version", version=f"coadjoint {__version__}")
     adding = root.add_subparsers(dest="command", metavar="COMMAND")
     for name, module in commands(only).items():
         help = module.HELP
-        module.add_arguments(adding.add_parser(name, help=help, description=help[0].upper() + help[1:] + "."))
+        own = adding.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
+        own.set_defaults(parser=own)
+        module.add_arguments(own)
     return root
 
 
@@ -46,7 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if argv is None else argv
     chosen = parser(next((word for word in words if not word.startswith("-")), ""))
-    args = chosen.parse_args(words)
+    args, unknown = chosen.parse_known_args(words)
+    if unknown:
+        getattr(args, "parser", chosen).refuse(unknown)
     if args.command is None:
         chosen.print_help(sys.stderr)
         raise SystemExit(2)

@@ -49,7 +49,7 @@ class Impact:
 
     @property
     def energy_change(self) -> np.ndarray:
-        """ΔT (...) ≤ 0."""
+        """ΔT (...), which is ≤ 0 if no row separates before (A v⁻ > 0), or the impact is plastic."""
         result: np.ndarray = self.energy_after - self.energy_before
         return result
 
@@ -69,7 +69,8 @@ def impact(
     """v⁺ (..., nv) and the impulses Λ (..., m) when the rows of the constraint are hit at q (..., nq) with v (..., nv).
 
     restitution: 0 (plastic) to 1 (elastic), unilateral: whether a row only pushes, A v⁺ ≥ 0; each for all rows or per row (m,). One
-    number as restitution is that of the unilateral rows where there are any: bilateral rows among them are kept, A v⁺ = 0.
+    number as restitution is that of the unilateral rows where there are any: bilateral rows among them are kept, A v⁺ = 0. Give the
+    rows that are hit: one that separates before, A v > 0, and is pushed all the same by what the others do, may gain energy.
     """
     q, v, A, e, one_sided = _checked(robot, constraint, q, v, restitution, unilateral)
     u = mv(A, v)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
-from ..arguments import Shape, a_flag, check_core, check_outs, check_threads
+from ..arguments import Shape, a_flag, check_core, check_labels, check_outs, check_threads
 from ..arrays import Array, alike, any_lazy, asfloat, broadcast_batch, like, namespace, not_real
 from ..errors import CoadjointError
 from ..scale.deferred import call_kernel_lazily
@@ -311,6 +311,8 @@ def check(robot: Mechanism, named: dict[str, tuple[Any, str]]) -> tuple[dict[str
     arrays: dict[str, Array] = {}
     batches: dict[str, tuple[Array, int]] = {}
     for name, (x, core) in named.items():
+        if type(x) is not np.ndarray:
+            check_labels(name, x, robot)
         x = asfloat(x, name)
         if x.dtype == object:
             numbers = [isinstance(e, float | int) for e in x.flat]

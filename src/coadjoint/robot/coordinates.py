@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_generator, argument, arguments, sequence, whole
+from ..arguments import a_generator, argument, arguments, check_labels, sequence, whole
 from ..arrays import Array, broadcast_batch, concat, like, mv, namespace
 from ..errors import CoadjointError, unknown
 from ..words import short
@@ -162,13 +162,14 @@ class Coordinates:
                 found.append((self.links[i].joint.name, slice(start + kind.quaternion.start, start + kind.quaternion.stop)))
         return found
 
-    @staticmethod
-    def _checked(x: Array, name: str, size: int) -> Array:
+    def _checked(self, x: Array, name: str, size: int) -> Array:
+        check_labels(name, x, self)
         return argument(name, x, size)
 
-    @staticmethod
-    def _pair(*named: tuple[str, Array, int]) -> list[Array]:
+    def _pair(self, *named: tuple[str, Array, int]) -> list[Array]:
         """Two arrays (..., size) of one array library, with the same batch axes."""
+        for name, x, _ in named:
+            check_labels(name, x, self)
         arrays = arguments(*((name, x, (size,)) for name, x, size in named))
         batch = broadcast_batch(**{name: (x, 1) for (name, _, _), x in zip(named, arrays, strict=True)})
         xp = namespace(*arrays)

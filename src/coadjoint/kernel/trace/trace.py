@@ -29,6 +29,13 @@ def trace(fn: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]], name: s
     try:
         with np.errstate(all="ignore"):  # inf and NaN are numbers like any other here
             returned = fn(*inputs)
+    except (TypeError, AttributeError) as error:
+        if isinstance(error, TraceError) or not any(word in str(error) for word in ("Expr", "dtype('O')")):
+            raise
+        raise TraceError(
+            f"{name} cannot be traced: {error}. Its arrays hold symbols then, of which NumPy's functions for numbers know nothing: "
+            "write it with arithmetic, coadjoint.where and coadjoint.arrays.solve_spd(A, B), A⁻¹B for symmetric positive definite A."
+        ) from error
     except ValueError as error:
         if isinstance(error.__cause__, TraceError):  # NumPy hides it where it fills an array
             raise error.__cause__ from None
