@@ -139,6 +139,7 @@ def test_other_methods_paths_and_bodies_are_refused(studio):
     assert asked(studio, "POST", "/ask", "{}", **good | {"Content_Type": "text/plain"})[0] == 415
     assert asked(studio, "POST", "/ask", None, **good | {"Content_Length": str(2**30)})[0] == 413
     assert asked(studio, "POST", "/ask", None, **good | {"Content_Length": "-1"})[0] == 413
+    assert asked(studio, "POST", "/ask", None, **good | {"Content_Length": "9" * 5000})[0] == 413
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,9 @@ def test_other_methods_paths_and_bodies_are_refused(studio):
         {"ask": "reach", "q": [0.0, float("nan")], "frame": "tip", "position": [1, 1, 0]},
         {"ask": "reach", "q": [0, 0], "frame": "nowhere", "position": [1, 1, 0]},
         {"ask": "reach", "q": [0, 0], "frame": 3, "position": [1, 1, 0]},
+        {"ask": "reach", "q": [10**400, 0], "frame": "tip", "position": [1, 1, 0]},
         {"ask": "reach", "q": [0, 0], "frame": "tip", "position": [1, 1, 0], "turn": True, "pose": "x"},
+        {"ask": "reach", "q": [0, 0], "frame": "tip", "position": [1, 1, 0], "turn": True, "pose": [[1, 2], [3]]},
         {"ask": "null", "q": [0, 0], "frame": "tip"},
         {"ask": "torus", "q": [0, 0], "points": 1e9},
         {"ask": "torus", "q": [0, 0], "joints": ["a", "b"]},
@@ -176,6 +179,7 @@ def test_wrong_questions_get_a_sentence(studio, data):
     status, text, _ = question(studio, data)
     assert status == 200
     assert list(json.loads(text)) == ["error"], text
+    assert "could not be computed" not in text
     assert asked(studio, "GET", f"/?token={studio.token}")[0] == 200
 
 

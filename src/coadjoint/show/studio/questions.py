@@ -41,8 +41,7 @@ def reach(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     q, frame, place = numbers(data, "q", robot.nq), frame_of(robot, data), numbers(data, "position", 3)
     target: Any = place
     if data.get("turn"):
-        target = np.array(data["pose"], dtype=float) if data.get("pose") is not None else pose(robot, q, frame)
-        target = np.asarray(target, dtype=float).reshape(4, 4).copy()
+        target = numbers(data, "pose", 4, 4) if data.get("pose") is not None else pose(robot, q, frame).copy()
         target[:3, 3] = place
     if robot.loops:
         near, off = closed_reach(robot, target, frame, q)
@@ -60,7 +59,7 @@ def null_motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     step = number(data, "step", -1.0, 1.0, 0.0)
     check_open(robot, "null motion", "It is there for trees.")
     rows = None if data.get("turn") else POSITION
-    goal = np.array(data["pose"], dtype=float).reshape(4, 4)
+    goal = numbers(data, "pose", 4, 4)
     if robot.nv <= (6 if rows is None else 3):
         raise CoadjointError(f"{robot.nv} freedoms leave none to spare for this frame.")
     basis = vertical_basis(robot, q, frame, rows)
@@ -172,8 +171,8 @@ def bonds(robot: Robot, data: dict[str, Any], q: np.ndarray) -> tuple[Robot, Con
     So code is compiled once for all of them, and a studio does not grow with the bonds that it is asked for.
     """
     given = data.get("bonds") or []
-    if not isinstance(given, list) or len(given) > 12:
-        raise CoadjointError("bonds must be a list of at most 12.")
+    if not isinstance(given, list) or len(given) > 12 or not all(isinstance(bond, dict) for bond in given):
+        raise CoadjointError("bonds must be a list of at most 12, each an object of kind, a and b.")
     frames = []
     for bond in given:
         a, b = frame_of(robot, bond, "a"), frame_of(robot, bond, "b")
