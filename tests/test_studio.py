@@ -21,6 +21,7 @@ import pytest
 import coadjoint as cj
 from browser import Browser, chromium
 from coadjoint.robot.link import Loop
+from coadjoint.show.studio import questions
 from coadjoint.show.studio.questions import QUESTIONS
 from coadjoint.show.studio.server import Studio
 from models import body, urdf_files
@@ -285,6 +286,18 @@ def test_motions_are_those_of_simulate():
     found = ask(robot, "motion", q=[0.3, 0.2], v=[0.1, 0.0], duration=0.5)
     expected = cj.simulate(robot, [0.3, 0.2], [0.1, 0.0], 0.5)
     np.testing.assert_allclose(found["q"], expected(np.array(found["time"]))[0], atol=1e-8)
+
+
+@pytest.mark.native
+def test_a_motion_that_takes_too_long_is_shown_as_far_as_it_came(monkeypatch):
+    calls = iter(range(1000))
+    monkeypatch.setattr(questions, "perf_counter", lambda: 1e9 * (next(calls) > 8))
+    robot = cj.load("planar2r")
+    found = ask(robot, "motion", q=[0.3, 0.2], v=[0.1, 0.0], duration=20.0)
+    assert "of computing were over" in found["stopped"]
+    assert 0.01 < found["time"][-1] < 10.0
+    expected = cj.simulate(robot, [0.3, 0.2], [0.1, 0.0], found["time"][-1])
+    np.testing.assert_allclose(found["q"][-1], expected.q[-1], atol=1e-7)
 
 
 @pytest.mark.native
