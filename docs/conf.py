@@ -30,8 +30,8 @@ html_math_renderer = "mathml"
 html_theme = "furo"
 exclude_patterns = ["pictures/*.html", "_gallery"]
 html_extra_path = ["_gallery"]
-html_css_files = ["mathml.css"]
-html_static_path = ["mathml.css"]
+html_css_files = ["site.css"]
+html_static_path = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
 html_js_files = [(None, {"body": "if (location.protocol === 'file:') DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;"})]

@@ -329,6 +329,7 @@ def test_the_whole_robot_is_seen(page, tmp_path):
         left, top, wide, high = page.run(
             "(b => [b.left, b.top, b.width, b.height])(coadjoint.scene.canvas.getBoundingClientRect())"
         )
+        assert top + high <= page.run("document.getElementById('transport').getBoundingClientRect().top")
         for place in cj.pose(robot, motion(np.linspace(0, 2, 9))[0], "tip")[:, :3, 3]:
             x, y = page.run(f"coadjoint.scene.camera.project({place.tolist()}, coadjoint.scene.canvas)")
             assert left < x < left + wide
@@ -377,6 +378,38 @@ def test_a_robot_that_moves_stays_in_the_picture(page, tmp_path, size):
     assert page.errors == []
 
 
+def test_coarse_pictures_show_the_same_shapes_with_fewer_triangles(page, tmp_path):
+    robot = cj.load("planar2r").with_shapes([cj.Shape("link2", "sphere", size=(0.3,)), cj.Shape("link1", "capsule", size=(0.1, 0.5))])
+    opened(page, tmp_path, robot)
+    count = """(coarse => {{
+      const {{ renderer }} = coadjoint.scene, gl = renderer.gl, draw = gl.drawElements;
+      let found = 0;
+      gl.drawElements = function (kind, n, ...rest) {{ found += n / 3; draw.call(gl, kind, n, ...rest); }};
+      renderer.coarse = coarse;
+      coadjoint.scene.draw();
+      delete gl.drawElements;
+      return found;
+    }})({})"""
+    full, coarse = page.run(count.format("false")), page.run(count.format("true"))
+    assert 0 < coarse < 0.5 * full
+    rough = np.array(page.run("""(() => {
+      const corners = [], faces = [], n = 24;
+      for (let i = 0; i <= n; i++) for (let k = 0; k < 2 * n; k++) {
+        const a = Math.PI * i / n, b = Math.PI * k / n;
+        corners.push(Math.sin(a) * Math.cos(b), Math.sin(a) * Math.sin(b), Math.cos(a));
+        if (i < n) faces.push(2 * n * i + k, 2 * n * i + 2 * n + k, 2 * n * i + 2 * n + (k + 1) % (2 * n));
+      }
+      const found = modules.meshes.simplified(corners, faces, 0.2);
+      return [Array.from(found.corners), Array.from(found.faces)];
+    })()"""), dtype=object)  # fmt: skip
+    corners, faces = np.reshape(rough[0], (-1, 3)).astype(float), np.reshape(rough[1], (-1, 3)).astype(int)
+    assert np.abs(np.linalg.norm(corners, axis=1) - 1).max() < 0.1  # means of corners within a cell of 0.2
+    assert len(faces) < 24 * 48 / 2
+    assert (faces[:, 0] != faces[:, 1]).all()
+    assert faces.max() == len(corners) - 1
+    assert page.errors == []
+
+
 def test_long_names_leave_room_for_the_robot(page, tmp_path):
     joint = cj.Joint.revolute((0, 1, 0), name="j" * 300)
     opened(page, tmp_path, cj.Robot("r" * 300, [cj.Link.solid("l" * 300, "base", joint, mass=1.0, com=(0, 0, 0.5), inertia=0.1)]))
@@ -410,6 +443,8 @@ def test_every_sheet_opens_without_error(page, tmp_path):
         page.settle()
         assert page.run("document.getElementById('sheets').textContent.length") > 30
     assert page.run("document.querySelectorAll('#sheets math mtr').length") >= 6
+    wide = "(x => x.getBoundingClientRect().width)(document.querySelector('#sheets {}'))"
+    assert page.run(wide.format("math > mtable")) <= page.run(wide.format(".equations")) + 1  # nothing is beyond the edge
     page.size(390, 844)
     page.settle()
     assert page.run("document.documentElement.scrollWidth") <= 390

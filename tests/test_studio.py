@@ -21,6 +21,7 @@ import pytest
 import coadjoint as cj
 from browser import Browser, chromium
 from coadjoint.robot.link import Loop
+from coadjoint.show.studio import questions
 from coadjoint.show.studio.questions import QUESTIONS
 from coadjoint.show.studio.server import Studio
 from models import body, urdf_files
@@ -139,6 +140,7 @@ def test_other_methods_paths_and_bodies_are_refused(studio):
     assert asked(studio, "POST", "/ask", "{}", **good | {"Content_Type": "text/plain"})[0] == 415
     assert asked(studio, "POST", "/ask", None, **good | {"Content_Length": str(2**30)})[0] == 413
     assert asked(studio, "POST", "/ask", None, **good | {"Content_Length": "-1"})[0] == 413
+    assert asked(studio, "POST", "/ask", None, **good | {"Content_Length": "9" * 5000})[0] == 413
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,9 @@ def test_other_methods_paths_and_bodies_are_refused(studio):
         {"ask": "reach", "q": [0.0, float("nan")], "frame": "tip", "position": [1, 1, 0]},
         {"ask": "reach", "q": [0, 0], "frame": "nowhere", "position": [1, 1, 0]},
         {"ask": "reach", "q": [0, 0], "frame": 3, "position": [1, 1, 0]},
+        {"ask": "reach", "q": [10**400, 0], "frame": "tip", "position": [1, 1, 0]},
         {"ask": "reach", "q": [0, 0], "frame": "tip", "position": [1, 1, 0], "turn": True, "pose": "x"},
+        {"ask": "reach", "q": [0, 0], "frame": "tip", "position": [1, 1, 0], "turn": True, "pose": [[1, 2], [3]]},
         {"ask": "null", "q": [0, 0], "frame": "tip"},
         {"ask": "torus", "q": [0, 0], "points": 1e9},
         {"ask": "torus", "q": [0, 0], "joints": ["a", "b"]},
@@ -176,6 +180,7 @@ def test_wrong_questions_get_a_sentence(studio, data):
     status, text, _ = question(studio, data)
     assert status == 200
     assert list(json.loads(text)) == ["error"], text
+    assert "could not be computed" not in text
     assert asked(studio, "GET", f"/?token={studio.token}")[0] == 200
 
 
@@ -281,6 +286,18 @@ def test_motions_are_those_of_simulate():
     found = ask(robot, "motion", q=[0.3, 0.2], v=[0.1, 0.0], duration=0.5)
     expected = cj.simulate(robot, [0.3, 0.2], [0.1, 0.0], 0.5)
     np.testing.assert_allclose(found["q"], expected(np.array(found["time"]))[0], atol=1e-8)
+
+
+@pytest.mark.native
+def test_a_motion_that_takes_too_long_is_shown_as_far_as_it_came(monkeypatch):
+    calls = iter(range(1000))
+    monkeypatch.setattr(questions, "perf_counter", lambda: 1e9 * (next(calls) > 8))
+    robot = cj.load("planar2r")
+    found = ask(robot, "motion", q=[0.3, 0.2], v=[0.1, 0.0], duration=20.0)
+    assert "of computing were over" in found["stopped"]
+    assert 0.01 < found["time"][-1] < 10.0
+    expected = cj.simulate(robot, [0.3, 0.2], [0.1, 0.0], found["time"][-1])
+    np.testing.assert_allclose(found["q"][-1], expected.q[-1], atol=1e-7)
 
 
 @pytest.mark.native

@@ -177,7 +177,7 @@ class MathML(Latex):
     def trig(self, trig: Trig) -> str:
         simple = len(trig.angle) == 1 and trig.angle[0][1] == 1
         angle = self.angle(trig)
-        return f"<mrow><mi>{trig.function}</mi><mo>&#x2061;</mo>{angle if simple else self.brackets(angle)}</mrow>"
+        return f"<mrow><mi>{trig.function}</mi><mo>&#x2061;</mo>{self.times + angle if simple else self.brackets(angle)}</mrow>"
 
     def power(self, base: str, exponent: int, of: Formula) -> str:
         if isinstance(of, Trig) and not self.short:

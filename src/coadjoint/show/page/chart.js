@@ -4,13 +4,22 @@ import { digits, h } from "./elements.js";
 
 export const INKS = ["#0e7c66", "#c2603a", "#4b6cb7", "#a8842c", "#8a4f9e", "#5b8c3e", "#b3446c", "#4f7c8a", "#7a6a58", "#3d9bb3"];
 
+const swatch = (ink) => {
+  const element = h("i", { class: "ink" });
+  element.style.background = ink;
+  return element;
+};
+
 const LEFT = 46, RIGHT = 6;
 
 export class Chart {
-  constructor(title, unit, tip) {
+  // names: of the lines, shown in their colours where these suffice to tell them apart.
+  constructor(title, unit, tip, names = [], inks = INKS) {
+    this.inks = inks;
     this.canvas = h("canvas", { class: "chart", height: 110 });
     this.value = h("span", { class: "value" });
-    this.element = h("figure", { hidden: true }, h("figcaption", { "data-tip": tip }, title, h("span", { class: "unit" }, ` [${unit}] `), this.value), this.canvas);
+    this.unit = h("span", { class: "unit" }, ` [${unit}] `);
+    this.element = h("figure", { hidden: true }, h("figcaption", { "data-tip": tip }, title, this.unit, this.value), this.canvas, names.length > 1 && names.length <= inks.length ? h("div", { class: "lines" }, names.map((name, k) => h("span", {}, swatch(inks[k]), name))) : []);
   }
 
   // Let a pointer that is dragged over the graph set the player's time.
@@ -53,7 +62,7 @@ export class Chart {
     draw.globalAlpha = 1;
     draw.lineWidth = 1.4;
     lines.forEach((line, k) => {
-      draw.strokeStyle = INKS[k % INKS.length];
+      draw.strokeStyle = this.inks[k % this.inks.length];
       draw.beginPath();
       const every = Math.max(1, Math.floor(time.length / 900));
       for (let i = 0; i < time.length; i += every) draw.lineTo(x(time[i]), y(line[i]));

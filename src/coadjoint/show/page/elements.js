@@ -95,4 +95,7 @@ export function toggle(label, on, tip, change) {
   return button;
 }
 
+// A unit after a title.
+export const unit = (text) => h("span", { class: "unit" }, ` [${text}]`);
+
 export const section = (title, tip, ...children) => h("section", { class: "block" }, h("h3", { "data-tip": tip }, title), children);

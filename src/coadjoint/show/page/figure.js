@@ -1,12 +1,15 @@
 // The robot as a list of surfaces, from its poses: rods from joint to joint, joints as joints, ellipsoids of inertia, frames, arrows.
 
-import { creased } from "./meshes.js";
+import { creased, simplified } from "./meshes.js";
 import { add, dot, eigen, identity, move, multiply, norm, pose, position, rotation, rows, scale, subtract, towards, transpose, turn, unit } from "./linear.js";
 
 const stretch = (R, lengths) => R.map((row) => row.map((x, k) => x * lengths[k]));
 const rgb = (text) => [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16) / 255);
 
 export const AXES = [rgb("#c8503f"), rgb("#4a9150"), rgb("#3f6fc8")];
+
+// The size of a robot in details that coarse pictures show of its shapes.
+const CELLS = 60;
 
 // A rod between two points, from one radius to another.
 export function rod(from, to, r0, r1, colour, more = {}) {
@@ -195,7 +198,11 @@ function nearest(from, along, a, b) {
 function shapesOf(model, renderer) {
   return model.visuals.map(({ link, colour, low, step, vertices, faces, wide }, k) => {
     const grid = new Uint16Array(bytes(vertices)), corners = Float32Array.from(grid, (x, i) => low[i % 3] + step[i % 3] * x);
-    renderer.keep(`shape ${k}`, creased(corners, wide ? new Uint32Array(bytes(faces)) : new Uint16Array(bytes(faces))));
+    const all = wide ? new Uint32Array(bytes(faces)) : new Uint16Array(bytes(faces));
+    renderer.keep(`shape ${k}`, creased(corners, all), false, () => {
+      const few = simplified(corners, all, model.size / CELLS);
+      return creased(few.corners, few.faces);
+    });
     const box = [0, 1].map((end) => low.map((x, i) => x + end * 65535 * step[i]));
     return { link, mesh: `shape ${k}`, colour: colour && colour.slice(0, 3), alpha: colour && colour[3] < 0.99 ? Math.max(colour[3], 0.15) : 1, box };
   });

@@ -3,7 +3,7 @@
 const TURN = 2 * Math.PI;
 
 // The surface of revolution about z of a profile of [radius, height, normal radius, normal height].
-function lathe(profile, sides = 24) {
+function lathe(profile, sides) {
   const positions = [], normals = [], indices = [];
   profile.forEach(([r, z, nr, nz]) => {
     for (let k = 0; k <= sides; k++) {
@@ -20,9 +20,7 @@ function lathe(profile, sides = 24) {
   return { positions, normals, indices };
 }
 
-export const fine = () => sphere(24, 44);
-
-export function sphere(rings = 12, sides = 24) {
+export function sphere(rings, sides) {
   const profile = [];
   for (let k = 0; k <= rings; k++) {
     const angle = (Math.PI * k) / rings - Math.PI / 2, r = Math.cos(angle), z = Math.sin(angle);
@@ -31,10 +29,9 @@ export function sphere(rings = 12, sides = 24) {
   return lathe(profile, sides);
 }
 
-export const tube = () => lathe([[1, 0, 1, 0], [1, 1, 1, 0]]);
-export const drum = () => lathe([[0, -1, 0, -1], [0.9, -1, 0, -1], [0.9, -1, 0.4, -0.9], [1, -0.92, 0.9, -0.4], [1, -0.92, 1, 0], [1, 0.92, 1, 0], [1, 0.92, 0.9, 0.4], [0.9, 1, 0.4, 0.9], [0.9, 1, 0, 1], [0, 1, 0, 1]]);
-export const cylinder = () => lathe([[0, -0.5, 0, -1], [1, -0.5, 0, -1], [1, -0.5, 1, 0], [1, 0.5, 1, 0], [1, 0.5, 0, 1], [0, 0.5, 0, 1]]);
-export const cone = () => lathe([[0, 0, 0, -1], [1, 0, 0, -1], [1, 0, 0.9, 0.44], [0, 1, 0.9, 0.44]]);
+export const tube = (sides) => lathe([[1, 0, 1, 0], [1, 1, 1, 0]], sides);
+export const drum = (sides) => lathe([[0, -1, 0, -1], [0.9, -1, 0, -1], [0.9, -1, 0.4, -0.9], [1, -0.92, 0.9, -0.4], [1, -0.92, 1, 0], [1, 0.92, 1, 0], [1, 0.92, 0.9, 0.4], [0.9, 1, 0.4, 0.9], [0.9, 1, 0, 1], [0, 1, 0, 1]], sides);
+export const cone = (sides) => lathe([[0, 0, 0, -1], [1, 0, 0, -1], [1, 0, 0.9, 0.44], [0, 1, 0.9, 0.44]], sides);
 
 export function box() {
   const positions = [], normals = [], indices = [];
@@ -78,17 +75,41 @@ export function creased(corners, faces) {
       first[faces[3 * k + j]] = 3 * k + j;
     }
   }
-  const positions = new Float32Array(9 * count), normals = new Float32Array(9 * count), indices = new Uint32Array(3 * count);
+  const positions = [], normals = [], indices = new Uint32Array(3 * count), taken = new Int32Array(corners.length / 3).fill(-1), rest = [];
   for (let i = 0; i < 3 * count; i++) {
-    const p = 3 * faces[i], f = i - (i % 3);
+    const place = faces[i], f = i - (i % 3);
     let x = 0, y = 0, z = 0;
-    for (let other = first[faces[i]]; other >= 0; other = next[other]) {
+    for (let other = first[place]; other >= 0; other = next[other]) {
       const g = other - (other % 3);
       if (own[f] * own[g] + own[f + 1] * own[g + 1] + own[f + 2] * own[g + 2] > AGREE) (x += areas[g]), (y += areas[g + 1]), (z += areas[g + 2]);
     }
     const size = Math.hypot(x, y, z), mean = size > 0 ? [x / size, y / size, z / size] : own.slice(f, f + 3);
-    for (let j = 0; j < 3; j++) (positions[3 * i + j] = corners[p + j]), (normals[3 * i + j] = mean[j]);
-    indices[i] = i;
+    // Faces that are lit alike at a place share its vertex.
+    let k = taken[place];
+    while (k >= 0 && (normals[3 * k] !== mean[0] || normals[3 * k + 1] !== mean[1] || normals[3 * k + 2] !== mean[2])) k = rest[k];
+    if (k < 0) {
+      k = rest.push(taken[place]) - 1;
+      taken[place] = k;
+      positions.push(corners[3 * place], corners[3 * place + 1], corners[3 * place + 2]);
+      normals.push(...mean);
+    }
+    indices[i] = k;
   }
   return { positions, normals, indices };
+}
+
+// Triangles whose corners within a cell of a grid are one, their mean; those that vanish by it are left out.
+export function simplified(corners, faces, cell) {
+  const cells = new Map(), sums = [], which = new Uint32Array(corners.length / 3), kept = [];
+  for (let k = 0; k < which.length; k++) {
+    const [x, y, z] = [0, 1, 2].map((i) => corners[3 * k + i]), key = [x, y, z].map((a) => Math.round(a / cell)).join();
+    if (!cells.has(key)) cells.set(key, sums.push([0, 0, 0, 0]) - 1);
+    const sum = sums[(which[k] = cells.get(key))];
+    [x, y, z, 1].forEach((a, i) => (sum[i] += a));
+  }
+  for (let f = 0; f < faces.length; f += 3) {
+    const [a, b, c] = [0, 1, 2].map((j) => which[faces[f + j]]);
+    if (a !== b && b !== c && c !== a) kept.push(a, b, c);
+  }
+  return { corners: Float32Array.from(sums.flatMap(([x, y, z, n]) => [x / n, y / n, z / n])), faces: Uint32Array.from(kept) };
 }

@@ -7,6 +7,7 @@ import { Motion } from "./motion.js";
 import { Player } from "./player.js";
 import { Scene } from "./scene.js";
 import { State } from "./state.js";
+import { equationsSheet } from "./sheet_equations.js";
 import { forcesSheet } from "./sheet_forces.js";
 import { frameSheet } from "./sheet_frame.js";
 import { inertiaSheet } from "./sheet_inertia.js";
@@ -85,7 +86,7 @@ function sheets(page, more) {
   if (mechanism.has("mass")) page.sheets.push(inertiaSheet(state));
   if (model.nv) page.sheets.push(frameSheet(state, show), motionSheet(state, player));
   page.sheets.push(...more(page), modelSheet(state, saved));
-  if (equations.childElementCount) page.sheets.push({ name: "Equations", element: h("div", { class: "equations" }, equations), update: () => {} });
+  if (equations.childElementCount) page.sheets.push(equationsSheet(equations));
   const moveBar = transport(document.getElementById("transport"), player);
   let chosen = page.sheets[0];
   const tabs = page.sheets.map((sheet) => h("button", { type: "button", role: "tab", id: `tab-${sheet.name}`, onclick: () => page.open(sheet.name) }, sheet.name));
@@ -96,6 +97,7 @@ function sheets(page, more) {
     chosen.open?.(true);
     tabs.forEach((tab, k) => tab.setAttribute("aria-selected", String(page.sheets[k] === chosen)));
     holder.replaceChildren(chosen.element);
+    holder.closest("main").classList.toggle("reading", chosen.name === "Equations");  // formulas are long
     chosen.update();
   };
   page.chosen = () => chosen;
@@ -104,12 +106,16 @@ function sheets(page, more) {
     chosen.update();
     moveBar();
   };
-  let waiting = false;
+  // Numbers that change with every picture are written in every second one: to lay out the text takes longer than to draw a robot.
+  let waiting = false, written = false;
   const soon = () => {
     if (page.scene) page.scene.dirty = true;
     waiting = true;
   };
-  page.settle = () => waiting && ((waiting = false), page.refresh());
+  page.settle = () => {
+    written = waiting && !written;
+    if (written) (waiting = false), page.refresh();
+  };
   state.listeners.push(soon);
   player.listeners.push(soon);
   page.open(chosen.name);

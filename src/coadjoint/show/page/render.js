@@ -1,6 +1,6 @@
 // A small renderer on WebGL 2: lit surfaces, their shadow on the floor, a grid that fades.
 
-import { box, cone, cylinder, drum, fine, sphere, square, tube } from "./meshes.js";
+import { box, cone, drum, sphere, square, tube } from "./meshes.js";
 
 const SOLID_VERTEX = `#version 300 es
 in vec3 position; in vec3 normal;
@@ -63,13 +63,21 @@ export class Renderer {
     this.floor = program(gl, FLOOR_VERTEX, FLOOR_FRAGMENT);
     this.meshes = {};
     this.coarse = false;
-    for (const [name, make] of Object.entries({ sphere, fine, tube, drum, cylinder, cone, box })) this.keep(name, make(), true);
+    for (const [name, make] of Object.entries({ tube, drum, cone })) this.keep(name, make(24), true, () => make(16));
+    this.keep("sphere", sphere(12, 24), true, () => sphere(7, 14));
+    this.keep("fine", sphere(24, 44), true, () => sphere(12, 24));
+    this.keep("box", box(), true);
     this.keep("square", square());
     this.smooth = { frame: gl.createFramebuffer(), colour: gl.createRenderbuffer(), depth: gl.createRenderbuffer(), size: "" };
   }
 
-  // A mesh under a name, ready to be drawn; of a closed one only the faces towards the eye.
-  keep(name, { positions, normals, indices }, closed = false) {
+  // Keep a mesh under a name, to be drawn: of a closed one only the faces towards the eye. `rough` makes what coarse pictures show in its
+  // place: where a program draws, a picture takes as long as its triangles are many.
+  keep(name, mesh, closed = false, rough = null) {
+    this.meshes[name] = { ...this.loaded(mesh), closed, rough };
+  }
+
+  loaded({ positions, normals, indices }) {
     const gl = this.gl, array = gl.createVertexArray();
     gl.bindVertexArray(array);
     [positions, normals].forEach((data, place) => {
@@ -81,7 +89,7 @@ export class Renderer {
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
     gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, new Uint32Array(indices), gl.STATIC_DRAW);
     gl.bindVertexArray(null);
-    this.meshes[name] = { array, count: indices.length, closed };
+    return { array, count: indices.length };
   }
 
   fit() {
@@ -177,8 +185,10 @@ export class Renderer {
   }
 
   triangles(name) {
-    const gl = this.gl, { array, count, closed } = this.meshes[name];
-    if (closed) gl.enable(gl.CULL_FACE);
+    const gl = this.gl, mesh = this.meshes[name], rough = this.coarse && mesh.rough;
+    if (rough) mesh.simple ??= this.loaded(mesh.rough());
+    const { array, count } = rough ? mesh.simple : mesh;
+    if (mesh.closed) gl.enable(gl.CULL_FACE);
     else gl.disable(gl.CULL_FACE);
     gl.bindVertexArray(array);
     gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0);

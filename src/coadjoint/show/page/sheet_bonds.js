@@ -54,7 +54,8 @@ export function bondsSheet(page, asking) {
   };
   if (scene) {
     scene.extras.push((look) => (shown ? model.frames.map((_, k) => ball(at(k), 0.012 * model.size, mine.picked.includes(k) ? look.accent : look.inertia, { over: true })) : []));
-    scene.extras.push((look) => mine.bonds.flatMap((bond, k) => {
+    const kept = () => shown || (mine.motion && player.motion === mine.motion);  // other motions know nothing of these bonds
+    scene.extras.push((look) => (kept() ? mine.bonds : []).flatMap((bond, k) => {
       const [a, b] = [at(number(bond.a)), bond.at && bond.kind === "ball" ? bond.at : at(number(bond.b))], force = mine.forces[k] ?? [0, 0, 0], reach = Math.min((0.3 * model.size) / Math.max(9.81 * model.mass, 1e-9), (0.6 * model.size) / (norm(force) || 1));
       return [...rod(a, b, 0.006 * model.size, 0.006 * model.size, look.joint), ...arrow(a, scale(force, reach), 0.008 * model.size, look.accent, { over: true }), ...(bond.at ? [] : arrow(b, scale(force, -reach), 0.008 * model.size, look.accent, { over: true }))];
     }));

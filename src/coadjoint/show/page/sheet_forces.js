@@ -1,6 +1,6 @@
 // The sheet of the joint forces: by term, and the wrench that each joint bears.
 
-import { beside, copyButton, digits, h, named, section, vector } from "./elements.js";
+import { beside, copyButton, digits, h, named, section, unit, vector } from "./elements.js";
 import { program, frameName, pythonList } from "./python.js";
 
 const TIPS = {
@@ -31,9 +31,9 @@ export function forcesSheet(state, show) {
   ], ["q", "v", "a"]);
   const bear = section("Joint reactions", "The wrench that each joint passes to the link it carries, as a screw in space: the force along an axis, the couple about it, and the axis's point nearest to the link's frame.",
     h("label", { class: "check" }, check(show, "reactions"), " draw them in the scene"),
-    h("div", { class: "scroll" }, h("table", { class: "numbers" }, h("thead", {}, h("tr", {}, h("th", {}, "joint"), h("th", {}, "force [N]"), h("th", {}, "couple [N m]"), h("th", { "data-tip": "couple over force" }, "pitch [m]"), h("th", { "data-tip": "a point of the axis, in space" }, "through [m]"))), reactions)));
+    h("div", { class: "scroll" }, h("table", { class: "numbers screws" }, h("thead", {}, h("tr", {}, h("th", {}, "joint"), h("th", {}, "force [N]"), h("th", {}, "couple [N m]"), h("th", { "data-tip": "couple over force" }, "pitch [m]"), h("th", { "data-tip": "a point of the axis, in space" }, "through [m]"))), reactions)));
   const loops = model.constraints.length ? h("p", { class: "note" }, "The joint forces with which the loops bear nothing: τ = M a + C v + g of the tree. Other forces that differ by Aᵀλ make the same motion.") : [];
-  const element = h("div", {}, legend, h("div", { class: "barchart" }, lines.map((x) => x.bar)), loops, section("Joint forces by term", `τ = ${sumOf(names)}`, table, copyButton(code)), state.mechanism.has("reactions") ? bear : []);
+  const element = h("div", {}, legend, h("div", { class: "barchart" }, lines.map((x) => x.bar)), loops, section(["Joint forces by term", one(model.turns)], `τ = ${sumOf(names)}, in N m for angles, in N for lengths.`, table, copyButton(code)), state.mechanism.has("reactions") ? bear : []);
   const update = () => {
     const { terms, tau } = state, all = names.map((name) => terms[name]);
     const top = lines.map((_, k) => Math.max(sum(all.map((x) => Math.max(0, x[k]))), sum(all.map((x) => Math.max(0, -x[k])))));
@@ -55,13 +55,15 @@ export function forcesSheet(state, show) {
     });
     if (state.mechanism.has("reactions")) reactions.replaceChildren(...state.reactions.map((wrench, i) => {
       const s = state.mechanism.screw(state.poses[i], wrench), couple = beside(s.couple, (s.force + 1e-9) * model.size);
-      return h("tr", { class: i === state.link ? "chosen" : "", onclick: () => state.set({ link: i }) }, h("th", {}, model.links[i].joint.name), h("td", { class: "figure" }, digits(s.force, 3)), h("td", { class: "figure" }, digits(couple, 3)), h("td", { class: "figure" }, digits(couple ? s.pitch : 0, 3)), h("td", { class: "figure" }, vector(s.point, 2)));
+      return h("tr", { class: i === state.link ? "chosen" : "", onclick: () => state.set({ link: i }) }, h("th", { "data-tip": model.links[i].joint.name }, named(model.links[i].joint.name)), h("td", { class: "figure" }, digits(s.force, 3)), h("td", { class: "figure" }, digits(couple, 3)), h("td", { class: "figure" }, digits(couple ? s.pitch : 0, 3)), h("td", { class: "figure" }, vector(s.point, 2)));
     }));
   };
   return { name: "Forces", element, update };
 }
 
 const sumOf = (names) => names.join(" + ").replace("+ −", "− ");
+// The unit of all joint forces, where it is one.
+const one = (turns) => (turns.every(Boolean) ? unit("N m") : turns.some(Boolean) ? [] : unit("N"));
 const sum = (x) => x.reduce((a, b) => a + b, 0);
 
 export function check(show, key) {

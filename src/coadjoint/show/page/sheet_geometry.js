@@ -1,6 +1,6 @@
 // The sheet of geometry: curvature over two coordinates, and the geodesic beside the straight line.
 
-import { Chart } from "./chart.js";
+import { Chart, INKS } from "./chart.js";
 import { digits, h, section } from "./elements.js";
 import { ball, rod } from "./figure.js";
 import { Motion } from "./motion.js";
@@ -36,7 +36,7 @@ export function geometrySheet(page, asking) {
   };
   chart.addEventListener("pointerdown", visit);
   chart.addEventListener("pointermove", visit);
-  const energies = new Chart("kinetic energy", "J", "Of both motions, which take one second: that of a geodesic is constant, and its mean is the least of all motions near it.");
+  const energies = new Chart("kinetic energy", "J", "Of both motions, which take one second: that of a geodesic is constant, and its mean is the least of all motions near it.", ["geodesic", "straight"], [INKS[1], "currentcolor"]);
   const keep = (name) => () => ((mine[name] = state.q.slice()), say(null, `${name} is where the robot is now`), scene && (scene.dirty = true));
   const find = async () => {
     if (!mine.start || !mine.goal) return say(new Error("Choose a start and a goal first."));
@@ -64,9 +64,10 @@ export function geometrySheet(page, asking) {
   if (scene) scene.extras.push((look) => (mine.found && mine.open ? mine.found.paths.flatMap((path, which) => path.slice(1).flatMap((p, k) => rod(path[k], p, 0.005 * model.size, 0.005 * model.size, which ? look.ink : look.accent, { glow: 0.5 }))).concat(mine.found.paths[0].filter((_, k) => k % 120 === 0).map((p) => ball(p, 0.012 * model.size, look.accent))) : []));
   const element = h("div", {}, section("Sectional curvature", "Of the plane that two coordinates span, over both of them; the others as they are. Teal is positive: neighbouring geodesics meet; amber is negative: they part. Click to go there.", h("div", { class: "row" }, choosers, h("button", { type: "button", id: "curve", onclick: () => compute() }, "compute")), chart, caption), section("Geodesic and straight line", "The motion of a free robot from one configuration to another, beside the straight motion of its joints.", h("div", { class: "row" }, h("button", { type: "button", id: "start", onclick: keep("start") }, "start here"), h("button", { type: "button", id: "goal", onclick: keep("goal") }, "goal here"), h("button", { type: "button", id: "find", class: "primary", onclick: find }, "find"), h("button", { type: "button", onclick: () => mine.found && play(1) }, "play straight")), energies.element), told);
   const update = () => {
-    if (mine.torus) caption.textContent = mapOf(chart, mine.torus, mine.torus.sectional, [state.q[mine.torus.places[0]], state.q[mine.torus.places[1]]], mine.found ? mine.found.q.map((rows) => rows.map((q) => mine.torus.places.map((i) => q[i]))) : []) + ` 1/(kg m²); ${mine.torus.names[0]} across, ${mine.torus.names[1]} upward`;
+    if (mine.torus) caption.textContent = axes(mine.torus) + "; teal positive, amber negative, " + mapOf(chart, mine.torus, mine.torus.sectional, [state.q[mine.torus.places[0]], state.q[mine.torus.places[1]]], mine.found ? mine.found.q.map((rows) => rows.map((q) => mine.torus.places.map((i) => q[i]))) : []) + " 1/(kg m²)";
     if (mine.found) energies.draw(mine.found.time, mine.found.energies, player.now);
   };
+  const axes = ({ names, units, low, high }) => names.map((name, k) => `${["across", "upward"][k]}: ${name}, ${digits(low[k], 2)} to ${digits(high[k], 2)} ${units[k]}`).join("; ");
   page.geometry = mine;
   const open = (on) => {
     mine.open = on;

@@ -1,6 +1,6 @@
 // The sheet of the mass matrix: a map of its entries, and its principal values.
 
-import { copyButton, digits, h, section } from "./elements.js";
+import { copyButton, digits, h, section, unit } from "./elements.js";
 import { eigen } from "./linear.js";
 import { program } from "./python.js";
 
@@ -12,7 +12,7 @@ export function inertiaSheet(state) {
   const readings = h("dl", { class: "readings" });
   const code = () => program(state, ["M = cj.mass_matrix(robot, q)"]);
   const loops = model.constraints.length ? h("p", { class: "note" }, "Of the tree, its loops open.") : [];
-  const element = h("div", {}, loops, section("Mass matrix", "T = ½ vᵀ M v. Entries in kg m² for two angles, kg m for an angle and a length, kg for two lengths. Teal is positive, amber negative, both by the size relative to √(M_ii M_jj).", grid, copyButton(code)), section("Principal values", "Eigenvalues of M; with angles and lengths mixed they depend on units.", readings));
+  const element = h("div", {}, loops, section(["Mass matrix", model.turns.every(Boolean) ? unit("kg m²") : []], "T = ½ vᵀ M v. Entries in kg m² for two angles, kg m for an angle and a length, kg for two lengths. Teal is positive, amber negative, both by the size relative to √(M_ii M_jj).", grid, copyButton(code)), section("Principal values", "Eigenvalues of M; with angles and lengths mixed they depend on units.", readings));
   const update = () => {
     const M = state.mass;
     for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) {

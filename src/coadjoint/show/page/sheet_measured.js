@@ -1,6 +1,6 @@
 // The sheet of identification: a log of the real robot, its joint forces beside those of the description and of the model that fits.
 
-import { Chart } from "./chart.js";
+import { Chart, INKS } from "./chart.js";
 import { digits, h, section } from "./elements.js";
 import { Motion } from "./motion.js";
 import { download } from "./sheet_model.js";
@@ -13,9 +13,9 @@ export function measuredSheet(page, asking) {
     told.textContent = error ? error.message : text;
     told.classList.toggle("wrong", Boolean(error));
   };
-  const forces = new Chart("force", "N m, N", "Green: measured. Orange: of the model that was fitted. Blue: of the description as it is."), left = new Chart("residual", "N m, N", "Measured minus computed. Green: of the fitted model. Orange: of the description as it is.");
+  const forces = new Chart("force", "N m", "The force of this joint over the log.", ["measured", "of the fitted model", "of the description"]), left = new Chart("residual", "N m", "Measured minus computed.", ["of the fitted model", "of the description"], INKS.slice(1));
   const chooser = h("select", { "aria-label": "joint", onchange: () => ((mine.joint = Number(chooser.value)), update()) }, model.vNames.map((name, k) => h("option", { value: k }, name)));
-  const rows = h("tbody"), advice = h("ul", { class: "doubts" }), results = h("div", { hidden: true });
+  const rows = h("tbody"), advice = h("ul", { class: "advice" }), results = h("div", { hidden: true });
   const take = async (text, name) => {
     if (text.length > MOST) return say(new Error(`${name} has ${digits(text.length / 2 ** 20, 1)} MB; the page sends at most 24. "coadjoint identify" reads larger ones.`));
     say(null, `fitting ${name} …`);
@@ -42,6 +42,7 @@ export function measuredSheet(page, asking) {
   const update = () => {
     if (!mine.found) return;
     const { time, measured, before, after } = mine.found, of = (x) => x.map((row) => row[mine.joint]), now = player.motion === mine.motion ? player.now : time[0];
+    for (const chart of [forces, left]) chart.unit.textContent = ` [${mine.found.units[mine.joint]}] `;
     forces.draw(time, [of(measured), of(after), of(before)], now);
     left.draw(time, [of(measured).map((x, k) => x - after[k][mine.joint]), of(measured).map((x, k) => x - before[k][mine.joint])], now);
   };

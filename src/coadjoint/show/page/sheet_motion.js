@@ -6,7 +6,7 @@ import { download } from "./sheet_model.js";
 
 export function motionSheet(state, player) {
   const { model } = state.mechanism, units = [...new Set(model.turns.map((x) => (x ? "rad" : "m")))];
-  const charts = { q: new Chart("q", units.join(", "), "The coordinates over time."), v: new Chart("v", units.map((x) => `${x}/s`).join(", "), "The velocities over time."), energy: new Chart("T, U, T + U", "J", "Kinetic, potential and total energy: in a fall without damping the total is constant.") };
+  const charts = { q: new Chart("q", units.join(", "), "The coordinates over time.", model.qNames), v: new Chart("v", units.map((x) => `${x}/s`).join(", "), "The velocities over time.", model.vNames), energy: new Chart("T, U, T + U", "J", "Kinetic, potential and total energy: in a fall without damping the total is constant.", ["T", "U", "T + U"]) };
   const told = h("p", { class: "note" }), file = h("input", { type: "file", accept: ".csv,.tsv,.txt", class: "hidden", id: "file" });
   file.addEventListener("change", async () => file.files[0] && player.table(await file.files[0].text(), file.files[0].name));
   const zone = h("label", { class: "drop", for: "file", "data-tip": "Columns time, q.joint (or q1, q2, …) and v.joint, as `coadjoint simulate --out` and Trajectory.save write them." }, "drop a table of states here (CSV), or choose one", file);

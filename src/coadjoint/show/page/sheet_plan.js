@@ -21,7 +21,7 @@ export function planSheet(page, asking) {
     told.classList.toggle("wrong", Boolean(error));
   };
   const limited = model.effort.every((x) => x !== null && x > 0);
-  const forces = new Chart("joint forces", limited ? "part of their limits" : "N m, N", "The joint forces that the motion takes, over time."), seconds = h("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": "seconds", placeholder: "auto", "data-tip": "How long the motion takes; empty: twice what the limits of velocity ask for, or 1 s. The fastest ones choose it." });
+  const forces = new Chart("joint forces", limited ? "part of their limits" : model.turns.every(Boolean) ? "N m" : "N m, N", "The joint forces that the motion takes, over time.", model.vNames), seconds = h("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": "seconds", placeholder: "auto", "data-tip": "How long the motion takes; empty: twice what the limits of velocity ask for, or 1 s. The fastest ones choose it." });
   const keep = (name) => () => {
     mine[name] = state.q.slice();
     say(null, `${name} is where the robot is now`);

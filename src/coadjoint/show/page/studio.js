@@ -13,7 +13,7 @@ import { reachSheet } from "./sheet_reach.js";
 export function start(programs) {
   return build(programs, (page) => {
     const asking = (page.asking = new Asking(page.model.token)), sign = h("span", { class: "mark", hidden: true }, "thinking …");
-    document.getElementById("head").append(sign);
+    document.querySelector("#head .mark").before(sign);
     let since = 0;
     asking.listeners.push((busy) => {
       clearTimeout(since);

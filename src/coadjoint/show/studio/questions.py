@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...dynamics import forward_dynamics, gravity_force
 from ...errors import CoadjointError, unknown
 from ...kinematics import jacobian, pose
 from ...kinematics.inverse import inverse_kinematics
+from ...motion.equations_of_motion import SimulationError
 from ...motion.simulate import simulate
 from ...redundancy import vertical_basis
 from ...robot.plausibility import massless_joints
@@ -29,6 +31,8 @@ LONGEST = 30.0
 """The most seconds of one simulated motion."""
 MANY = 12
 """Above so many freedoms curvature takes long: the first two coordinates are taken, not the most curved ones."""
+PATIENCE = 20.0
+"""Seconds of computing after which a motion ends where it is, as one that creeps along a singular state of its bonds."""
 PICTURES = 60.0
 """States a second of a motion that is sent to the page."""
 
@@ -41,8 +45,7 @@ def reach(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     q, frame, place = numbers(data, "q", robot.nq), frame_of(robot, data), numbers(data, "position", 3)
     target: Any = place
     if data.get("turn"):
-        target = np.array(data["pose"], dtype=float) if data.get("pose") is not None else pose(robot, q, frame)
-        target = np.asarray(target, dtype=float).reshape(4, 4).copy()
+        target = numbers(data, "pose", 4, 4) if data.get("pose") is not None else pose(robot, q, frame).copy()
         target[:3, 3] = place
     if robot.loops:
         near, off = closed_reach(robot, target, frame, q)
@@ -60,7 +63,7 @@ def null_motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     step = number(data, "step", -1.0, 1.0, 0.0)
     check_open(robot, "null motion", "It is there for trees.")
     rows = None if data.get("turn") else POSITION
-    goal = np.array(data["pose"], dtype=float).reshape(4, 4)
+    goal = numbers(data, "pose", 4, 4)
     if robot.nv <= (6 if rows is None else 3):
         raise CoadjointError(f"{robot.nv} freedoms leave none to spare for this frame.")
     basis = vertical_basis(robot, q, frame, rows)
@@ -172,8 +175,8 @@ def bonds(robot: Robot, data: dict[str, Any], q: np.ndarray) -> tuple[Robot, Con
     So code is compiled once for all of them, and a studio does not grow with the bonds that it is asked for.
     """
     given = data.get("bonds") or []
-    if not isinstance(given, list) or len(given) > 12:
-        raise CoadjointError("bonds must be a list of at most 12.")
+    if not isinstance(given, list) or len(given) > 12 or not all(isinstance(bond, dict) for bond in given):
+        raise CoadjointError("bonds must be a list of at most 12, each an object of kind, a and b.")
     frames = []
     for bond in given:
         a, b = frame_of(robot, bond, "a"), frame_of(robot, bond, "b")
@@ -213,12 +216,23 @@ def motion(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
     time = np.linspace(0.0, duration, max(2, round(duration * PICTURES) + 1))
     stops = 0.0 if data.get("stops") else None
     ruled, kept = (robot, None) if constraint is None else fixed_rods(robot, constraint, q)
-    found = simulate(ruled, q, v, time, constraints=kept, friction=bool(data.get("friction")), stops=stops)
+    ended, why = perf_counter() + PATIENCE, ""
+
+    def wait(part: float) -> None:
+        if perf_counter() > ended:
+            raise SimulationError(f"after {part * duration:.3g} s of motion {PATIENCE:g} s of computing were over.")
+
+    try:
+        found = simulate(ruled, q, v, time, constraints=kept, friction=bool(data.get("friction")), stops=stops, report=wait)
+    except SimulationError as error:
+        if error.motion is None or len(error.motion.time) < 2:
+            raise
+        found, why = error.motion, str(error)
     answer: dict[str, Any] = {
         "time": found.time.tolist(),
         "q": found.q.tolist(),
         "v": found.v.tolist(),
-        "stopped": str(found.stopped),
+        "stopped": why or str(found.stopped),
     }
     if held is not None:
         answer["forces"] = [_forces(robot, held, frames, x, y) for x, y in zip(found.q, found.v, strict=True)]

@@ -119,7 +119,7 @@ class Door(BaseHTTPRequestHandler):
         if self.headers.get_content_type() != "application/json":
             return self._refuse(415, "a question is JSON")
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > LARGEST:
+        if not length.isdecimal() or len(length) > 12 or int(length) > LARGEST:
             return self._refuse(413, f"a question has at most {LARGEST} bytes")
         try:
             question = json.loads(self.rfile.read(int(length)))

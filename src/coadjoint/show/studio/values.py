@@ -10,14 +10,14 @@ from ...errors import CoadjointError
 from ...robot.robot import Robot
 
 
-def numbers(data: dict[str, Any], name: str, size: int) -> np.ndarray:
-    """An array of finite numbers (size,), or an error that names it."""
+def numbers(data: dict[str, Any], name: str, *shape: int) -> np.ndarray:
+    """An array of finite numbers, or an error that names it."""
     try:
         x = np.asarray(data.get(name), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         x = np.zeros(0)
-    if x.shape != (size,) or not np.isfinite(x).all():
-        raise CoadjointError(f"{name} must be {size} finite numbers.")
+    if x.shape != shape or not np.isfinite(x).all():
+        raise CoadjointError(f"{name} must be {' x '.join(map(str, shape))} finite numbers.")
     return x
 
 
