@@ -539,7 +539,10 @@ def test_an_interrupt_leaves_no_partial_file(here):
 def test_an_interrupt_while_the_command_is_imported():
     """SIGINT before the command has begun: exit code 130 and one line, where there was a traceback."""
     process = subprocess.Popen(
-        [sys.executable, "-X", "importtime", "-m", "coadjoint", "info", "panda"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-X", "importtime", "-m", "coadjoint", "info", "panda"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     for line in process.stderr:
         if "coadjoint._interrupts" in line:

@@ -5,13 +5,14 @@ The package imports this module before all others, which take most of a second; 
 
 import os
 import sys
+from itertools import pairwise
 from types import TracebackType
 
 
 def is_the_command(program: str, given: list[str]) -> bool:
-    """Whether this process is the command, by the name of the program and the arguments of Python."""
+    """True if this process is the command, judged by the name of the program and the arguments of Python."""
     name = os.path.splitext(os.path.basename(program))[0]
-    return name in ("coadjoint", "coadjoint-script") or ("-m", "coadjoint") in zip(given, given[1:], strict=False)
+    return name in ("coadjoint", "coadjoint-script") or ("-m", "coadjoint") in pairwise(given)
 
 
 def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
