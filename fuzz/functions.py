@@ -35,6 +35,7 @@ UNARY = (
     "asin",
     "acos",
     "tanh",
+    "log1p",
 )
 BINARY = ("add", "subtract", "multiply", "divide", "atan2", "minimum", "maximum", "hypot", "power", "remainder", "floor_divide")
 RELATIONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")

@@ -11,7 +11,7 @@ from coadjoint.lie import inertia, screw, se3
 from laws import central
 
 
-@pytest.fixture(autouse=True, params=["as written", pytest.param("native", marks=pytest.mark.native)])
+@pytest.fixture(autouse=True, params=["as written", pytest.param("native", marks=[pytest.mark.native, pytest.mark.slow])])
 def _way(request):
     """Every case holds for the algorithms as written and for the machine code made of them."""
 

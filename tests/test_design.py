@@ -188,7 +188,13 @@ def test_a_cost_of_zero_can_fall():
 
 @pytest.mark.native
 @pytest.mark.skipif(not urdf_files(), reason="needs example-robot-data")
-@pytest.mark.parametrize("sets", [["axes", "inertial:forearm_link"], ["homes", "frames", "masses"], ["lengths", "armature"]])
+@pytest.mark.parametrize(
+    "sets",
+    [
+        ["axes", "inertial:forearm_link"],
+        *(pytest.param(x, marks=pytest.mark.slow) for x in (["homes", "frames", "masses"], ["lengths", "armature"])),
+    ],
+)
 def test_the_robot_that_is_given_is_the_one_that_was_evaluated(sets):
     """The cost of `Design.robot`, computed anew by plain calls, is `Design.cost`: a robot of an arm maker's own file."""
     robot = cj.load(next(path for name, path in urdf_files().items() if name.endswith("ur5_robot.urdf")))

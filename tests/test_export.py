@@ -33,7 +33,7 @@ def arm(q, v, a):
 def everything(x, m):
     """Every operation of a graph, with constants of all kinds."""
     y = np.where((x[0] > x[1]) | ~(x[2] <= 0.5) & (x[0] != 0.25), x * -0.75, np.minimum(x, -1.0))
-    z = np.sqrt(np.abs(y) + 2) - np.exp(-x) * np.log(x * x + 1 / 3) / 7 + np.floor(3 * x)
+    z = np.sqrt(np.abs(y) + 2) - np.exp(-x) * np.log(x * x + 1 / 3) / 7 + np.floor(3 * x) + np.tanh(x) + np.log1p(x * x)
     return (
         np.arctan2(z, np.maximum(y, -0.5)) * np.cos(x[0] + x[1]),
         m @ np.sin(x) - 1e-7,
@@ -333,9 +333,9 @@ class Reader:
             return self.braces() / self.braces()
         if token == "\\sqrt":
             return math.sqrt(self.braces())
-        if token in ("\\sin", "\\cos", "\\ln"):
+        if token in ("\\sin", "\\cos", "\\ln", "\\tanh"):
             power = self.take() and self.braces() if self.peek() == "^" else 1
-            return {"\\sin": math.sin, "\\cos": math.cos, "\\ln": math.log}[token](self.atom()) ** power
+            return {"\\sin": math.sin, "\\cos": math.cos, "\\ln": math.log, "\\tanh": math.tanh}[token](self.atom()) ** power
         if token in ("\\min", "\\max", "\\operatorname{atan2}"):
             self.take("\\left(")
             x = self.expression()

@@ -48,7 +48,7 @@ def node(tmp_path_factory):
 def everything(x, m):
     """Every operation of a graph, with constants of all kinds."""
     y = np.where((x[0] > x[1]) | ~(x[2] <= 0.5) & (x[0] != 0.25), x * -0.75, np.minimum(x, -1.0))
-    z = np.sqrt(np.abs(y) + 2) - np.exp(-x) * np.log(x * x + 1 / 3) / 7 + np.floor(3 * x) + np.tanh(x)
+    z = np.sqrt(np.abs(y) + 2) - np.exp(-x) * np.log(x * x + 1 / 3) / 7 + np.floor(3 * x) + np.tanh(x) + np.log1p(x * x)
     return (
         np.arctan2(z, np.maximum(y, -0.5)) * np.cos(x[0] + x[1]),
         m @ np.sin(x) - 1e-7,

@@ -91,9 +91,9 @@ def test_constraints_are_those_of_each_robot(native, method):
     held = Constraint.point(robot, "tip", "y", at=0.9)
     each = [member(robot, parameters, k) for k in range(3)]
     q = np.array([cj.constraints.assemble(x, held, [0.4, 0.9, -0.7]) for x in each])
-    qs, _ = cj.rollout(robot, q, np.zeros(3), dt=5e-3, steps=8, constraints=held, method=method, parameters=parameters)
+    qs, _ = cj.rollout(robot, q, np.zeros(3), dt=5e-3, steps=4, constraints=held, method=method, parameters=parameters)
     for k, own in enumerate(each):
-        one = cj.rollout(own, q[k], np.zeros(3), dt=5e-3, steps=8, constraints=held, method=method)
+        one = cj.rollout(own, q[k], np.zeros(3), dt=5e-3, steps=4, constraints=held, method=method)
         assert np.abs(qs[k] - one[0]).max() < 1e-9
         assert np.abs(cj.pose(own, qs[k], "tip")[:, 1, 3] - 0.9).max() < 1e-9
     with pytest.raises(cj.CoadjointError, match="q is off the constraint in state 1"):
@@ -104,8 +104,8 @@ def test_constraints_are_those_of_each_robot(native, method):
 def test_inverse_kinematics_of_many_robots(native):
     rng = np.random.default_rng(2)
     robot = cj.load("ur5e")
-    parameters = {"dh:tip": robot.parameters("dh:tip") + rng.uniform(-0.02, 0.02, size=(4, 24))}
-    each = [member(robot, parameters, k) for k in range(4)]
+    parameters = {"dh:tip": robot.parameters("dh:tip") + rng.uniform(-0.02, 0.02, size=(2, 24))}
+    each = [member(robot, parameters, k) for k in range(2)]
     T = np.stack([cj.pose(x, x.random(rng), "tip") for x in each])
     found = cj.inverse_kinematics(robot, T, "tip", parameters=parameters)
     assert found.success.all()
@@ -114,7 +114,7 @@ def test_inverse_kinematics_of_many_robots(native):
         assert np.abs(found.poses[k, 0] - T[k]).max() < 1e-8
     far = cj.inverse_kinematics(robot, [[9.0, 0.0, 0.0]], "tip", parameters={"dh:tip": parameters["dh:tip"]})
     assert not far.success.any()
-    assert far.q.shape == (4, 6)
+    assert far.q.shape == (2, 6)
 
 
 def test_errors_name_the_parameters():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -183,14 +185,19 @@ def test_the_law_of_friction_on_random_mechanisms(seed):
     assert {"stick", "slip"} <= set(kinds(motion))
 
 
-@native
-def test_friction_under_a_constraint():
-    """A four-bar whose joints have friction comes to rest away from equilibrium, and stays; energy only falls."""
+@cache
+def braked():
+    """A four-bar whose joints have friction, its loop, and its motion until it rests."""
     robot, loop = four_bar()
     for name in robot.joint_names:
         robot = robot.with_joint(name, friction=0.4)
-    q = four_bar_state(0.3)
-    motion = cj.simulate(robot, q, np.zeros(3), 4.0, constraints=loop, friction=True)
+    return robot, loop, cj.simulate(robot, four_bar_state(0.3), np.zeros(3), 4.0, constraints=loop, friction=True)
+
+
+@native
+def test_friction_under_a_constraint():
+    """A four-bar whose joints have friction comes to rest away from equilibrium, and stays; energy only falls."""
+    robot, loop, motion = braked()
     assert np.diff(motion.energy).max() < 1e-9
     assert motion.drift()[0] < 1e-12
     assert motion.drift()[1] < 1e-10
@@ -303,10 +310,9 @@ def test_steps_of_fixed_length_hold_a_load_and_let_go(method):
     np.testing.assert_allclose(v[-1], -0.25 * 5.0, atol=1e-11)
 
 
-@native
-@pytest.mark.parametrize("method", METHODS)
-def test_steps_of_fixed_length_follow_random_mechanisms(method):
-    """Against `simulate`: joints that stick and slip at once; the error falls with the step, joints stick without chatter."""
+@cache
+def driven():
+    """A random mechanism with friction, its start, its motion by `simulate`, and the forces in the middles of 500 and 2000 steps."""
     rng = np.random.default_rng(3)
     robot = random_robot(rng, 3, ("revolute", "prismatic"), tree=False)
     for joint in robot.joint_names:
@@ -316,12 +322,20 @@ def test_steps_of_fixed_length_follow_random_mechanisms(method):
     start = robot.neutral(), 0.5 * rng.normal(size=robot.nv)
     true = cj.simulate(robot, *start, 2.0, tau, friction=True)
     assert {"stick", "slip"} <= set(kinds(true))
+    # a policy is told the time at the beginning of a step: the force in its middle, for all methods
+    forces = [np.array([tau(robot, true(t)[0], None, t) for t in (np.arange(n) + 0.5) * 2.0 / n]) for n in (500, 2000)]
+    return robot, start, true, forces
+
+
+@native
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_of_fixed_length_follow_random_mechanisms(method):
+    """Against `simulate`: joints that stick and slip at once; the error falls with the step, joints stick without chatter."""
+    robot, start, true, both = driven()
     errors = []
-    for n in (500, 2000):
+    for forces in both:
+        n = len(forces)
         times = np.linspace(0, 2, n + 1)
-        # a policy is told the time at the beginning of a step: the force in its middle, for all methods
-        middle = (times[:-1] + times[1:]) / 2
-        forces = np.array([tau(robot, true(t)[0], None, t) for t in middle])
         q, v = cj.rollout(robot, *start, forces, dt=2.0 / n, method=method, friction=True)
         errors.append(np.abs(q - true(times)[0]).max())
         turns = ((v[1:] * v[:-1]) < -1e-24).sum(0)
@@ -334,12 +348,8 @@ def test_steps_of_fixed_length_follow_random_mechanisms(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_steps_of_fixed_length_with_friction_under_a_constraint(method):
     """The four-bar of above comes to rest at the same place; energy falls, the loop stays closed."""
-    robot, loop = four_bar()
-    for name in robot.joint_names:
-        robot = robot.with_joint(name, friction=0.4)
-    start = four_bar_state(0.3)
-    true = cj.simulate(robot, start, np.zeros(3), 4.0, constraints=loop, friction=True)
-    q, v = cj.rollout(robot, start, np.zeros(3), steps=2000, dt=0.002, method=method, constraints=loop, friction=True)
+    robot, loop, true = braked()
+    q, v = cj.rollout(robot, four_bar_state(0.3), np.zeros(3), steps=2000, dt=0.002, method=method, constraints=loop, friction=True)
     assert np.abs(q[-1] - true.q[-1]).max() < (2e-2 if method == "euler" else 1e-4)
     assert np.abs(v[-1]).max() < 1e-15
     assert np.abs(loop.residual(robot, q)).max() < 1e-11

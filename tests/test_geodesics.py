@@ -17,11 +17,11 @@ pytestmark = pytest.mark.native
 
 
 ROBOTS = {
-    "chain": (5, ("revolute", "prismatic", "helical")),
-    "tree": (5, ("revolute", "prismatic", "universal")),
+    "chain": (3, ("revolute", "prismatic", "helical")),
+    "tree": (3, ("revolute", "prismatic", "universal")),
     "groups": (3, ("spherical", "planar", "revolute")),
     "floating": (2, ("free", "revolute")),
-    "mimic": (5, ("revolute", "prismatic")),
+    "mimic": (4, ("revolute", "prismatic")),
 }
 
 

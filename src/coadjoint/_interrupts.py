@@ -3,16 +3,16 @@
 The package imports this module before all others, which take most of a second; programs that import the package are left alone.
 """
 
-import itertools
 import os
 import sys
+from itertools import pairwise
 from types import TracebackType
 
 
 def is_the_command(program: str, given: list[str]) -> bool:
-    """True if this process is the command, by the name of the program and the arguments of Python."""
+    """True if this process is the command, judged by the name of the program and the arguments of Python."""
     name = os.path.splitext(os.path.basename(program))[0]
-    return name in ("coadjoint", "coadjoint-script") or ("-m", "coadjoint") in itertools.pairwise(given)
+    return name in ("coadjoint", "coadjoint-script") or ("-m", "coadjoint") in pairwise(given)
 
 
 def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -136,7 +136,7 @@ def _with_pose(text: str, joint: str, old: np.ndarray, new: np.ndarray, source: 
 
 
 def _encloses(text: str, at: int) -> int | None:
-    """Where the tag of the body begins that holds what is at a place; None outside of bodies."""
+    """The position at which the tag of the body around a place begins; None outside of bodies."""
     open_bodies: list[int] = []
     for m in re.finditer(r"<(/?)body\b[^>]*?(/?)>", text[:at]):
         if m[1]:

@@ -44,7 +44,7 @@ CONTRADICTION = 1e-6
 OVERCONSTRAINED_SQUARE = 1e-6
 OVERCONSTRAINED_REGULARIZATION, OVERCONSTRAINED_TURNS = 1e-3, 8
 OVERCONSTRAINED_LENGTH = 0.1
-"""The same bound where rows depend on each other on the constraint only, and nearly so beside it, as in Bennett's linkage: a row that
+"""The bound where rows depend on each other on the constraint only, and nearly so beside it, as in Bennett's linkage: a row that
 vanishes on the constraint has no direction beside it, so rows shorter than this part of all together are not made longer."""
 
 

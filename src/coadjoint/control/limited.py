@@ -184,7 +184,7 @@ def _limited(gains: Gains, robot: Robot, q: Array, v: Array, *desired: Array) ->
 
 
 class _Plan(NamedTuple):
-    """What may be chosen, x (..., k), with its metric: the forces are force x + rest and the accelerations motion x + drift."""
+    """The unknowns x (..., k) of the quadratic program, and their metric: forces are force x + rest, accelerations motion x + drift."""
 
     wanted: Array
     metric: Array

@@ -111,6 +111,6 @@ def _sentence(robot: Robot, found: Finding) -> str:
 
 
 def _places(robot: Robot, change: Change) -> str:
-    """Where the columns of each joint stand."""
+    """The columns of each joint."""
     names = robot.v_names
     return ", ".join(f"that of {names[k]} stands in the column of {names[change.order[k]]}" for k in change.concerned)

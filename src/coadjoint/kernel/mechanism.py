@@ -41,7 +41,7 @@ class Mechanism(Protocol):
         ...
 
     def canonical_arguments(self, arrays: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
-        """The same mechanism in frames that make computing cheap, and the arguments of a function as seen in them."""
+        """This mechanism in frames that make computing cheap, and the arguments of a function as seen in them."""
         ...
 
     @property

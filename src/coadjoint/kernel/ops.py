@@ -22,6 +22,10 @@ def _number_fmod(x: float, y: float) -> float:
     return math.fmod(x, y) if math.isfinite(x) and y != 0.0 else math.nan
 
 
+def _number_log1p(x: float) -> float:
+    return math.log1p(x) if x > -1.0 else -math.inf if x == -1.0 else math.nan
+
+
 def _floor(x: float) -> float:
     return float(math.floor(x)) if math.isfinite(x) else x
 
@@ -60,6 +64,22 @@ def _tanh(body: Body, x: str) -> str:
     power = body.from_bits(body.iop("shl", body.iop("add", n, v.integer(bias)), v.integer(mantissa)))
     e = body.fma(power, t, body.op("fsub", power, body.const(1.0)))
     value = body.op("fdiv", e, body.op("fadd", e, body.const(2.0)))
+    sign = body.iop("and", body.to_bits(x), v.integer(1 << (v.bits - 1)))
+    return body.from_bits(body.iop("or", body.to_bits(value), sign))
+
+
+def _log1p(body: Body, x: str) -> str:
+    """log u + (x - (u - 1)) / u, u = 1 + x: the second term is what rounding took from u; of the sign of x.
+
+    Errors stay below 2 units in the last place.
+    """
+    from .emit.elementary import log
+
+    v, zero, one = body.lanes, body.const(0.0), body.const(1.0)
+    u = body.op("fadd", one, x)
+    lost = body.op("fdiv", body.op("fsub", x, body.op("fsub", u, one)), u)
+    exact = body.select(body.compare("oeq", u, x), zero, body.select(body.compare("oeq", u, zero), zero, lost))  # u = inf, u = 0
+    value = body.op("fadd", log(body, u), exact)
     sign = body.iop("and", body.to_bits(x), v.integer(1 << (v.bits - 1)))
     return body.from_bits(body.iop("or", body.to_bits(value), sign))
 
@@ -202,6 +222,20 @@ OPS: dict[str, Op] = {
         latex=r"\ln",
         sympy=lambda sp: sp.log,
         casadi=lambda ca: ca.log,
+    ),
+    "log1p": Op(
+        arity=1,
+        number=_number_log1p,
+        numpy=np.log1p,
+        array="log1p",
+        cost=46,
+        partials=(lambda n, x: 1.0 / (1.0 + x),),
+        llvm=_log1p,
+        called=True,
+        c="log1p({})",
+        latex=r"\ln\left(1 + {}\right)",
+        sympy=lambda sp: lambda x: sp.log(1 + x),
+        casadi=lambda ca: ca.log1p,
     ),
     "tanh": Op(
         arity=1,

@@ -40,7 +40,7 @@ class Search:
     report: Callable[[int, float], None] | None
 
     def run(self, x: np.ndarray) -> interior_point.Solution:
-        """Solutions from x (b, variables) on. Ctrl-C returns what is there."""
+        """The solutions that start from x (b, variables); after Ctrl-C, those found so far."""
         found = interior_point.start(self.problem, self.which, x.copy())
         try:
             self._run(x, found)
@@ -87,7 +87,7 @@ class Search:
         )
 
     def _close_in(self, rows: np.ndarray, x: np.ndarray, found: interior_point.Solution) -> None:
-        """Limits close in on motions that exceed them, so that all of a motion leaves them on the same side."""
+        """Limits are tightened around motions that exceed them, so that the whole motion leaves them on the same side."""
         over = [part.max(1, keepdims=True) for part in beyond(self.problem, x, self.which[rows])]
         for part in CLOSING if any(one.any() for one in over) else ():
             for drawn, one, limit in zip(self.problem.drawn, over, self.problem.limits, strict=True):
@@ -99,7 +99,7 @@ class Search:
                 return
 
     def _draw_in(self, rows: np.ndarray, found: interior_point.Solution, margin: float = MARGIN) -> np.ndarray:
-        """Draw limits in by what these solutions exceed them by, and a little more; by how much (b, inequalities) they fall."""
+        """The amounts (b, inequalities) by which limits are tightened: the excess of these solutions, and a little more."""
         if not rows.size:
             return np.zeros((0, found.s.shape[1]))
         parts = beyond(self.problem, found.x[rows], self.which[rows])

@@ -25,6 +25,8 @@ from .force_curvature import force_curvature
 class Drives(Protocol):
     """Joint forces τ (N, n) of states q, v, a (N, n)."""
 
+    robot: Robot
+
     def tau(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """(N, n), with the joints' viscous friction."""
 

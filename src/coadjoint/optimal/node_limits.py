@@ -13,7 +13,7 @@ from .stages import Forces
 
 
 def of_forces(rows: Rows) -> bool:
-    """Whether these limits are functions of velocities and joint forces."""
+    """True if these limits are functions of velocities and joint forces."""
     return isinstance(rows, Torques | MotorPower)
 
 

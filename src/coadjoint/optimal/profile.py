@@ -18,7 +18,7 @@ from .paths import Curves, Splines
 GRID = 32
 """Cells of a path at the beginning, about; twice as many where dynamics matter, whose rows are no polynomials."""
 AGAIN = (45, 73, 101, 150, 211)
-"""The same number where a path was not finished."""
+"""This number where a path was not finished."""
 INEXACT = 1e-8
 """The excess of a row in a cell of a path of many pieces up to which no other cells are tried there."""
 PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)

@@ -129,7 +129,7 @@ class RecedingHorizon:
             mem[name][:-1] = mem[name][1:]
             if before is not None:
                 before[name][:-1] = before[name][1:]
-        if before is not None and TRUSTED * self._away(before, q, v) < self._away(mem, q, v):
+        if before is not None and TRUSTED * self._away(before, q, v) < self._away(mem.views, q, v):
             for name, x in before.items():
                 mem[name][:] = x
 

@@ -23,7 +23,7 @@ from .newton import solved
 from .shot_sensitivity import ShotChanges
 from .splines import ORDERS
 from .stages import DYNAMIC, Curvature, Of
-from .transcription import Here, Transcription
+from .transcription import Here
 
 if TYPE_CHECKING:
     from .motion_result import OptimalMotion
@@ -107,7 +107,7 @@ class _Changes:
         for weight, cost in self.problem.costs:
             if not isinstance(cost, Of):
                 cost.curve(f, np.full(K, weight), alone, False)
-        return np.asarray(np.einsum("kr,krp->kp", alone.w, self.tau)) + self.by.explicit(f, self.problem.costs)
+        return np.asarray(np.einsum("kr,krp->kp", alone.w, self.tau) + self.by.explicit(f, self.problem.costs))
 
     @property
     def cost(self) -> np.ndarray:

@@ -278,7 +278,7 @@ class Robot(Tree):
 
     @property
     def canonical(self) -> Any:
-        """The same mechanism in frames in which most constants vanish: see `robot/canonical.py`."""
+        """This mechanism in frames in which most constants vanish: see `robot/canonical.py`."""
         from .canonical import canonical
 
         return canonical(self)

@@ -164,7 +164,7 @@ class ZarrSource(FileSource):
             raise ReadError(f"{self.path}: not a Zarr group: {_told(error)}") from None
 
     def _names(self, group: Any) -> list[str]:
-        """What the group holds."""
+        """The names of the arrays in the group."""
         try:
             return sorted(group)
         except Exception as error:
@@ -246,7 +246,7 @@ class ParquetSource(FileSource):
 
 
 def _told(error: Exception) -> str:
-    """What a library says of a damaged file, on one line."""
+    """A library's message about a damaged file, on one line."""
     return cut(" ".join(str(error).split()), 200) or type(error).__name__
 
 

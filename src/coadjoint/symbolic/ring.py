@@ -209,4 +209,4 @@ def _cos(x: Any) -> Any:
 
 OPERATIONS: dict[str, Callable[..., Any]] = {name: OPS[name].number for name in ("add", "sub", "mul", "div", "neg")}
 OPERATIONS |= {"sin": _sin, "cos": _cos}
-"""What the operations of a graph are on polynomials and numbers."""
+"""The operations of a graph, on polynomials and numbers."""

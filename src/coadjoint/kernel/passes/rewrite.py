@@ -52,7 +52,7 @@ class Rewrite:
         self.cut: set[int] = set()
         self.kept: set[int] = set()
         self.journal: list[int] = []
-        """What was counted since the last commit: k for one more use of node k, ~k for one less."""
+        """The counts made since the last commit: k for one more use of node k, ~k for one less."""
         self.order = Order(len(self.table.op))
         size = self.size = len(self.table.op)
         roots = [k for row in self.outputs for k in row]
