@@ -49,9 +49,14 @@ class Own:
             raise OwnError(str(error)) from None
 
 
+KEYS = ("q", "time", "masses", "lengths", "link1", "joint1", "tip", "velocity")
+"""Keys that dictionaries among the arguments have: names of arrays, of sets of parameters, of what a robot consists of, of limits."""
+
+
 def odd() -> list[Any]:
     """Arguments that most functions have no use for; made anew, because some can be used up or changed."""
     return [
+        *({key: x} for key in KEYS for x in (1, "x", None, [], [[1]], np.full(2, np.nan), object())),
         *(None, True, False, 0, -1, 5, 1.5, -0.0, 1e300, 1e-300, float("nan"), float("inf"), 1j, 10**9, -(10**9), 10**50, 10**400),
         *(
             "",

@@ -78,6 +78,17 @@ def test_errors_of_compile():
         f(np.zeros(3))
 
 
+@pytest.mark.parametrize(
+    ("args", "options"),
+    [((), {}), ((1,), {"q": 2}), ((1, 2), {}), ((1,), {"nope": 2})],
+    ids=["none", "twice", "too many", "unknown"],
+)
+def test_a_differential_refuses_arguments_that_its_function_does_not_take(args, options):
+    robot, q = cj.load("planar2r"), np.ones(2)
+    with pytest.raises(TypeError, match="differential of gravity_force by q"):
+        cj.differential(cj.gravity_force)(robot, *(q for _ in args), **dict.fromkeys(options, q))
+
+
 def test_a_differential_at_numbers_takes_arrays_as_functions_do():
     robot, q = cj.load("planar2r").with_gravity((0, -9.81, 0)), np.array([[0.3, 0.9], [0.1, -0.2], [1.0, 2.0]])
     slope = cj.differential(cj.gravity_force)

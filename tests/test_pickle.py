@@ -40,6 +40,7 @@ MADE = {
     "derivative": lambda: (cj.derivative(cj.gravity_force, ROBOT), (Q,)),
     "jvp": lambda: (cj.jvp(cj.gravity_force, ROBOT), (Q, Q)),
     "vjp": lambda: (cj.vjp(cj.inverse_dynamics, ROBOT, ["q", "v"]), (Q, Q, Q, Q)),
+    "second": lambda: (cj.derivative(cj.differential(cj.kinetic_energy, "v"), ROBOT, "v"), (Q, Q)),
 }
 
 
@@ -86,6 +87,29 @@ def test_a_lambda_says_that_it_cannot():
     f = cj.compile(lambda robot, q: q, ROBOT)
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(f)
+
+
+@pytest.mark.parametrize("fn", [cj.gravity_force, repeat, functools.partial(repeat, gain=2.0), cj.differential(cj.gravity_force)])
+def test_differentials(fn):
+    made = cj.differential(fn)
+    again = pickle.loads(pickle.dumps(made))
+    options = {"gain": np.array(3.0)} if fn is repeat else {}
+    same(again(ROBOT, Q, **options), made(ROBOT, Q, **options))
+    assert repr(again) == repr(made)
+    assert getattr(again, "__doc__", None) == getattr(made, "__doc__", None)
+
+
+def test_a_differential_of_a_lambda_says_that_it_cannot():
+    text = """
+import pickle, coadjoint as cj
+try:
+    pickle.dumps(cj.differential(lambda robot, q: q))
+except cj.CoadjointError as error:
+    assert "<lambda> by q> cannot be pickled" in str(error) and "named function of a module" in str(error), error
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", text], check=True)
 
 
 def test_robots():

@@ -1,5 +1,6 @@
 """Streams: what was interrupted and resumed equals what was not, and another computation is refused."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import coadjoint as cj
 from coadjoint.cli import main
 from coadjoint.errors import CoadjointError, ReadError
 from coadjoint.scale import store
+from coadjoint.scale.reduction import Reduction
 from coadjoint.scale.task import Task
 
 zarr = pytest.importorskip("zarr")
@@ -123,6 +125,90 @@ def test_a_stream_is_not_continued_with_another_reduction_of_the_same_name(tmp_p
     scale = 2.0
     found = stream(States(), tmp_path / "out.zarr", reduce=reduce)["inverse_dynamics"][:]
     np.testing.assert_allclose(found[0], 2.0 * one_call(Q, V, A)[:128].sum(0), rtol=1e-12)
+
+
+BOUND = 0.0
+
+
+def beyond_global(x, axis):
+    return (abs(x) > BOUND).sum(axis)
+
+
+def beyond(x, axis, bound):
+    return (abs(x) > bound).sum(axis)
+
+
+class Beyond:
+    def __init__(self, bound):
+        self.bound = bound
+
+    def __call__(self, x, axis):
+        return self.count(x, axis)
+
+    def count(self, x, axis):
+        return beyond(x, axis, self.bound)
+
+
+BEYOND = {
+    "global": lambda bound: beyond_global,
+    "closure": lambda bound: lambda x, axis: (abs(x) > bound).sum(axis),
+    "default": lambda bound: lambda x, axis, bound=bound: (abs(x) > bound).sum(axis),
+    "constant": lambda bound: eval(f"lambda x, axis: (abs(x) > {bound}).sum(axis)"),
+    "helper": lambda bound: lambda x, axis: BEYOND["closure"](bound)(x, axis),
+    "partial": lambda bound: functools.partial(beyond, bound=np.array(bound)),
+    "object": Beyond,
+    "method": lambda bound: Beyond(bound).count,
+}
+"""Functions that count what is beyond a bound."""
+
+
+@pytest.mark.parametrize("kind", BEYOND)
+def test_reductions_are_known_by_the_numbers_that_they_hold(kind, monkeypatch):
+    """Examples alone do not tell close bounds apart."""
+
+    def identity(bound):
+        monkeypatch.setitem(globals(), "BOUND", bound)
+        return Reduction(BEYOND[kind](bound)).identity([np.zeros((0, 2))])
+
+    assert identity(50.0) == identity(50.0)
+    assert len({identity(50.0 + 1e-9 * k) for k in range(8)}) == 8
+
+
+def in_small_batches(x, axis):
+    return x.sum(axis) * (str(len(x)) in {"1", "2", "256"})
+
+
+def identities():
+    some = [np.sum, np.mean, np.add.reduce, in_small_batches, *(make(1.0) for make in BEYOND.values())]
+    return "\n".join(Reduction(fn).identity([np.zeros((0, 2))]) for fn in some)
+
+
+@pytest.mark.slow
+def test_reductions_are_known_in_every_process():
+    command = [sys.executable, "-c", "import test_stream; print(test_stream.identities())"]
+    there = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    assert subprocess.run(command, capture_output=True, text=True, check=True, env=there).stdout.strip() == identities()
+
+
+def test_a_stream_is_not_continued_with_another_option_that_looks_alike(tmp_path):
+    """As a data frame, whose text rounds its numbers and leaves out the middle."""
+
+    class Table:
+        def __init__(self, array):
+            self.array = array
+
+        def __array__(self, *_, **__):
+            return self.array
+
+        def __repr__(self):
+            return "a table"
+
+    wrenches = np.ones((2, 6))
+    with pytest.raises(KeyboardInterrupt):
+        stream(States(fail_from=300), tmp_path / "out.zarr", wrenches=Table(wrenches))
+    with pytest.raises(CoadjointError, match="begun with another options"):
+        stream(States(), tmp_path / "out.zarr", wrenches=Table(2 * wrenches))
+    stream(States(), tmp_path / "out.zarr", wrenches=Table(wrenches.copy()))
 
 
 def test_derivatives_of_kernels_are_not_taken_for_kernels(tmp_path):

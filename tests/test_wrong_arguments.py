@@ -30,6 +30,8 @@ A, B, Q, R = np.array([[0, 1.0], [0, 0]]), np.array([[0.0], [1.0]]), np.eye(2), 
 SCREWS, HOME = cj.space_screws(cj.load("panda"), "tip")
 POSE = np.eye(4)
 ZERO = np.zeros(2)
+MOVING: dict = {"position": (-1, 1), "velocity": 1.0, "acceleration": 1.0}
+TABLE = {name: np.linspace(0, 1, 20) for name in ("time", "q1", "q2")}
 CALLS = {
     "inverse_kinematics": (cj.inverse_kinematics, {"robot": R2, "target": POSE, "frame": "tip", "tolerance": 1e-9}),
     "inverse_kinematics_solutions": (cj.inverse_kinematics_solutions, {"robot": R2, "target": POSE, "frame": "tip"}),
@@ -313,6 +315,26 @@ def test_a_rotation_is_made_of_vectors(wrong):
         (lambda: cj.where(np.ones(1) > 0, np.array(["2020-01-01"], "M8[D]"), 1.0), "x and y are of kinds"),
         (lambda: cj.where(np.ones(1) > 0, 10**400, 1.0), "an integer that is too large"),
         (lambda: cj.simulate(R2, ZERO, ZERO, 0.05, method="variational", tolerance=10**400), "tolerance is"),
+        (lambda: cj.export.latex(cj.trace(cj.gravity_force, R2), {"q": []}), r"names\['q'\] is \[\]; expected text"),
+        (lambda: cj.export.sympy(cj.trace(cj.gravity_force, R2), {"q": 1}), r"names\['q'\] is 1; expected text"),
+        (
+            lambda: cj.excitation(R2, 2.0, position=(-1, 1), velocity={"joint1": "x"}),
+            r"velocity\['joint1'\] is 'x'; expected a number",
+        ),
+        (lambda: cj.excitation(R2, 2.0, **MOVING, effort={"joint1": [1.0, 2.0]}), r"effort\['joint1'\] is \[1.0, 2.0\]"),
+        (lambda: cj.excitation(R2, 2.0, tries=10**9), "tries is 1000000000; expected at most"),
+        (
+            lambda: cj.design.optimize(R2, "masses", lambda robot: cj.total_mass(robot), states={"q": "x"}),
+            r"states\['q'\] is 'x'; expected real numbers",
+        ),
+        (lambda: cj.read_log(TABLE, columns={"a": 1}), r"columns\['a'\] is 1; expected a list"),
+        (lambda: cj.read_log(TABLE, columns={"q": [[1], [2]]}), r"columns\['q'\] is \[\[1\], \[2\]\]"),
+        (lambda: cj.read_log(TABLE, columns={"time": []}), r"columns\['time'\] names 0 columns"),
+        (lambda: cj.read_log(TABLE, columns={"time": ["time", "q1"]}), r"columns\['time'\] names 2 columns"),
+        (lambda: cj.compile(cj.gravity_force, R2, shapes={"q": 2}), r"shapes\['q'\] is 2; expected a list"),
+        (lambda: cj.trace(cj.gravity_force, R2, shapes={"q": ["x"]}), r"shapes\['q'\] is 'x'; expected a whole number"),
+        (lambda: cj.derivative(cj.gravity_force, R2, shapes={"q": (-1,)}), r"shapes\['q'\] is -1; expected 0 or a positive"),
+        (lambda: R2.with_parameters("lengths", [None]), "parameters 'lengths' is"),
         (lambda: cj.lqr(A, B, Q, R, discrete=np.zeros(3)), "discrete is .*expected True or False"),
         (lambda: cj.lqr(A, B, [np.nan, 1.0], R), "Q has entries that are not finite"),
         (lambda: cj.rollout(R2, ZERO, ZERO, dt=0.1, steps=10**49), "steps is"),

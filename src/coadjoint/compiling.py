@@ -12,7 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import a_dictionary, a_function, a_robot, a_type, check_inputs, check_outs, check_threads, names, real_array, takes
+from .arguments import (
+    a_dictionary,
+    a_function,
+    a_robot,
+    a_type,
+    check_inputs,
+    check_outs,
+    check_threads,
+    names,
+    real_array,
+    sequence,
+    takes,
+    zero_or_more,
+)
 from .arrays import Array, any_lazy, concat, transpose
 from .errors import CoadjointError, unknown
 from .kernel.dispatch import KEYWORDS, core_shape, spread
@@ -145,7 +158,8 @@ def _shapes(
     cores = getattr(getattr(fn, "kernel", None), "cores", SIZES)
     for p in names[1:]:
         if p.name in shapes:
-            found[p.name] = tuple(shapes.pop(p.name))
+            what = f"shapes[{p.name!r}]"
+            found[p.name] = tuple(zero_or_more(n, what) for n in sequence(shapes.pop(p.name), what))
         elif p.name in options or p.default is not inspect.Parameter.empty:
             continue
         elif p.name in cores:

@@ -21,6 +21,7 @@ from .kernel.graph import Graph
 from .kernel.runtime.function import Recipe
 from .robot.parameters import FRAME_SETS, SETS
 from .robot.robot import Robot
+from .traced import check_pickles
 
 
 @takes(fn=a_function, wrt=a_name)
@@ -31,29 +32,47 @@ def differential(fn: Callable[..., Any], wrt: str = "q") -> Callable[..., Any]:
     its arrays of numbers as they are ("inertias", "placements", "screws"), whose constraints are then the caller's. Axes of wrt come
     after those of the result; for "q" that is one of size nv, along the tangent vectors of `robot.integrate`.
     """
-    names = _check(fn, [wrt])
+    return _Differential(fn, wrt, _check(fn, [wrt]))
 
-    @functools.wraps(fn)
-    def derivative(robot: Robot, *args: Any, **options: Any) -> Any:
-        given = dict(zip(names, args, strict=False)) | options
-        out = given.pop("out", None)
+
+class _Differential:
+    """∂fn/∂wrt, called as fn is; it pickles if fn does."""
+
+    def __init__(self, fn: Callable[..., Any], wrt: str, names: list[str]) -> None:
+        self.__name__ = "differential"
+        functools.update_wrapper(self, fn)
+        vars(self).pop("source", None)  # that of fn
+        self._fn, self._wrt, self._names = fn, wrt, names
+
+    def __call__(self, robot: Robot, *args: Any, **options: Any) -> Any:
+        wrt = self._wrt
+        out = options.pop("out", None)
+        try:
+            inspect.signature(self._fn).bind(robot, *args, **options)
+        except TypeError as error:
+            raise TypeError(f"{self!r}: {error}") from None
+        given = dict(zip(self._names, args, strict=False)) | options
         for name, x in given.items():
             refuse_lazy(x, name)
         arrays = {name: np.asanyarray(x) if name == wrt else x for name, x in given.items() if name == wrt or hasattr(x, "shape")}
         if not namespace(*arrays.values(), *(getattr(robot, x) for x in PARAMETERS)).__name__.endswith("symbols"):
-            found = _evaluated(derivative, robot, arrays, {name: x for name, x in given.items() if name not in arrays})
-            return written_to(out, found, derivative.__name__)
+            found = _evaluated(self, robot, arrays, {name: x for name, x in given.items() if name not in arrays})
+            return written_to(out, found, self.__name__)
         from .kernel.passes.derive import jacobian, substitute
 
-        here = _Place(fn, robot, given, [wrt])
+        here = _Place(self._fn, robot, given, [wrt])
         found = [substitute(jacobian(y, here.free), here.free, here.at).reshape(y.shape + here.shapes[0]) for y in here.results]
         if wrt == "q":
             along = transpose(robot.rate(given["q"], np.eye(robot.nv)))
             found = [y @ along for y in found]
         return tuple(found) if here.several else found[0]
 
-    vars(derivative).pop("source", None)  # `wraps` copied that of fn
-    return derivative
+    def __reduce__(self) -> Any:
+        check_pickles(self._fn, repr(self))
+        return differential, (self._fn, self._wrt)
+
+    def __repr__(self) -> str:
+        return f"<the differential of {self.__name__} by {self._wrt}>"
 
 
 @takes(fn=a_function, robot=a_robot, wrt=a_name, shapes=a_dictionary, parameters=names, dtype=a_type)

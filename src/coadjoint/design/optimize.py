@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_function, a_function_of, a_robot, finite, positive, sequence, some_names, takes, whole
-from ..arrays import concat, unmasked
+from ..arguments import a_function, a_function_of, a_robot, finite, floats, positive, sequence, some_names, takes, whole
+from ..arrays import concat
 from ..compiling import with_values
 from ..errors import CoadjointError, ShapeError
 from ..families import built
@@ -141,7 +141,7 @@ class _Problem:
         given = own(robot) if own is not None else {} if self.states is None else self.states
         if not isinstance(given, Mapping):
             raise CoadjointError(f"states is {short(given)}; expected a mapping of arrays by name, as {{'q': q, 'v': v}}.")
-        arrays = {name: np.asarray(unmasked(x), dtype=float) for name, x in given.items()}
+        arrays = {name: floats(x, f"states[{short(name)}]") for name, x in given.items()}
         for name, x in arrays.items():
             if not x.size:
                 raise ShapeError(f"states[{name!r}] has shape {x.shape}: no state at all; expected one or more.")

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_flag, a_function_of, a_number, count_up_to, floats, one_of, positive, takes, whole, zero_or_more
+from ..arguments import a_flag, a_function_of, a_number, count_up_to, floats, one_of, positive, takes, zero_or_more
 from ..arrays import Array, concat, namespace, unmasked
 from ..blas import on_one_thread
 from ..compiling import compile
@@ -162,7 +162,7 @@ def base_regressor(robot: Robot, base: BaseParameters) -> Callable[..., Array]:
     rate=positive,
     harmonics=count_up_to(1000),
     seed=zero_or_more,
-    tries=whole,
+    tries=count_up_to(10**4),
     rest=a_flag,
     drives=a_flag,
     clearance=a_number,

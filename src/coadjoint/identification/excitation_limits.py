@@ -79,7 +79,11 @@ def sizes(robot: Robot, name: str, given: Any, own: np.ndarray, needed: bool) ->
     found = np.array(own, dtype=float)
     if isinstance(given, Mapping):
         for joint, x in given.items():
-            found[robot.v_slice(joint)] = x
+            place = robot.v_slice(joint)
+            try:
+                found[place] = np.asarray(unmasked(x), dtype=float)
+            except (TypeError, ValueError, OverflowError):
+                raise ShapeError(f"{name}[{joint!r}] is {short(x)}; expected a number.") from None
     elif given is not None:
         try:
             found = np.array(np.broadcast_to(np.asarray(unmasked(given), dtype=float), (robot.nv,)))

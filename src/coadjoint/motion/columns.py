@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..arguments import names as some_texts
 from ..errors import CoadjointError, ReadError, unknown
 from ..words import cut, short
 
@@ -208,7 +209,9 @@ class Header:
         if isinstance(given, str) and "{}" in given:
             texts = self._pattern(given, names)
         else:
-            texts = [given] if isinstance(given, str) else list(given)
+            texts = [given] if isinstance(given, str) else some_texts(given, f"columns[{what!r}]")
+        if what == "time" and len(texts) != 1:
+            raise CoadjointError(f"columns['time'] names {len(texts)} columns; expected one.")
         for text in texts:
             if text not in self.index:
                 raise unknown("column", text, self.header)

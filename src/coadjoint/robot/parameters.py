@@ -30,7 +30,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arguments import a_name
-from ..arrays import Array, asfloat, concat, like, matrix, namespace, stack
+from ..arguments import numbers as real_numbers
+from ..arrays import Array, concat, like, matrix, namespace, stack
 from ..errors import CoadjointError, ModelError, ShapeError, unknown
 from ..lie import inertia, se3
 from .joints import KINDS
@@ -64,7 +65,7 @@ def parameter_set(robot: Robot, name: str) -> ParameterSet:
 
 
 def with_parameters(robot: Robot, name: str, values: Array) -> Robot:
-    chosen, values = parameter_set(robot, name), asfloat(values)
+    chosen, values = parameter_set(robot, name), real_numbers(values, f"parameters {name!r}")
     if tuple(values.shape) != (len(chosen.names),):
         raise ShapeError(
             f"parameters {name!r} of robot {robot.name!r} has shape {tuple(values.shape)}; expected ({len(chosen.names)},)."

@@ -15,7 +15,7 @@ def text_of(x: Any, robot: Any) -> str:
     if hasattr(x, "identity"):
         text: str = x.identity(robot)
         return text
-    if isinstance(x, np.ndarray):  # whose repr rounds, and leaves out what is in the middle
+    if isinstance(x, np.ndarray):  # whose repr rounds, and leaves out what is in the middle, as that of a data frame does
         if x.dtype.kind == "O":
             return f"{x.shape} {text_of(x.ravel().tolist(), robot)}"
         return f"{x.dtype} {x.shape} {hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()}"
@@ -25,4 +25,4 @@ def text_of(x: Any, robot: Any) -> str:
         return f"{type(x).__name__}({', '.join(text_of(y, robot) for y in x)})"
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
         return f"{type(x).__name__}({text_of([getattr(x, y.name) for y in dataclasses.fields(x)], robot)})"
-    return repr(x)
+    return text_of(np.asarray(x), robot) if hasattr(x, "__array__") else repr(x)

@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from ...arguments import a_dictionary, a_flag, count_up_to, sequence, takes, whole
+from ...arguments import a_flag, count_up_to, sequence, takes, whole
 from ...errors import CoadjointError
 from ..graph import Graph
 from ..ops import OPS, TRUTH
-from .names import a_graph, places
+from .names import a_graph, new_names, places
 
 _SUM, _PRODUCT, _FUNCTION, _POWER, _ATOM = range(5)
 """Operator precedences, from loose to tight."""
 
 
-@takes(graph=a_graph, names=a_dictionary, outputs=sequence, digits=count_up_to(100), inline=whole, short=a_flag)
+@takes(graph=a_graph, names=new_names, outputs=sequence, digits=count_up_to(100), inline=whole, short=a_flag)
 def latex(
     graph: Graph,
     names: Mapping[str, str] | None = None,

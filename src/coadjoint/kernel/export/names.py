@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arguments import a_dictionary, a_name
 from ...errors import CoadjointError
 from ...words import short
 from ..graph import Graph
@@ -20,6 +21,13 @@ def a_graph(x: Any, name: str) -> Graph:
         x = x.graph()
     if not isinstance(x, Graph):
         raise CoadjointError(f"{name} is {short(x)}; expected a graph, as from coadjoint.trace(fn, robot), or a controller.")
+    return x
+
+
+def new_names(x: Any, name: str) -> Any:
+    """x, if it is a dictionary of texts."""
+    for key, text in a_dictionary(x, name).items():
+        a_name(text, f"{name}[{short(key)}]")
     return x
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...arguments import a_dictionary, takes
+from ...arguments import takes
 from ..graph import Graph
 from ..ops import OPS
 from ..passes.evaluate import evaluate, ldl_solve
-from .names import a_graph, optional, places
+from .names import a_graph, new_names, optional, places
 
 
-@takes(graph=a_graph, names=a_dictionary)
+@takes(graph=a_graph, names=new_names)
 def sympy(graph: Graph, names: Mapping[str, str] | None = None) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """The inputs by name and the outputs as SymPy's matrices: vectors as columns, scalars as expressions, more axes as arrays.
 
