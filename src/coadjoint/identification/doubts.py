@@ -17,12 +17,15 @@ SCALE = 30.0
 """The ratio of measured to expected forces above which another unit is suspected."""
 STRONG = 0.05
 """The part of the largest force above which a joint's force tells something."""
-KNOWN, ALIKE, OTHER = 0.25, 0.05, 1.2
-"""What a description may leave of forces whose factor it tells, how far factors may differ that are alike, and a factor that is another."""
+KNOWN, OTHER, CLEAR = 0.25, 1.2, 4.0
+"""What a description may leave of forces whose factor it tells, a factor that is not 1, and how many times as far from 1 as from those of
+other joints it is, in logarithms."""
 ONE = 1.6
-"""The factor of one joint's force, relative to those of the other joints, that is another than theirs."""
+"""The factor of one joint's force that is not 1, if those of the others all but are."""
 FACTORS = {1.3558: "lbf ft", 0.11298: "lbf in", 9.80665: "kgf m", 0.0980665: "kgf cm", 0.01: "N cm"}
 """What other units of torques are in N m."""
+UNIT = 0.1
+"""How near a factor is to one of them."""
 LATE = 2.0
 """Seconds by which forces may be late or early."""
 
@@ -89,18 +92,16 @@ def _factors(robot: Robot, expected: np.ndarray, v: np.ndarray, tau: np.ndarray,
     if len(known) < 2:
         return []
     middle = float(np.median(factor[known]))
-    if np.all(np.abs(factor[known] / middle - 1) < ALIKE):
-        if 1 / OTHER < middle < OTHER:
-            return []
+    if not 1 / OTHER < middle < OTHER and abs(np.log(middle)) > CLEAR * np.abs(np.log(factor[known] / middle)).max():
         unit = min(FACTORS, key=lambda x: abs(np.log(x * middle)))
-        like = f", as they would be in {FACTORS[unit]}" if abs(np.log(unit * middle)) < 2 * ALIKE else ""
+        like = f", as they would be in {FACTORS[unit]}" if abs(np.log(unit * middle)) < UNIT else ""
         return [
             f"the measured forces of all joints are {middle:.3g} times those that the description expects{like}: are their unit and gains "
             "right (gains= scales them), or are all links so much heavier or lighter?"
         ]
     for j in known:
         others = factor[known[known != j]]
-        if len(others) > 1 and others.max() < ONE * others.min() and not 1 / ONE < factor[j] / np.median(others) < ONE:
+        if len(others) > 1 and np.all(np.abs(np.log(others)) < np.log(OTHER)) and not 1 / ONE < factor[j] < ONE:
             return [
                 f"{robot.v_names[j]}: the measured force is {factor[j]:.3g} times the expected one, those of other joints "
                 f"{np.median(others):.3g} times: is its unit, gear ratio or gain right? gains= scales it."

@@ -65,7 +65,7 @@ def _stopped(name: str, data: Prepared, j: int, predicted: np.ndarray) -> list[s
     """A sentence about the longest time for which a measured force stands while the expected one changes."""
     tau, goes_on = data.tau[:, j], np.diff(data.stretch) == 0
     step = np.abs(np.diff(tau))
-    flat = goes_on & (step <= STILL * np.sqrt(np.mean(step[goes_on] ** 2)))
+    flat = goes_on & (step <= STILL * np.median(step[goes_on]))
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flat.astype(int), [0]])))
     runs = [(int(i), int(k)) for i, k in zip(edges[::2], edges[1::2], strict=True) if (k - i) * data.step >= SECONDS]
     runs = [(i, k) for i, k in runs if np.ptp(predicted[i : k + 1]) > FAR * tau.std()]
