@@ -387,6 +387,8 @@ def test_doubtful_logs_are_noted(arm):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (lambda x: {"tau": x["tau"] * [1, 2, 1]}, r"shoulder_lift: the measured force is 2.* times the expected one"),
+        (lambda x: {k: y[:-20] if k != "tau" else y[20:] for k, y in x.items()}, r"0\.4 s earlier .* delay=-0\.4"),
         (lambda x: {"tau": -x["tau"]}, "all measured forces have the opposite sign"),
         (lambda x: {"tau": x["tau"][:, [1, 2, 0]]}, "that of shoulder_pan stands in the column of elbow"),
         (lambda x: {"tau": 1000 * x["tau"]}, "1e[+]03 times those that the description expects: are they in N m"),
@@ -403,6 +405,8 @@ def test_doubtful_logs_are_noted(arm):
         ),
     ],
     ids=[
+        "one unit",
+        "late",
         "all signs",
         "order of forces",
         "unit",
@@ -420,6 +424,48 @@ def test_orders_signs_and_units_are_recognised(arm, change, said):
     fit = cj.identify(arm, log | change(log), friction=("offset",))
     assert [note for note in fit.notes if re.search(said, note)], fit.notes
     assert not [note for note in cj.identify(arm, log, friction=("offset",)).notes if re.search(said, note)]
+
+
+def test_units_of_torques_are_recognised(arm):
+    """Forces of all joints are the expected ones times one factor."""
+    log = simulated(arm, noise=0.1)
+    with pytest.warns(
+        LogWarning, match="all joints are 0.73. times those that the description expects, as they would be in lbf ft"
+    ):
+        cj.identify(arm, log | {"tau": log["tau"] / 1.3558}, friction=("offset",))
+
+
+def _stands(x):
+    """A sensor that keeps its value for two seconds."""
+    return np.concatenate([x[:100], np.repeat(x[100:101], 100, axis=0), x[200:]])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda x: _stands(x), r"shoulder_lift: the measured force stands at .* from [12].* s to [34].* s while"),
+        (lambda x: np.minimum(x, np.quantile(x, 0.6)) + 0.1 * np.random.default_rng(0).normal(size=len(x)), "are they saturated"),
+        (lambda x: x + 300.0 * (np.arange(len(x)) % 100 == 7), "a tenth of the rows has 9. % .*method='reweighted'"),
+    ],
+    ids=["sensor stopped", "saturated", "spikes"],
+)
+@pytest.mark.filterwarnings("ignore::coadjoint.errors.LogWarning")
+def test_what_a_fit_does_not_explain_is_said(arm, change, said):
+    """Of one joint's force, by one sentence that names the joint."""
+    log = simulated(perturbed(arm, size=0.05), noise=0.1)
+    tau = log["tau"].copy()
+    tau[:, 1] = change(tau[:, 1])
+    notes = cj.identify(arm, log | {"tau": tau}, friction=("offset",), delay=0).notes
+    assert [note for note in notes if re.search(said, note) and note.startswith("shoulder_lift: ")], notes
+    assert not [note for note in notes if note.startswith("shoulder_pan: ")]
+
+
+def test_forces_of_another_motion_are_said(arm):
+    """A mean force that is large, as of a load that hangs, explains nothing of what changes."""
+    log = simulated(arm)
+    tau = log["tau"][np.random.default_rng(0).permutation(len(log["tau"]))] + [0.0, 150.0, 0.0]
+    with pytest.warns(LogWarning, match="100 % of what changes in them"):
+        cj.identify(arm, log | {"tau": tau}, friction=("offset",))
 
 
 @pytest.mark.filterwarnings("error")

@@ -232,6 +232,20 @@ def test_wrapped_positions_and_velocities_that_are_all_zero_are_said():
         cj.read_log({"time": time, "q": q, "v": 0 * q})
 
 
+def test_positions_that_jump_are_said():
+    """Where a sensor fails for a row, and where rows are missing though the times go on."""
+    time = 0.01 * np.arange(500)
+    q = np.stack([np.sin(time), np.cos(2 * time)], 1)
+    failed = q.copy()
+    failed[120, 1] = 0.0
+    for x, row in ((failed, 121), (np.delete(np.concatenate([q, q[-1:] + np.zeros((100, 2))]), slice(120, 220), axis=0), 121)):
+        with pytest.warns(LogWarning, match=rf"jumps by .* in row {row}.*two logs"):
+            cj.read_log({"time": time, "q": x})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cj.read_log({"time": time, "q": np.round(q, 2)})
+
+
 def test_a_velocity_of_another_joint_is_said_though_it_is_somewhat_like_its_own():
     time = np.arange(400) / 100
     v = np.stack([np.cos(3 * time), np.cos(3 * time + 2.0)], axis=1)  # correlated by -0.4

@@ -1,4 +1,4 @@
-"""Doubts about a log, beside the robot's description: order, signs and units of its columns, joints that stand still."""
+"""Doubts about a log, beside the robot's description: order, signs, units and times of its columns, joints that stand still."""
 
 from __future__ import annotations
 
@@ -6,19 +6,28 @@ import numpy as np
 
 from ..dynamics import inverse_dynamics
 from ..robot.robot import Robot
-from .arrangements import Change, Finding, changes
+from .arrangements import BETTER, FINE, TRIED, Change, Finding, changes, left_over
 from .preparation import Prepared
 
 ROWS = 400
 """Rows that are looked at."""
-POOR = 0.3
-"""A relative error that is told."""
 ENOUGH = 2
 """Equations for each unknown, below which there are too few."""
 SCALE = 30.0
 """The ratio of measured to expected forces above which another unit is suspected."""
 STRONG = 0.05
 """The part of the largest force above which a joint's force tells something."""
+KNOWN, OTHER, CLEAR = 0.25, 1.2, 4.0
+"""What a description may leave of forces whose factor it tells, a factor that is not 1, and how many times as far from 1 as from those of
+other joints it is, in logarithms."""
+ONE = 1.6
+"""The factor of one joint's force that is not 1, if those of the others all but are."""
+FACTORS = {1.3558: "lbf ft", 0.11298: "lbf in", 9.80665: "kgf m", 0.0980665: "kgf cm", 0.01: "N cm"}
+"""What other units of torques are in N m."""
+UNIT = 0.1
+"""How near a factor is to one of them."""
+LATE = 2.0
+"""Seconds by which forces may be late or early."""
 
 
 def still(robot: Robot, data: Prepared) -> list[str]:
@@ -38,17 +47,8 @@ def doubts(robot: Robot, data: Prepared) -> list[str]:
     if unit := _scale(expected, tau):
         return [unit]
     told = data.used.any(0) & (np.ptp(tau, axis=0) > 0)
-    return [_sentence(robot, x) for x in changes(robot, q, v, a, tau, told)]
-
-
-def poor(error: float) -> list[str]:
-    """A warning that a model explains little of the forces, as it does of columns in another order or in other units."""
-    if error < POOR:
-        return []
-    return [
-        f"the model explains little of the measured forces (relative error {100 * error:.0f} %): are the columns of the "
-        "log in the order of the robot's joints, their signs and units right?"
-    ]
+    found = [_sentence(robot, x) for x in changes(robot, q, v, a, tau, told)]
+    return found or _factors(robot, expected, v, tau, told) or _late(robot, data, told)
 
 
 def few(data: Prepared, unknowns: int) -> list[str]:
@@ -78,6 +78,59 @@ def _scale(expected: np.ndarray, tau: np.ndarray) -> str:
         f"the measured forces are {ratio:.2g} times those that the description expects: are they in N m and N? gains= scales them, "
         "such as 0.001 for each joint if they are in N mm."
     )
+
+
+def _factors(robot: Robot, expected: np.ndarray, v: np.ndarray, tau: np.ndarray, told: np.ndarray) -> list[str]:
+    """Sentences about forces that are the expected ones times a factor: of all joints the same one, or of one joint alone."""
+    n = robot.nv
+    factor, left = np.ones(n), np.ones(n)
+    for j in np.flatnonzero(told & (_norm(expected) > STRONG * _norm(expected).max())):
+        X = np.stack([expected[:, j], np.ones(len(v)), v[:, j], np.sign(v[:, j])], axis=1)
+        x = np.linalg.lstsq(X, tau[:, j], rcond=None)[0]
+        factor[j], left[j] = x[0], np.linalg.norm(tau[:, j] - X @ x) / np.linalg.norm(tau[:, j] - tau[:, j].mean())
+    known = np.flatnonzero((left < KNOWN) & (factor > 0))
+    if len(known) < 2:
+        return []
+    middle = float(np.median(factor[known]))
+    if not 1 / OTHER < middle < OTHER and abs(np.log(middle)) > CLEAR * np.abs(np.log(factor[known] / middle)).max():
+        unit = min(FACTORS, key=lambda x: abs(np.log(x * middle)))
+        like = f", as they would be in {FACTORS[unit]}" if abs(np.log(unit * middle)) < UNIT else ""
+        return [
+            f"the measured forces of all joints are {middle:.3g} times those that the description expects{like}: are their unit and gains "
+            "right (gains= scales them), or are all links so much heavier or lighter?"
+        ]
+    for j in known:
+        others = factor[known[known != j]]
+        if len(others) > 1 and np.all(np.abs(np.log(others)) < np.log(OTHER)) and not 1 / ONE < factor[j] < ONE:
+            return [
+                f"{robot.v_names[j]}: the measured force is {factor[j]:.3g} times the expected one, those of other joints "
+                f"{np.median(others):.3g} times: is its unit, gear ratio or gain right? gains= scales it."
+            ]
+    return []
+
+
+def _late(robot: Robot, data: Prepared, told: np.ndarray) -> list[str]:
+    """A sentence if forces of some time later or earlier are those that the description expects."""
+    numbers, counts = np.unique(data.stretch, return_counts=True)
+    own = data.stretch == numbers[np.argmax(counts)]
+    q, v, a, tau = (x[own] for x in (data.q, data.v, data.a, data.tau))
+    expected = np.asarray(inverse_dynamics(robot, q, v, a))
+    most = min(int(LATE / data.step), len(q) // 4)
+    if not left_over(expected, v, tau)[told].max(initial=0.0) > TRIED or most < 1:
+        return []
+
+    def left(k: int) -> float:
+        rows, later = (slice(max(0, -k), len(q) - max(0, k)), slice(max(0, k), len(q) - max(0, -k)))
+        return float(np.log(np.maximum(left_over(expected[rows], v[rows], tau[later])[told], FINE)).sum())
+
+    best = min(range(-most, most + 1), key=left)
+    if best == 0 or left(best) > left(0) + np.log(BETTER):
+        return []
+    word = "later" if best > 0 else "earlier"
+    return [
+        f"the forces that were measured {abs(best) * data.step:.2g} s {word} are those that the description expects: are the channels of "
+        f"one clock? delay={best * data.step:.2g} shifts them."
+    ]
 
 
 def _sentence(robot: Robot, found: Finding) -> str:

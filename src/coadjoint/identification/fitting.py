@@ -23,12 +23,13 @@ from .bounds import bound_rows
 from .choosing import ENOUGH, Judge, choose_speeds, choose_terms
 from .consistency import consistent
 from .delays import ROUNDS, advanced, checked_delay, is_clear, late, told
-from .doubts import doubts, few, poor, still
+from .doubts import doubts, few, still
 from .equations import GAIN, Equations, Rows, Structure, equations, level, structure
 from .estimators import METHODS, refined
 from .friction import LOADED, TERMS, Friction
 from .instruments import instruments
 from .linearised import data_alone, order
+from .misfits import misfits
 from .model import GAMMAS, ROUNDING, Choice, Fit, Fitter, spreads
 from .preparation import Prepared, check_cutoff, driven, prepare
 from .priors import Posterior, checked_prior
@@ -145,7 +146,7 @@ def identify(
         own = refined(posterior, eq, data, fit, "weighted", given, None, lambda f: _robot(s, f), stream.blocks)[1]
     found = _result(robot, rows, eq, fitter, choice, fit, table, notes, start, own)
     if method not in SIMULATED:  # those do not fit forces
-        doubtful += poor(found.relative_error)
+        doubtful += misfits(robot.v_names, found.data, found.predicted, method == "reweighted")
     found = replace(found, prior_kind=kind, method=method, notes=_warned(found.notes, doubtful))
     if stream is not None:
         return stream.told(found)

@@ -11,6 +11,8 @@ from .states import turning
 
 GAP = 10.0
 """A step of time this many times the usual one is a gap."""
+JUMP = 10.0
+"""A step of a position this many times as large as nearly all others is a jump."""
 
 DEGREES = 180.0 / np.pi
 
@@ -92,7 +94,7 @@ def degree_suspicion(robot: Robot | None, q: np.ndarray) -> str:
 
 
 def jump_suspicion(robot: Robot | None, names: tuple[str, ...], time: np.ndarray, q: np.ndarray) -> str:
-    """The reason why a position seems to be wrapped, as to ±π: it jumps by a whole turn between two rows; "" if none does."""
+    """The reason why a position jumps between two rows, by a whole turn, as one that is wrapped to ±π, or otherwise; "" if none does."""
     step, dq = np.diff(time), np.abs(np.diff(q, axis=0))
     if len(q) < 20 or len(names) != q.shape[1]:
         return ""
@@ -107,7 +109,17 @@ def jump_suspicion(robot: Robot | None, names: tuple[str, ...], time: np.ndarray
             return (
                 f"{what}: it is wrapped; unwrap it first, by q = numpy.unwrap(q, period={'2 * pi' if turn < 7 else '360'}, axis=0)"
             )
-    return ""
+    found = (dq > JUMP * np.maximum(np.sort(dq, axis=0)[int(0.99 * len(dq))], 1e-3 * np.ptp(q, axis=0))) & (
+        step < GAP * np.median(step)
+    )[:, None]
+    if not found.any():
+        return ""
+    row, k = (int(x) for x in np.argwhere(found)[0])
+    more = f" ({int(found.sum())} such jumps)" if found.sum() > 1 else ""
+    what = f"the position of {cut(names[k])} jumps by {dq[row, k]:.3g} in row {row + 2}{more}"
+    return (
+        f"{what}: are rows missing, or did its sensor fail? Leave such rows out, and give what is before and after them as two logs"
+    )
 
 
 def order_suspicion(robot: Robot | None, q: np.ndarray) -> str:
