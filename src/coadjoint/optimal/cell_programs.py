@@ -24,9 +24,9 @@ NEAR_REST = 0.1
 
 S0, S1, KIND, COARSE, NEXT, STATE, ROW, X, RESIDUAL, X0, X1, FRESH = range(12)
 LEAST, LARGEST = 12, 14
-CAP, STEEPEST, Y, U, GUESS, MAPS = 16, 26, 32, 48, 64, 80
-"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u), then the maps; after these the rows
-(`rows_at`), and these made linear."""
+CAP, STEEPEST, Y, U, GUESS, STEPPED, MAPS = 16, 26, 32, 48, 64, 74, 80
+"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u), then the last steps of both passes
+(`pass_programs.step`) and the maps; after these the rows (`rows_at`), and these made linear."""
 
 _POINTS = np.ascontiguousarray(POINTS)
 _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
@@ -116,13 +116,30 @@ def make_first(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Floa
         as_polynomials(coarse, number, W)
         make_cell(w, c, coarse, spans, constants, R, V, curved)
     else:
-        for k in range(0, 10 * W, 8):
-            store(w, c + rows_at(R) + k, load(coarse, number * 10 * W + k))
+        for p in range(10):
+            for k in range(0, W, 8):
+                if curved == 1 or k < 3 * R or k >= 4 * R:
+                    store(w, c + rows_at(R) + p * W + k, load(coarse, (10 * number + p) * W + k))
         finish_cell(w, c, constants, R, V, curved)
+    before = c - stride(R, V)
+    if curved == 0 and number > 0 and same_rows(w, before + rows_at(R) + 9 * W, c + rows_at(R), R):
+        w[c + LEAST] = w[before + LEAST + 1]
+        w[c + LARGEST] = min(w[before + LARGEST + 1], w[c + CAP])
+    else:
+        speed_range(w, c, R, V, 0)
+    speed_range(w, c, R, V, 1)
+
+
+def same_rows(w: Floats, one: int, other: int, R: int) -> bool:
+    """True if the rows at two points are the same to the last bit, as where cells meet inside a piece of the path."""
+    off = splat(0.0)
+    for k in range(0, 3 * R, 8):
+        off = off + abs(load(w, one + k) - load(w, other + k))
+    return largest(off) == 0.0
 
 
 def make_cell(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Floats, R: int, V: int, curved: int) -> None:
-    """The rows of a cell between its s₀ and s₁, from the polynomials of its coarse cell, and all that follows from them."""
+    """The rows of a cell between its s₀ and s₁, from the polynomials of its coarse cell, and what follows but the ranges of speed."""
     W = 4 * R + V
     number = int(w[c + COARSE])
     kind = int(w[c + KIND])
@@ -158,7 +175,7 @@ def evaluate(coarse: Floats, at: int, W: int, t: Floats, w: Floats, to: int) -> 
 
 
 def finish_cell(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
-    """Put into the record what follows from the rows of a cell."""
+    """Put into the record what follows from the rows of a cell but the ranges of speed."""
     w[c + FRESH] = 1.0
     caps(w, c, R, V)
     make_linear(w, c, constants, R, V, curved)
@@ -199,7 +216,7 @@ def caps(w: Floats, c: int, R: int, V: int) -> None:
 
 
 def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
-    """Linear bounds: of rows in √x about the guess. Then the maps and the range of speeds.
+    """Linear bounds: of rows in √x about the guess. Then the maps.
 
     constants (3 R): for each row its damping and its dry friction, relative to its limit, and where it is a power the
     velocity below which it does not matter, else 0.
@@ -219,8 +236,8 @@ def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: in
         else:
             curved_bounds(w, c, constants, R, V, k)
     maps(w, c, R, V)
-    speed_range(w, c, R, V, 0)
-    speed_range(w, c, R, V, 1)
+    w[c + STEPPED] = -1e300
+    w[c + STEPPED + 3] = -1e300
 
 
 def curved_bounds(w: Floats, c: int, constants: Floats, R: int, V: int, k: int) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.programs import Floats, Kernels, empty, load, maximum, minimum, repeat, splat, sqrt, store, total
+from ..kernel.programs import Floats, Kernels, empty, load, maximum, minimum, repeat, splat, sqrt, total
 from .cell_programs import (
     COARSE,
     FRESH,
@@ -36,9 +36,10 @@ from .cell_programs import (
     stride,
     too_long,
 )
-from .collocation import MONOMIALS, POINTS, WEIGHTS
+from .collocation import POINTS, WEIGHTS
 from .cut_programs import divide, regular
 from .pass_programs import TIMED, bent_passes, passes, shorten
+from .polynomial_programs import coefficients
 from .settle_programs import SLIDE, settle
 
 UNFINISHED, ROUGH = 6, 7
@@ -53,12 +54,10 @@ _GAUSS = np.pad((np.polynomial.legendre.leggauss(10)[0] + 1) / 2, (0, 6), consta
 _GAUSS_WEIGHTS = np.pad(np.polynomial.legendre.leggauss(10)[1] / 2, (0, 6))
 _POINTS = np.ascontiguousarray(POINTS)
 _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
-_MONOMIALS = np.pad(MONOMIALS.T, ((0, 0), (0, 6))).ravel()
 
 
 def time_paths(
     kernels: Kernels,
-    paths: int,
     cells: int,
     spans: Floats,
     kinds: Floats,
@@ -74,7 +73,7 @@ def time_paths(
     out: Floats,
     room: int,
     told: Floats,
-    smooth: Floats,
+    how: Floats,
     most: int,
 ) -> int:
     """The number of paths that were timed before the room in `out`, in cells, ended; -1 where there was no memory for rows.
@@ -88,17 +87,19 @@ def time_paths(
     ends (paths, 2)      x at start and end, LARGE where it is free
     constants (3, R)     damping and dry friction of rows, and low velocities of powers
     w, z, v              work: cells, slacks, speeds
-    smooth (1,)          the last coefficient of the polynomials, beside the largest value of the row, beyond which a cell is too long
+    how (2,)             the number of paths; the last coefficient of the polynomials, beside the largest value of the row, beyond which
+                         a cell is too long
     most                 cells of a path
     told (paths, 4)      what became of each path; the number of its cells, or where it failed; a value; its duration
     """
     used = 0
+    paths = int(how[0])
     for k in range(paths):
         if room - used < most:
             return k
         if repeat(kernels, k, 10, cells) != 0:
             return -1
-        status = time_path(cells, k, spans, kinds, coarse, ends, constants, R, V, curved, w, z, v, told, smooth[0], most)
+        status = time_path(cells, k, spans, kinds, coarse, ends, constants, R, V, curved, w, z, v, told, how[1], most)
         told[4 * k] = float(status)
         if status == TIMED:
             count = write_out(w, k, R, V, out, RECORD * used, told)
@@ -224,17 +225,13 @@ def time_of(w: Floats, c: int) -> float:
     back = w[c + STATE] < 0.0
     kind = int(w[c + KIND])
     h = w[c + S1] - w[c + S0]
-    low = splat(0.0)
-    high = splat(0.0)
+    ratio = empty(16)
     for p in range(10):
         far = 1.0 - _POINTS[p] if back else _POINTS[p]
         slope = 2.0 * h * w[c + U + p] * _WEIGHTS[10 * kind + p] * (-1.0 if back else 1.0)
-        ratio = w[c + Y + p] / far if far > 0.0 else slope
-        low = low + ratio * load(_MONOMIALS, 16 * p)
-        high = high + ratio * load(_MONOMIALS, 16 * p + 8)
+        ratio[p] = w[c + Y + p] / far if far > 0.0 else slope
     m = empty(16)
-    store(m, 0, low)
-    store(m, 8, high)
+    coefficients(ratio, m)
     y0 = sqrt(max(w[c + X] + w[c + Y], 0.0))
     y1 = sqrt(max(w[c + X] + w[c + Y + 9], 0.0))
     both = max(y0 + y1, 1e-300)

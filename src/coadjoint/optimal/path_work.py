@@ -29,6 +29,8 @@ ROOM = 128
 """Cells of a path in the result, on average."""
 FEW = 8
 """Pieces of a path up to which s is what the program has."""
+TOGETHER = 32
+"""Paths that are timed between two looks at interrupts and progress."""
 LASTING = 10**6
 """Numbers of work that is kept, at most."""
 KEPT = 6
@@ -98,7 +100,7 @@ def even_grid(breaks_bytes: bytes, curved: bool, count: int) -> Grid:
 
 
 class Work:
-    """The program of a number of paths on one grid, with all its arrays: filled, run and read again and again by one thread."""
+    """The program of paths, at most so many, on one grid, with all its arrays: filled, run and read again and again by one thread."""
 
     def __init__(self, limits: Limits, grid: Grid, paths: int, order: int, spread: bool) -> None:
         """order: of the polynomials; spread: whether each point has its own."""
@@ -114,7 +116,7 @@ class Work:
         self.ends = np.empty((paths, 2))
         self.told = np.empty((paths, 4))
         self.room = np.empty((max(most, paths * ROOM), RECORD))
-        self.smooth = np.empty(1)
+        self.how = np.empty(2)
         kernel, scale = limits.kernel(order), limits.scale[None, None]
         native = isinstance(getattr(kernel, "__self__", kernel), CompiledFunction)
         of_path = (slice(k * C, (k + 1) * C) for k in range(paths))
@@ -125,48 +127,47 @@ class Work:
             np.empty(10 * (2 * R + V)),
             np.empty(max(6 * (most + 8), 4 * R + V)),
         )
-        given: Sequence[Any] = (self.bound, paths, C, L * grid.spans, self.kinds, self.rows)
+        given: Sequence[Any] = (self.bound, C, L * grid.spans, self.kinds, self.rows)
         given = (*given, self.ends, limits.constants, R, V, int(limits.curved), cells, slacks, speeds)
-        self.program = prepared_program(
-            time_paths, timing_examples, *given, self.room, len(self.room), self.told, self.smooth, most
-        )
+        self.program = prepared_program(time_paths, timing_examples, *given, self.room, len(self.room), self.told, self.how, most)
         self.size = self.c.size + self.rows.size + self.room.size + cells.size
 
     def run(self, paths: Splines | Curves, which: Sequence[int], ends: np.ndarray, smooth: float) -> int:
         """Time paths `which`, with x at both ends (paths, 2); how many were timed before there was no more room."""
         self.fill(paths, which)
-        L = self.grid.scale
-        self.ends[...] = np.where(ends < LARGE, L**2 * ends, LARGE)
-        self.smooth[0] = smooth
+        L, n = self.grid.scale, len(which)
+        self.ends[:n] = np.where(ends < LARGE, L**2 * ends, LARGE)
+        self.how[:] = n, smooth
         self.kinds[...] = LINEAR
         if self.limits.curved:  # √x is not smooth at rest: a variable in which it is
-            self.kinds[:: self.cells] = np.where(ends[:, 0] == 0, FROM_REST, LINEAR)
-            self.kinds[self.cells - 1 :: self.cells] = np.where(ends[:, 1] == 0, TO_REST, LINEAR)
+            kinds = self.kinds.reshape(-1, self.cells)[:n]
+            kinds[:, 0] = np.where(ends[:, 0] == 0, FROM_REST, LINEAR)
+            kinds[:, -1] = np.where(ends[:, 1] == 0, TO_REST, LINEAR)
         timed = int(self.program())
         if timed < 0:
             raise MemoryError("no memory for the rows of paths")
         if L != 1.0:
-            failed = self.told[:, 0] != TIMED
-            self.told[:, 1:3] /= np.where(failed[:, None], [L, L**2], 1.0)
-            used = self.room[: int(self.told[:timed, 1][~failed[:timed]].sum())]
+            told = self.told[:timed]
+            failed = told[:, 0] != TIMED
+            told[:, 1:3] /= np.where(failed[:, None], [L, L**2], 1.0)
+            used = self.room[: int(told[~failed, 1].sum())]
             used[:, :2] /= L
             used[:, [5, 7, 8, *range(10, 20)]] /= L**2
             used[:, 20:30] /= L
         return timed
 
     def fill(self, paths: Splines | Curves, which: Sequence[int]) -> None:
-        grid, C = self.grid, self.cells
+        grid, n = self.grid, len(which)
+        used = slice(n * self.cells)
         if isinstance(paths, Splines):
-            for k, path in enumerate(which):
-                np.take(paths.c, grid.piece + paths.first[path], axis=0, out=self.c[k * C : (k + 1) * C, 0], mode="clip")
+            pieces = (paths.first[np.asarray(which)][:, None] + grid.piece).ravel()
+            np.take(paths.c, pieces, axis=0, out=self.c[used, 0], mode="clip")
         else:
-            each = np.repeat(np.asarray(which), C)
-            self.c[...], self.d[...] = paths.polynomials(
-                each, np.tile(grid.middle, self.paths), np.tile(grid.points, (self.paths, 1))
-            )
-            self.d *= grid.scale
+            each = np.repeat(np.asarray(which), self.cells)
+            self.c[used], self.d[used] = paths.polynomials(each, np.tile(grid.middle, n), np.tile(grid.points, (n, 1)))
+            self.d[used] *= grid.scale
         if grid.scale != 1.0:
-            self.c *= self.shrink
+            self.c[used] *= self.shrink
 
 
 class _Kept(local):
@@ -180,9 +181,11 @@ _KEPT = _Kept()
 
 
 def work_for(limits: Limits, grid: Grid, paths: int, given: Splines | Curves) -> Work:
+    """Work for this number of paths or more."""
     order, spread = (given.c.shape[-2], False) if isinstance(given, Splines) else (3, True)
     if not grid.lasting:
         return Work(limits, grid, paths, order, spread)
+    paths = TOGETHER if paths > 1 else 1
     mine = _KEPT.work.setdefault(limits, {})
     key = (id(grid), paths, order, spread)  # the work holds its grid
     found = mine.get(key)

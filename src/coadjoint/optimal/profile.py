@@ -12,7 +12,7 @@ from .collocation import LARGE
 from .limits import Limits
 from .pass_programs import BELOW, BRAKE, END, NEVER, START, TIMED
 from .path_program import RECORD, ROUGH, UNFINISHED
-from .path_work import FEW, Grid, even_grid, work_for
+from .path_work import FEW, TOGETHER, Grid, even_grid, work_for
 from .paths import Curves, Splines
 
 GRID = 32
@@ -29,8 +29,6 @@ HALVINGS = 6
 """The largest number of halvings: a path that is not smooth would never end."""
 FINEST = 1000
 """Coarse cells of a path beyond which none is halved."""
-TOGETHER = 32
-"""Paths that are timed between two looks at interrupts and progress."""
 LOST = (NEVER, BRAKE, BELOW)
 """Outcomes of a path on which no speed is possible somewhere."""
 KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds"}

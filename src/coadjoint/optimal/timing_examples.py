@@ -38,8 +38,8 @@ def _timing(curved: bool) -> Example:
         constants[0, 2:4], constants[1, 2:4] = 0.05, 0.03
     told, out = np.zeros((1, 4)), np.zeros((MOST, RECORD))
     work = (np.zeros((MOST + 2) * stride(R, V)), np.zeros(10 * (2 * R + V)), np.zeros(max(6 * (MOST + 8), W)))
-    given = (bound, 1, CELLS, spans, kinds, rows, np.zeros((1, 2)), constants, R, V, int(curved))
-    return Example((*given, *work, out, len(out), told, np.full(1, SMOOTH), MOST), (told[:, ::3],))
+    given = (bound, CELLS, spans, kinds, rows, np.zeros((1, 2)), constants, R, V, int(curved))
+    return Example((*given, *work, out, len(out), told, np.array([1.0, SMOOTH]), MOST), (told[:, ::3],))
 
 
 def _rows(c: Array, d: Array) -> Array:
