@@ -25,6 +25,7 @@ from .cell_programs import (
     stride,
 )
 from .collocation import LARGE, POINTS
+from .halving_programs import SPAN
 from .polynomial_programs import coefficients, first_root, gather
 
 SHORTEST = 1e-11
@@ -125,7 +126,7 @@ def divide(
     d = count * size
     kind = int(w[c + KIND])
     number = int(w[c + COARSE])
-    if kind == 0 and w[c + S0] == spans[2 * number] and w[c + S1] == spans[2 * number + 1]:  # it is cut for the first time
+    if kind == 0 and w[c + S0] == spans[SPAN * number] and w[c + S1] == spans[SPAN * number + 1]:  # it is cut for the first time
         as_polynomials(coarse, number, 4 * R + V)
     s = w[c + S0] + (w[c + S1] - w[c + S0]) * place(kind, sigma)
     w[d + S0] = s

@@ -34,10 +34,10 @@ from .cell_programs import (
     Y,
     make_first,
     stride,
-    too_long,
 )
 from .collocation import POINTS, WEIGHTS
 from .cut_programs import divide, regular
+from .halving_programs import SPAN, following, halve
 from .pass_programs import TIMED, bent_passes, passes, shorten
 from .polynomial_programs import coefficients
 from .settle_programs import SLIDE, settle
@@ -58,9 +58,13 @@ _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
 
 def time_paths(
     kernels: Kernels,
+    paths: int,
     cells: int,
     spans: Floats,
     kinds: Floats,
+    c: Floats,
+    d: Floats,
+    size: int,
     coarse: Floats,
     ends: Floats,
     constants: Floats,
@@ -78,11 +82,14 @@ def time_paths(
 ) -> int:
     """The number of paths that were timed before the room in `out`, in cells, ended; -1 where there was no memory for rows.
 
-    kernels              for each path the function of its rows, all bound to `coarse`: what a path needs stays in the processor's cache
-    cells                coarse cells of each path
-    spans (cells, 2)     s at both ends of each coarse cell
+    kernels              for each path the function of its rows, all bound to `coarse`: what a path needs stays in the processor's cache;
+                         then those of halves (`halving_programs.py`)
+    paths, cells         paths for which there is room, coarse cells of each
+    spans (cells and halves, SPAN)
+                         s at both ends of each coarse cell, and work
     kinds (paths, cells) how s runs over it
-    coarse (cells, 10, 4 R + V)
+    c, d, size           what rows are computed from, and the size of c of a cell; 0: cells cannot be halved
+    coarse (cells and halves, 10, 4 R + V)
                          work: the rows of a path at ten points; then, of cells that were cut, their polynomials
     ends (paths, 2)      x at start and end, LARGE where it is free
     constants (3, R)     damping and dry friction of rows, and low velocities of powers
@@ -93,26 +100,35 @@ def time_paths(
     told (paths, 4)      what became of each path; the number of its cells, or where it failed; a value; its duration
     """
     used = 0
-    paths = int(how[0])
-    for k in range(paths):
+    asked = int(how[0])
+    for k in range(asked):
         if room - used < most:
             return k
         if repeat(kernels, k, 10, cells) != 0:
             return -1
-        status = time_path(cells, k, spans, kinds, coarse, ends, constants, R, V, curved, w, z, v, told, how[1], most)
+        for i in range(cells):
+            spans[SPAN * i + 2] = kinds[k * cells + i]
+            spans[SPAN * i + 3] = float(i + 1) if i + 1 < cells else -1.0
+        long = halve(kernels, paths, k, cells, spans, coarse, c, d, size, 4 * R + V, R, how[1], v)
+        if long < 0:
+            return -1
+        status = ROUGH
+        if long == 0:
+            status = time_path(k, spans, coarse, ends, constants, R, V, curved, w, z, v, told, most)
+        else:
+            for i in range(cells):
+                kinds[k * cells + i] = spans[SPAN * i + 2]
         told[4 * k] = float(status)
         if status == TIMED:
             count = write_out(w, k, R, V, out, RECORD * used, told)
             told[4 * k + 1] = float(count)
             used += count
-    return paths
+    return asked
 
 
 def time_path(
-    coarse_cells: int,
     path: int,
     spans: Floats,
-    kinds: Floats,
     coarse: Floats,
     ends: Floats,
     constants: Floats,
@@ -123,23 +139,22 @@ def time_path(
     z: Floats,
     v: Floats,
     told: Floats,
-    smooth: float,
     most: int,
 ) -> int:
     """The status of one path; its cells are records in w, each with the number of the next or -1, from number 0 on."""
     size = stride(R, V)
     told[4 * path + 1] = 0.0
-    count = coarse_cells
-    first = path * count
-    if too_long(coarse, count, kinds, first, 4 * R + V, R, smooth, v) > 0:
-        return ROUGH
-    for i in range(count):
-        c = i * size
-        w[c + S0] = spans[2 * i]
-        w[c + S1] = spans[2 * i + 1]
-        w[c + KIND] = kinds[first + i]
+    count = 0
+    i = following(spans, 0)
+    while i >= 0:
+        c = count * size
+        count += 1
+        w[c + S0] = spans[SPAN * i]
+        w[c + S1] = spans[SPAN * i + 1]
+        w[c + KIND] = spans[SPAN * i + 2]
         w[c + COARSE] = float(i)
-        w[c + NEXT] = float(i + 1) if i + 1 < count else -1.0
+        i = following(spans, int(spans[SPAN * i + 3]))
+        w[c + NEXT] = float(count) if i >= 0 else -1.0
         w[c + X0] = -1.0
         for p in range(10):
             w[c + GUESS + p] = -1.0

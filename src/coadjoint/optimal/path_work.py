@@ -17,6 +17,7 @@ from ..kernel.runtime.bound import Bound, Kernels
 from ..kernel.runtime.function import CompiledFunction
 from .cell_programs import stride
 from .collocation import FROM_REST, LARGE, LINEAR, POINTS, TO_REST
+from .halving_programs import EXTRA, LEVELS, SPAN
 from .limits import Limits
 from .pass_programs import TIMED
 from .path_program import RECORD, time_paths
@@ -107,11 +108,16 @@ class Work:
         R, V, C, L = limits.rows, limits.speeds, len(grid.spans), grid.scale
         self.limits, self.grid, self.paths, self.cells = limits, grid, paths, C
         most = max(CELLS, EACH * (len(grid.breaks) - 1)) + 3 * len(grid.s)
-        self.c = np.zeros((paths * C, 10 if spread else 1, order, limits.robot.nv))
-        self.d = np.zeros((paths * C, 10, 1)) if spread else np.tile(L * grid.far, (paths, 1, 1))
+        halves = 0 if spread else LEVELS * EXTRA
+        self.c = np.zeros((paths * C + halves, 10 if spread else 1, order, limits.robot.nv))
+        self.d = np.zeros((paths * C + halves, 10, 1))
+        if not spread:
+            self.d[: paths * C] = np.tile(L * grid.far, (paths, 1, 1))
         self.shrink = (L ** -np.arange(order - 1.0, -1.0, -1.0))[:, None]
         """(order, 1): what coefficients are multiplied by."""
-        self.rows = np.empty((C, 10, 4 * R + V))
+        self.rows = _aligned((C + halves) * 10 * (4 * R + V)).reshape(-1, 10, 4 * R + V)
+        self.spans = np.zeros((C + halves, SPAN))
+        self.spans[:C, :2] = L * grid.spans
         self.kinds = np.zeros(paths * C)
         self.ends = np.empty((paths, 2))
         self.told = np.empty((paths, 4))
@@ -119,15 +125,21 @@ class Work:
         self.how = np.empty(2)
         kernel, scale = limits.kernel(order), limits.scale[None, None]
         native = isinstance(getattr(kernel, "__self__", kernel), CompiledFunction)
-        of_path = (slice(k * C, (k + 1) * C) for k in range(paths))
         kind = Bound if native else Called
-        self.bound = Kernels([kind(kernel, [self.c[x], self.d[x], scale], [self.rows], stepped=True) for x in of_path])
-        cells, slacks, speeds = (
-            np.empty((most + 2) * stride(R, V)),
-            np.empty(10 * (2 * R + V)),
-            np.empty(max(6 * (most + 8), 4 * R + V)),
+        of_path = [(k * C, C, 0) for k in range(paths)]
+        of_halves = [(paths * C + k, EXTRA, C + k) for k in range(0, halves, EXTRA)]
+        self.bound = Kernels(
+            [
+                kind(kernel, [self.c[at : at + n], self.d[at : at + n], scale], [self.rows[to : to + n]], stepped=True)
+                for at, n, to in of_path + of_halves
+            ]
         )
-        given: Sequence[Any] = (self.bound, C, L * grid.spans, self.kinds, self.rows)
+        cells, slacks, speeds = (
+            _aligned((most + 2) * stride(R, V)),
+            _aligned(10 * (2 * R + V)),
+            _aligned(max(6 * (most + 8), 4 * R + V)),
+        )
+        given: Sequence[Any] = (self.bound, paths, C, self.spans, self.kinds, self.c, self.d, 0 if spread else self.c[0].size, self.rows)
         given = (*given, self.ends, limits.constants, R, V, int(limits.curved), cells, slacks, speeds)
         self.program = prepared_program(time_paths, timing_examples, *given, self.room, len(self.room), self.told, self.how, most)
         self.size = self.c.size + self.rows.size + self.room.size + cells.size
@@ -168,6 +180,12 @@ class Work:
             self.d[used] *= grid.scale
         if grid.scale != 1.0:
             self.c[used] *= self.shrink
+
+
+def _aligned(size: int) -> np.ndarray:
+    """(size,): an array whose vectors of eight numbers lie in one line of the cache each."""
+    found = np.empty(size + 8)
+    return found[-found.ctypes.data % 64 // 8 :][:size]
 
 
 class _Kept(local):

@@ -7,6 +7,8 @@ import numpy as np
 from ..kernel.programs import Floats, empty, least, load, minimum, splat, store, where
 from .collocation import COUNT, MONOMIALS, powers
 
+CLOSE = 1e-12
+"""The last step of Newton to a root, as a part of the cell."""
 TIE = 1e-10
 """Relative difference of speeds that are the same."""
 PLACES = np.concatenate([np.linspace(0.0, 1.0, 67), np.full(5, 0.5)])
@@ -74,10 +76,13 @@ def root_between(values: Floats, low: float, high: float) -> float:
         else:
             b = x
         step = value / slope if slope != 0.0 else 1e30
-        if abs(step) < 1e-15 or b - a < 1e-15:
+        if b - a < 1e-15:
             return x
         x = x - step
-        if not (x > a and x < b) or turn % 3 == 2:
+        inside = x > a and x < b
+        if inside and abs(step) < CLOSE:
+            return x
+        if not inside or turn % 3 == 2:
             x = 0.5 * (a + b)
     return x
 

@@ -15,8 +15,8 @@ from .path_program import RECORD, ROUGH, UNFINISHED
 from .path_work import FEW, TOGETHER, Grid, even_grid, work_for
 from .paths import Curves, Splines
 
-GRID = 32
-"""Cells of a path at the beginning, about; twice as many where dynamics matter, whose rows are no polynomials."""
+GRID, DYNAMIC = 32, 40
+"""Cells of a path at the beginning, about; and where dynamics matter, whose rows are no polynomials: there some of them are halved."""
 AGAIN = (45, 73, 101, 150, 211)
 """The same number where a path was not finished."""
 INEXACT = 1e-8
@@ -111,7 +111,7 @@ def solve(
     without: Collection[int] = (),
 ) -> tuple[Profile, list[Failure]]:
     """The fastest profiles of all paths but those `without`, from x = start (paths,) to x = end, and why some have none."""
-    n, cells = len(paths), 2 * GRID if limits.dynamic else GRID
+    n, cells = len(paths), DYNAMIC if limits.dynamic else GRID
     ends = np.array([start, end]).T
     grids: dict[int, Grid] = {}
     waiting = []
