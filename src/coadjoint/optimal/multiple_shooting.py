@@ -340,8 +340,8 @@ class Flight:
         return H
 
     def adjoints(self, y: np.ndarray) -> Iterator[tuple[int, float, np.ndarray, np.ndarray]]:
-        """Backwards, of every stage: its number, its weight, the multiplier of its slope over h (N, 2 n), and the derivative of the Lagrangian
-        by its acceleration (N, n).
+        """Backwards, of every stage: its number, its weight, the multiplier of its slope over h (N, 2 n), and the derivative of the
+        Lagrangian by its acceleration (N, n).
         """
         n, N = self.problem.robot.nv, len(self.arrived)
         after = -y[:, : N // len(y) * 2 * n].reshape(N, 2 * n)

@@ -139,7 +139,17 @@ class Work:
             _aligned(10 * (2 * R + V)),
             _aligned(max(6 * (most + 8), 4 * R + V)),
         )
-        given: Sequence[Any] = (self.bound, paths, C, self.spans, self.kinds, self.c, self.d, 0 if spread else self.c[0].size, self.rows)
+        given: Sequence[Any] = (
+            self.bound,
+            paths,
+            C,
+            self.spans,
+            self.kinds,
+            self.c,
+            self.d,
+            0 if spread else self.c[0].size,
+            self.rows,
+        )
         given = (*given, self.ends, limits.constants, R, V, int(limits.curved), cells, slacks, speeds)
         self.program = prepared_program(time_paths, timing_examples, *given, self.room, len(self.room), self.told, self.how, most)
         self.size = self.c.size + self.rows.size + self.room.size + cells.size

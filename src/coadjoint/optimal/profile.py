@@ -23,7 +23,7 @@ INEXACT = 1e-8
 """The excess of a row in a cell of a path of many pieces up to which no other cells are tried there."""
 PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)
 """The places, tried one after the other, at which cells are cut where a path of many pieces was not finished."""
-SMOOTH = 1e-9
+SMOOTH = 1e-10
 """The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
 HALVINGS = 6
 """The largest number of halvings: a path that is not smooth would never end."""

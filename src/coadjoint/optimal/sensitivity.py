@@ -23,7 +23,7 @@ from .newton import solved
 from .shot_sensitivity import ShotChanges
 from .splines import ORDERS
 from .stages import DYNAMIC, Curvature, Of
-from .transcription import Here, Transcription
+from .transcription import Here
 
 if TYPE_CHECKING:
     from .motion_result import OptimalMotion

@@ -1,8 +1,8 @@
 """How the conditions of first order of multiple shooting change with the robot's numbers, what is at the nodes held.
 
-The states between the nodes follow the robot: with their tangents Y = ∂(q, v, a)/∂p, integrated along with them, what a stage adds to the
-derivative of the gradient is Zᵀ Sᵀ (G Y + N). Here G is its Hessian by (q, v, a) and N = ∂²/∂(q, v, a)∂p, both of h b ℓ - μᵀ τ(q, v, a) with
-μ = M⁻¹ times the multiplier of the acceleration, S = ∂(q, v, a)/∂(q, v, τ), and Z = ∂(q, v, τ)/∂x.
+The states between the nodes follow the robot: with their tangents Y = ∂(q, v, a)/∂p, integrated along with them, what a stage adds
+to the derivative of the gradient is Zᵀ Sᵀ (G Y + N). Here G is its Hessian by (q, v, a) and N = ∂²/∂(q, v, a)∂p, both of
+h b ℓ - μᵀ τ(q, v, a) with μ = M⁻¹ times the multiplier of the acceleration, S = ∂(q, v, a)/∂(q, v, τ), and Z = ∂(q, v, τ)/∂x.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ShotChanges:
     @cached_property
     def _derivatives(self) -> tuple[np.ndarray, np.ndarray]:
         here, h, count = self.here, self.here.h[:, 0], self.by.count
-        (points, slopes, _), (tangents, _) = here.tangents, self._tangents
+        (points, _, _), (tangents, _) = here.tangents, self._tangents
         cost, spans = np.zeros(count), np.zeros((len(h), 4 * self.n + 1, count))
         for index, weight, each, total in here.adjoints(self.y):
             stage, Y, tau = here.stages[index], tangents[index], self._tau[index]
@@ -120,14 +120,10 @@ class ShotChanges:
         here, problem, n, P = self.here, self.problem, self.n, self.by.count
         nodes = dx[: here.nodes[0].size].reshape(*here.nodes.shape[1:], P)
         dT = dx[-1] if problem.free_time else np.zeros(P)
-        own = np.concatenate(
-            [nodes[:-1].reshape(-1, 3 * n, P), nodes[1:, 2], np.broadcast_to(dT, (len(nodes) - 1, 1, P))], axis=1
-        )
+        own = np.concatenate([nodes[:-1].reshape(-1, 3 * n, P), nodes[1:, 2], np.broadcast_to(dT, (len(nodes) - 1, 1, P))], axis=1)
         points, slopes, _ = here.tangents
         (tangents, _), begins = self._tangents, range(0, len(points), len(RULE))
-        steps = [
-            np.concatenate([points[k][:, :n] @ own, slopes[k] @ own], axis=1) + tangents[k] for k in begins
-        ]
+        steps = [np.concatenate([points[k][:, :n] @ own, slopes[k] @ own], axis=1) + tangents[k] for k in begins]
         last = here.at_nodes
         da = last.A[-1] @ nodes[-1].reshape(3 * n, P) + self._pushed(last, self._own_tau(last))[-1]
         moved = np.concatenate([np.stack(steps, axis=1).reshape(-1, 3, n, P), np.stack([*nodes[-1, :2], da])[None]])
