@@ -1,7 +1,8 @@
 """Timing along paths beside toppra: `python -m benchmarks.timing_along_paths`. Needs `pip install toppra`.
 
 The Panda along cubic splines through five random points, which both libraries are given, within limits of velocity and acceleration,
-then of velocity and joint force. Times are of the processor, the least of several rounds, both libraries in turn in one process.
+then of velocity and joint force. Times are of the processor, the least of several rounds, both libraries in turn in one process:
+of twenty paths one by one, each in a call of its own, and of all in one call.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import coadjoint as cj
 
 ACCELERATION = np.array([15, 7.5, 10, 12.5, 15, 20, 20])
 GRID = np.linspace(0, 1, 5)
+ALONE = 20
+"""Paths that are timed one by one."""
 
 
 def toppra_duration(points: np.ndarray, robot: cj.Robot, count: int, torque: bool) -> float:
@@ -64,11 +67,13 @@ def main(batch: int = 1000) -> None:
             found = toppra_duration(points, robot, count, torque)
             print(f"  toppra    {found:.9f} s at {count} points ({found / timing.duration - 1:+.1e}), in {1e3 * taken:.2f} ms")
         timed = cj.time_optimal(robot, many, **limits)
+        some = many[:ALONE]
         all_paths, ours, theirs = least(
             lambda limits=limits: cj.time_optimal(robot, many, **limits),
-            lambda limits=limits: cj.time_optimal(robot, points, **limits),
-            lambda torque=torque: toppra_duration(points, robot, 101, torque),
+            lambda limits=limits, some=some: [cj.time_optimal(robot, x, **limits) for x in some],
+            lambda torque=torque, some=some: [toppra_duration(x, robot, 101, torque) for x in some],
         )
+        ours, theirs = ours / len(some), theirs / len(some)
         each = all_paths / batch
         excess = max(timed[k].excess(301) for k in range(batch) if k not in timed.errors)
         print(

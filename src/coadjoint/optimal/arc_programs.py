@@ -39,8 +39,10 @@ def follow(w: Floats, c: int, R: int, V: int, row: int, backward: int, x: float,
         store(m, 16 * j + 8, beta * load(_INTEGRAL, 16 * (j + 1) + 8))
         m[17 * j] += max(w[rows + p * W + row] * sign, 0.0) * half
         m[16 * j + 9] = gamma - beta * x
-    for i in range(8):
+    pivots = empty(16)
+    for i in range(9):
         inverse = 1.0 / m[17 * i]
+        pivots[i] = inverse
         for j in range(i + 1, 9):
             factor = m[16 * j + i] * inverse
             if i < 7:
@@ -48,10 +50,9 @@ def follow(w: Floats, c: int, R: int, V: int, row: int, backward: int, x: float,
             store(m, 16 * j + 8, load(m, 16 * j + 8) - factor * load(m, 16 * i + 8))
     slopes = empty(10)
     for i in range(8, -1, -1):
-        value = m[16 * i + 9]
-        for j in range(i + 1, 9):
-            value -= m[16 * i + j] * slopes[j + 1]
-        slopes[i + 1] = value / m[17 * i]
+        slopes[i + 1] = m[16 * i + 9] * pivots[i]
+        for j in range(i):
+            m[16 * j + 9] -= m[16 * j + i] * slopes[i + 1]
     value = 0.0
     for j in range(9):
         value += _AT_START[j] * slopes[j + 1]

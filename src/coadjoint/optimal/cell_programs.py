@@ -12,6 +12,7 @@ import numpy as np
 
 from ..kernel.programs import Floats, empty, largest, least, load, maximum, minimum, some, splat, sqrt, store, where
 from .collocation import DERIVATIVE, GROWTH, LARGE, MONOMIALS, POINTS, WEIGHTS
+from .halving_programs import SPAN
 
 FLAT = 1e-12
 """A row whose coefficient of u is smaller than this, beside that of x, in a whole cell bounds x by itself."""
@@ -24,9 +25,9 @@ NEAR_REST = 0.1
 
 S0, S1, KIND, COARSE, NEXT, STATE, ROW, X, RESIDUAL, X0, X1, FRESH = range(12)
 LEAST, LARGEST = 12, 14
-CAP, STEEPEST, Y, U, GUESS, MAPS = 16, 26, 32, 48, 64, 80
-"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u), then the maps; after these the rows
-(`rows_at`), and these made linear."""
+CAP, STEEPEST, Y, U, GUESS, STEPPED, MAPS = 16, 26, 32, 48, 64, 74, 80
+"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u), then the last steps of both passes
+(`pass_programs.step`) and the maps; after these the rows (`rows_at`), and these made linear."""
 
 _POINTS = np.ascontiguousarray(POINTS)
 _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
@@ -47,42 +48,6 @@ def linear_at(R: int, V: int) -> int:
 def stride(R: int, V: int) -> int:
     """Numbers of a record."""
     return MAPS + 4 * R + 10 * (4 * R + V) + 40 * R
-
-
-def too_long(coarse: Floats, cells: int, kinds: Floats, first: int, W: int, R: int, smooth: float, sizes: Floats) -> int:
-    """The number of coarse cells that are too long for rows as polynomials; 8 is added to their kind, in `kinds` from `first` on.
-
-    The last coefficient is then larger than this part of the largest value along the path.
-    """
-    longest = splat(0.0)
-    for k in range(0, W, 8):
-        size = splat(1.0 if k >= 2 * R and k < 3 * R else 0.0)
-        tail = splat(0.0)
-        for cell in range(cells):
-            added = splat(0.0)
-            for p in range(10):
-                value = load(coarse, (10 * cell + p) * W + k)
-                size = maximum(size, abs(value))
-                added = added + _MONOMIALS[90 + p] * value
-            tail = maximum(tail, abs(added))
-        size = size * smooth
-        store(sizes, k, size)
-        longest = maximum(longest, tail / 256.0 - size)
-    if largest(longest) <= 0.0:
-        return 0
-    rough = 0
-    for cell in range(cells):
-        over = splat(0.0)
-        for k in range(0, W, 8):
-            at = cell * 10 * W + k
-            added = splat(0.0)
-            for p in range(10):
-                added = added + _MONOMIALS[90 + p] * load(coarse, at + p * W)
-            over = maximum(over, abs(added) / 256.0 - load(sizes, k))
-        if largest(over) > 0.0:
-            kinds[first + cell] += 8.0
-            rough += 1
-    return rough
 
 
 def as_polynomials(coarse: Floats, cell: int, W: int) -> None:
@@ -116,18 +81,35 @@ def make_first(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Floa
         as_polynomials(coarse, number, W)
         make_cell(w, c, coarse, spans, constants, R, V, curved)
     else:
-        for k in range(0, 10 * W, 8):
-            store(w, c + rows_at(R) + k, load(coarse, number * 10 * W + k))
+        for p in range(10):
+            for k in range(0, W, 8):
+                if curved == 1 or k < 3 * R or k >= 4 * R:
+                    store(w, c + rows_at(R) + p * W + k, load(coarse, (10 * number + p) * W + k))
         finish_cell(w, c, constants, R, V, curved)
+    before = c - stride(R, V)
+    if curved == 0 and c > 0 and same_rows(w, before + rows_at(R) + 9 * W, c + rows_at(R), R):
+        w[c + LEAST] = w[before + LEAST + 1]
+        w[c + LARGEST] = min(w[before + LARGEST + 1], w[c + CAP])
+    else:
+        speed_range(w, c, R, V, 0)
+    speed_range(w, c, R, V, 1)
+
+
+def same_rows(w: Floats, one: int, other: int, R: int) -> bool:
+    """True if the rows at two points are the same to the last bit, as where cells meet inside a piece of the path."""
+    off = splat(0.0)
+    for k in range(0, 3 * R, 8):
+        off = off + abs(load(w, one + k) - load(w, other + k))
+    return largest(off) == 0.0
 
 
 def make_cell(w: Floats, c: int, coarse: Floats, spans: Floats, constants: Floats, R: int, V: int, curved: int) -> None:
-    """The rows of a cell between its s₀ and s₁, from the polynomials of its coarse cell, and all that follows from them."""
+    """The rows of a cell between its s₀ and s₁, from the polynomials of its coarse cell, and what follows but the ranges of speed."""
     W = 4 * R + V
     number = int(w[c + COARSE])
     kind = int(w[c + KIND])
-    left = spans[2 * number]
-    scale = 2.0 / (spans[2 * number + 1] - left)
+    left = spans[SPAN * number]
+    scale = 2.0 / (spans[SPAN * number + 1] - left)
     h = w[c + S1] - w[c + S0]
     t = empty(16)
     for p in range(10):
@@ -158,7 +140,7 @@ def evaluate(coarse: Floats, at: int, W: int, t: Floats, w: Floats, to: int) -> 
 
 
 def finish_cell(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
-    """Put into the record what follows from the rows of a cell."""
+    """Put into the record what follows from the rows of a cell but the ranges of speed."""
     w[c + FRESH] = 1.0
     caps(w, c, R, V)
     make_linear(w, c, constants, R, V, curved)
@@ -199,7 +181,7 @@ def caps(w: Floats, c: int, R: int, V: int) -> None:
 
 
 def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: int) -> None:
-    """Linear bounds: of rows in √x about the guess. Then the maps and the range of speeds.
+    """Linear bounds: of rows in √x about the guess. Then the maps.
 
     constants (3 R): for each row its damping and its dry friction, relative to its limit, and where it is a power the
     velocity below which it does not matter, else 0.
@@ -219,8 +201,8 @@ def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: in
         else:
             curved_bounds(w, c, constants, R, V, k)
     maps(w, c, R, V)
-    speed_range(w, c, R, V, 0)
-    speed_range(w, c, R, V, 1)
+    w[c + STEPPED] = -1e300
+    w[c + STEPPED + 3] = -1e300
 
 
 def curved_bounds(w: Floats, c: int, constants: Floats, R: int, V: int, k: int) -> None:
@@ -285,12 +267,14 @@ def maps(w: Floats, c: int, R: int, V: int) -> None:
             size = maximum(size, abs(load(w, rows + p * W + R + k)))
         kept = where(most <= FLAT * size, 0.0, sign)
         turns = low < -ZERO * most
+        m = empty(560)
+        bounded = empty(16)
         for side in range(2):
-            m = empty(280)
             grows = splat(0.0)
             steep = splat(0.0)
             for j in range(5):
                 p = 5 + j if side == 0 else 4 - j
+                row = 280 * side + 56 * j
                 weight = _WEIGHTS[10 * kind + p]
                 alpha = maximum(load(w, rows + p * W + k) * kept, 0.0) * half
                 high = load(w, linear + p * 4 * R + k)
@@ -303,21 +287,25 @@ def maps(w: Floats, c: int, R: int, V: int) -> None:
                 grows = maximum(grows, where(-beta > GROWTH * alpha, 1.0, 0.0))
                 steep = steep + alpha
                 for i in range(5):
-                    store(m, 56 * j + 8 * i, alpha * _DERIVATIVE[5 * j + i])
-                store(m, 64 * j, load(m, 64 * j) + beta)
-                store(m, 56 * j + 40, -beta)
-                store(m, 56 * j + 48, gamma)
-            for i in range(5):
-                inverse = 1.0 / load(m, 64 * i)
+                    store(m, row + 8 * i, alpha * _DERIVATIVE[5 * j + i])
+                store(m, row + 8 * j, load(m, row + 8 * j) + beta)
+                store(m, row + 40, -beta)
+                store(m, row + 48, gamma)
+            store(bounded, 8 * side, where((grows > 0.5) | (steep <= 0.0) | turns, 0.0, 1.0))
+        for i in range(4):
+            for side in range(2):  # in turn, as each waits for its division
+                row = 280 * side + 56 * i
+                inverse = 1.0 / load(m, row + 8 * i)
                 for j in range(i + 1, 5):
-                    factor = load(m, 56 * j + 8 * i) * inverse
+                    other = 280 * side + 56 * j
+                    factor = load(m, other + 8 * i) * inverse
                     for q in range(i + 1, 7):
-                        store(m, 56 * j + 8 * q, load(m, 56 * j + 8 * q) - factor * load(m, 56 * i + 8 * q))
-            last = 1.0 / load(m, 256)
-            P = load(m, 264) * last
-            Q = load(m, 272) * last
-            bad = (grows > 0.5) | (steep <= 0.0) | turns
-            bad = bad | ~(abs(P) + abs(Q) < 1e300)
+                        store(m, other + 8 * q, load(m, other + 8 * q) - factor * load(m, row + 8 * q))
+        for side in range(2):
+            last = 1.0 / load(m, 280 * side + 256)
+            P = load(m, 280 * side + 264) * last
+            Q = load(m, 280 * side + 272) * last
+            bad = (load(bounded, 8 * side) < 0.5) | ~(abs(P) + abs(Q) < 1e300)
             store(w, c + MAPS + 2 * R * side + k, where(bad, -1.0, P))
             store(w, c + MAPS + 2 * R * side + R + k, where(bad, LARGE, Q))
 

@@ -5,15 +5,33 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernel.programs import Floats, empty, least, load, maximum, minimum, some, splat, sqrt, store, where
-from .cell_programs import CAP, COARSE, GUESS, KIND, NEXT, S0, S1, X0, ZERO, as_polynomials, make_cell, place, rows_at, stride
-from .collocation import LARGE, MONOMIALS, POINTS
-from .polynomial_programs import first_root, gather
+from .cell_programs import (
+    CAP,
+    COARSE,
+    GUESS,
+    KIND,
+    LARGEST,
+    LEAST,
+    NEXT,
+    S0,
+    S1,
+    X0,
+    ZERO,
+    as_polynomials,
+    make_cell,
+    place,
+    rows_at,
+    speed_range,
+    stride,
+)
+from .collocation import LARGE, POINTS
+from .halving_programs import SPAN
+from .polynomial_programs import coefficients, first_root, gather
 
 SHORTEST = 1e-11
 """The least length of a piece of a cell."""
 
 _POINTS = np.ascontiguousarray(POINTS)
-_MONOMIALS = np.ascontiguousarray(MONOMIALS).ravel()
 
 
 def regular(w: Floats, count: int, coarse: Floats, spans: Floats, constants: Floats, R: int, V: int, curved: int, most: int) -> int:
@@ -108,7 +126,7 @@ def divide(
     d = count * size
     kind = int(w[c + KIND])
     number = int(w[c + COARSE])
-    if kind == 0 and w[c + S0] == spans[2 * number] and w[c + S1] == spans[2 * number + 1]:  # it is cut for the first time
+    if kind == 0 and w[c + S0] == spans[SPAN * number] and w[c + S1] == spans[SPAN * number + 1]:  # it is cut for the first time
         as_polynomials(coarse, number, 4 * R + V)
     s = w[c + S0] + (w[c + S1] - w[c + S0]) * place(kind, sigma)
     w[d + S0] = s
@@ -124,17 +142,26 @@ def divide(
         guesses(w, c, d, kind)
     make_cell(w, c, coarse, spans, constants, R, V, curved)
     make_cell(w, d, coarse, spans, constants, R, V, curved)
+    speed_range(w, d, R, V, 0)
+    if curved == 0:  # only the cut is new
+        w[d + LEAST + 1] = w[c + LEAST + 1]
+        w[d + LARGEST + 1] = min(w[c + LARGEST + 1], w[d + CAP + 9])
+        w[c + LEAST + 1] = w[d + LEAST]
+        w[c + LARGEST + 1] = min(w[d + LARGEST], w[c + CAP + 9])
+        w[c + LARGEST] = min(w[c + LARGEST], w[c + CAP])
+    else:
+        speed_range(w, d, R, V, 1)
+        speed_range(w, c, R, V, 0)
+        speed_range(w, c, R, V, 1)
 
 
 def guesses(w: Floats, c: int, d: int, kind: int) -> None:
     """The guess of a cell that was cut, for both its parts."""
     known = w[c + GUESS] >= 0.0
+    values = empty(16)
+    gather(w, c + GUESS, 1, values)
     m = empty(16)
-    for j in range(10):
-        value = 0.0
-        for p in range(10):
-            value += _MONOMIALS[10 * j + p] * w[c + GUESS + p]
-        m[j] = value
+    coefficients(values, m)
     left = w[c + S0]
     whole = w[d + S1] - left
     for part in range(2):

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from ..kernel.programs import Floats, empty, least, load, maximum, minimum, splat, where
 from .arc_programs import best_row, follow
-from .cell_programs import CAP, FRESH, GUESS, KIND, LARGEST, LEAST, MAPS, NEXT, S0, X0, X1, make_linear, rows_at, stride
+from .cell_programs import (
+    CAP,
+    FRESH,
+    GUESS,
+    KIND,
+    LARGEST,
+    LEAST,
+    MAPS,
+    NEXT,
+    S0,
+    STEPPED,
+    X0,
+    X1,
+    make_linear,
+    rows_at,
+    speed_range,
+    stride,
+)
 from .collocation import LARGE
 from .cut_programs import divide
 
@@ -54,12 +71,17 @@ def passes(w: Floats, v: Floats, ends: Floats, path: int, R: int, V: int, told: 
 
 
 def step(w: Floats, c: int, R: int, side: int, x: float, cap: float) -> float:
-    """The largest x at the far end of a cell from x at this end."""
-    found = splat(cap)
-    for k in range(0, R, 8):
-        at = c + MAPS + 2 * R * side + k
-        found = minimum(found, x + (load(w, at) * x + load(w, at + R)))
-    return least(found)
+    """The largest x at the far end of a cell from x at this end. It is kept: most cells are as they were in the last pass."""
+    last = c + STEPPED + 3 * side
+    if w[last] != x or w[last + 1] != cap:
+        found = splat(cap)
+        for k in range(0, R, 8):
+            at = c + MAPS + 2 * R * side + k
+            found = minimum(found, x + (load(w, at) * x + load(w, at + R)))
+        w[last] = x
+        w[last + 1] = cap
+        w[last + 2] = least(found)
+    return float(w[last + 2])
 
 
 def failure(w: Floats, v: Floats, n: int, ends: Floats, path: int, told: Floats, most: int) -> int:
@@ -127,6 +149,8 @@ def bent_passes(
             for p in range(10):
                 w[c + GUESS + p] *= slower
             make_linear(w, c, constants, R, V, 1)
+            speed_range(w, c, R, V, 0)
+            speed_range(w, c, R, V, 1)
             i = int(w[c + NEXT])
         status = passes(w, v, ends, path, R, V, told, most)
         if off <= 1e-12 * fastest:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.programs import Floats, Kernels, empty, load, maximum, minimum, repeat, splat, sqrt, store, total
+from ..kernel.programs import Floats, Kernels, empty, load, maximum, minimum, repeat, splat, sqrt, total
 from .cell_programs import (
     COARSE,
     FRESH,
@@ -34,11 +34,12 @@ from .cell_programs import (
     Y,
     make_first,
     stride,
-    too_long,
 )
-from .collocation import MONOMIALS, POINTS, WEIGHTS
+from .collocation import POINTS, WEIGHTS
 from .cut_programs import divide, regular
+from .halving_programs import SPAN, following, halve
 from .pass_programs import TIMED, bent_passes, passes, shorten
+from .polynomial_programs import coefficients
 from .settle_programs import SLIDE, settle
 
 UNFINISHED, ROUGH = 6, 7
@@ -53,7 +54,6 @@ _GAUSS = np.pad((np.polynomial.legendre.leggauss(10)[0] + 1) / 2, (0, 6), consta
 _GAUSS_WEIGHTS = np.pad(np.polynomial.legendre.leggauss(10)[1] / 2, (0, 6))
 _POINTS = np.ascontiguousarray(POINTS)
 _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
-_MONOMIALS = np.pad(MONOMIALS.T, ((0, 0), (0, 6))).ravel()
 
 
 def time_paths(
@@ -62,6 +62,9 @@ def time_paths(
     cells: int,
     spans: Floats,
     kinds: Floats,
+    c: Floats,
+    d: Floats,
+    size: int,
     coarse: Floats,
     ends: Floats,
     constants: Floats,
@@ -74,44 +77,58 @@ def time_paths(
     out: Floats,
     room: int,
     told: Floats,
-    smooth: Floats,
+    how: Floats,
     most: int,
 ) -> int:
     """The number of paths that were timed before the room in `out`, in cells, ended; -1 where there was no memory for rows.
 
-    kernels              for each path the function of its rows, all bound to `coarse`: what a path needs stays in the processor's cache
-    cells                coarse cells of each path
-    spans (cells, 2)     s at both ends of each coarse cell
+    kernels              for each path the function of its rows, all bound to `coarse`: what a path needs stays in the processor's cache;
+                         then those of halves (`halving_programs.py`)
+    paths, cells         paths for which there is room, coarse cells of each
+    spans (cells and halves, SPAN)
+                         s at both ends of each coarse cell, and work
     kinds (paths, cells) how s runs over it
-    coarse (cells, 10, 4 R + V)
+    c, d, size           what rows are computed from, and the size of c of a cell; 0: cells cannot be halved
+    coarse (cells and halves, 10, 4 R + V)
                          work: the rows of a path at ten points; then, of cells that were cut, their polynomials
     ends (paths, 2)      x at start and end, LARGE where it is free
     constants (3, R)     damping and dry friction of rows, and low velocities of powers
     w, z, v              work: cells, slacks, speeds
-    smooth (1,)          the last coefficient of the polynomials, beside the largest value of the row, beyond which a cell is too long
+    how (2,)             the number of paths; the last coefficient of the polynomials, beside the largest value of the row, beyond which
+                         a cell is too long
     most                 cells of a path
     told (paths, 4)      what became of each path; the number of its cells, or where it failed; a value; its duration
     """
     used = 0
-    for k in range(paths):
+    asked = int(how[0])
+    for k in range(asked):
         if room - used < most:
             return k
         if repeat(kernels, k, 10, cells) != 0:
             return -1
-        status = time_path(cells, k, spans, kinds, coarse, ends, constants, R, V, curved, w, z, v, told, smooth[0], most)
+        for i in range(cells):
+            spans[SPAN * i + 2] = kinds[k * cells + i]
+            spans[SPAN * i + 3] = float(i + 1) if i + 1 < cells else -1.0
+        long = halve(kernels, paths, k, cells, spans, coarse, c, d, size, 4 * R + V, R, how[1], v)
+        if long < 0:
+            return -1
+        status = ROUGH
+        if long == 0:
+            status = time_path(k, spans, coarse, ends, constants, R, V, curved, w, z, v, told, most)
+        else:
+            for i in range(cells):
+                kinds[k * cells + i] = spans[SPAN * i + 2]
         told[4 * k] = float(status)
         if status == TIMED:
             count = write_out(w, k, R, V, out, RECORD * used, told)
             told[4 * k + 1] = float(count)
             used += count
-    return paths
+    return asked
 
 
 def time_path(
-    coarse_cells: int,
     path: int,
     spans: Floats,
-    kinds: Floats,
     coarse: Floats,
     ends: Floats,
     constants: Floats,
@@ -122,23 +139,22 @@ def time_path(
     z: Floats,
     v: Floats,
     told: Floats,
-    smooth: float,
     most: int,
 ) -> int:
     """The status of one path; its cells are records in w, each with the number of the next or -1, from number 0 on."""
     size = stride(R, V)
     told[4 * path + 1] = 0.0
-    count = coarse_cells
-    first = path * count
-    if too_long(coarse, count, kinds, first, 4 * R + V, R, smooth, v) > 0:
-        return ROUGH
-    for i in range(count):
-        c = i * size
-        w[c + S0] = spans[2 * i]
-        w[c + S1] = spans[2 * i + 1]
-        w[c + KIND] = kinds[first + i]
+    count = 0
+    i = following(spans, 0)
+    while i >= 0:
+        c = count * size
+        count += 1
+        w[c + S0] = spans[SPAN * i]
+        w[c + S1] = spans[SPAN * i + 1]
+        w[c + KIND] = spans[SPAN * i + 2]
         w[c + COARSE] = float(i)
-        w[c + NEXT] = float(i + 1) if i + 1 < count else -1.0
+        i = following(spans, int(spans[SPAN * i + 3]))
+        w[c + NEXT] = float(count) if i >= 0 else -1.0
         w[c + X0] = -1.0
         for p in range(10):
             w[c + GUESS + p] = -1.0
@@ -224,17 +240,13 @@ def time_of(w: Floats, c: int) -> float:
     back = w[c + STATE] < 0.0
     kind = int(w[c + KIND])
     h = w[c + S1] - w[c + S0]
-    low = splat(0.0)
-    high = splat(0.0)
+    ratio = empty(16)
     for p in range(10):
         far = 1.0 - _POINTS[p] if back else _POINTS[p]
         slope = 2.0 * h * w[c + U + p] * _WEIGHTS[10 * kind + p] * (-1.0 if back else 1.0)
-        ratio = w[c + Y + p] / far if far > 0.0 else slope
-        low = low + ratio * load(_MONOMIALS, 16 * p)
-        high = high + ratio * load(_MONOMIALS, 16 * p + 8)
+        ratio[p] = w[c + Y + p] / far if far > 0.0 else slope
     m = empty(16)
-    store(m, 0, low)
-    store(m, 8, high)
+    coefficients(ratio, m)
     y0 = sqrt(max(w[c + X] + w[c + Y], 0.0))
     y1 = sqrt(max(w[c + X] + w[c + Y + 9], 0.0))
     both = max(y0 + y1, 1e-300)

@@ -17,6 +17,7 @@ from ..kernel.runtime.bound import Bound, Kernels
 from ..kernel.runtime.function import CompiledFunction
 from .cell_programs import stride
 from .collocation import FROM_REST, LARGE, LINEAR, POINTS, TO_REST
+from .halving_programs import EXTRA, LEVELS, SPAN
 from .limits import Limits
 from .pass_programs import TIMED
 from .path_program import RECORD, time_paths
@@ -29,6 +30,8 @@ ROOM = 128
 """Cells of a path in the result, on average."""
 FEW = 8
 """Pieces of a path up to which s is what the program has."""
+TOGETHER = 32
+"""Paths that are timed between two looks at interrupts and progress."""
 LASTING = 10**6
 """Numbers of work that is kept, at most."""
 KEPT = 6
@@ -98,75 +101,101 @@ def even_grid(breaks_bytes: bytes, curved: bool, count: int) -> Grid:
 
 
 class Work:
-    """The program of a number of paths on one grid, with all its arrays: filled, run and read again and again by one thread."""
+    """The program of paths, at most so many, on one grid, with all its arrays: filled, run and read again and again by one thread."""
 
     def __init__(self, limits: Limits, grid: Grid, paths: int, order: int, spread: bool) -> None:
         """order: of the polynomials; spread: whether each point has its own."""
         R, V, C, L = limits.rows, limits.speeds, len(grid.spans), grid.scale
         self.limits, self.grid, self.paths, self.cells = limits, grid, paths, C
         most = max(CELLS, EACH * (len(grid.breaks) - 1)) + 3 * len(grid.s)
-        self.c = np.zeros((paths * C, 10 if spread else 1, order, limits.robot.nv))
-        self.d = np.zeros((paths * C, 10, 1)) if spread else np.tile(L * grid.far, (paths, 1, 1))
+        halves = 0 if spread else LEVELS * EXTRA
+        self.c = np.zeros((paths * C + halves, 10 if spread else 1, order, limits.robot.nv))
+        self.d = np.zeros((paths * C + halves, 10, 1))
+        if not spread:
+            self.d[: paths * C] = np.tile(L * grid.far, (paths, 1, 1))
         self.shrink = (L ** -np.arange(order - 1.0, -1.0, -1.0))[:, None]
         """(order, 1): what coefficients are multiplied by."""
-        self.rows = np.empty((C, 10, 4 * R + V))
+        self.rows = _aligned((C + halves) * 10 * (4 * R + V)).reshape(-1, 10, 4 * R + V)
+        self.spans = np.zeros((C + halves, SPAN))
+        self.spans[:C, :2] = L * grid.spans
         self.kinds = np.zeros(paths * C)
         self.ends = np.empty((paths, 2))
         self.told = np.empty((paths, 4))
         self.room = np.empty((max(most, paths * ROOM), RECORD))
-        self.smooth = np.empty(1)
+        self.how = np.empty(2)
         kernel, scale = limits.kernel(order), limits.scale[None, None]
         native = isinstance(getattr(kernel, "__self__", kernel), CompiledFunction)
-        of_path = (slice(k * C, (k + 1) * C) for k in range(paths))
         kind = Bound if native else Called
-        self.bound = Kernels([kind(kernel, [self.c[x], self.d[x], scale], [self.rows], stepped=True) for x in of_path])
+        of_path = [(k * C, C, 0) for k in range(paths)]
+        of_halves = [(paths * C + k, EXTRA, C + k) for k in range(0, halves, EXTRA)]
+        self.bound = Kernels(
+            [
+                kind(kernel, [self.c[at : at + n], self.d[at : at + n], scale], [self.rows[to : to + n]], stepped=True)
+                for at, n, to in of_path + of_halves
+            ]
+        )
         cells, slacks, speeds = (
-            np.empty((most + 2) * stride(R, V)),
-            np.empty(10 * (2 * R + V)),
-            np.empty(max(6 * (most + 8), 4 * R + V)),
+            _aligned((most + 2) * stride(R, V)),
+            _aligned(10 * (2 * R + V)),
+            _aligned(max(6 * (most + 8), 4 * R + V)),
         )
-        given: Sequence[Any] = (self.bound, paths, C, L * grid.spans, self.kinds, self.rows)
+        given: Sequence[Any] = (
+            self.bound,
+            paths,
+            C,
+            self.spans,
+            self.kinds,
+            self.c,
+            self.d,
+            0 if spread else self.c[0].size,
+            self.rows,
+        )
         given = (*given, self.ends, limits.constants, R, V, int(limits.curved), cells, slacks, speeds)
-        self.program = prepared_program(
-            time_paths, timing_examples, *given, self.room, len(self.room), self.told, self.smooth, most
-        )
+        self.program = prepared_program(time_paths, timing_examples, *given, self.room, len(self.room), self.told, self.how, most)
         self.size = self.c.size + self.rows.size + self.room.size + cells.size
 
     def run(self, paths: Splines | Curves, which: Sequence[int], ends: np.ndarray, smooth: float) -> int:
         """Time paths `which`, with x at both ends (paths, 2); how many were timed before there was no more room."""
         self.fill(paths, which)
-        L = self.grid.scale
-        self.ends[...] = np.where(ends < LARGE, L**2 * ends, LARGE)
-        self.smooth[0] = smooth
+        L, n = self.grid.scale, len(which)
+        self.ends[:n] = np.where(ends < LARGE, L**2 * ends, LARGE)
+        self.how[:] = n, smooth
         self.kinds[...] = LINEAR
         if self.limits.curved:  # √x is not smooth at rest: a variable in which it is
-            self.kinds[:: self.cells] = np.where(ends[:, 0] == 0, FROM_REST, LINEAR)
-            self.kinds[self.cells - 1 :: self.cells] = np.where(ends[:, 1] == 0, TO_REST, LINEAR)
+            kinds = self.kinds.reshape(-1, self.cells)[:n]
+            kinds[:, 0] = np.where(ends[:, 0] == 0, FROM_REST, LINEAR)
+            kinds[:, -1] = np.where(ends[:, 1] == 0, TO_REST, LINEAR)
         timed = int(self.program())
         if timed < 0:
             raise MemoryError("no memory for the rows of paths")
         if L != 1.0:
-            failed = self.told[:, 0] != TIMED
-            self.told[:, 1:3] /= np.where(failed[:, None], [L, L**2], 1.0)
-            used = self.room[: int(self.told[:timed, 1][~failed[:timed]].sum())]
+            told = self.told[:timed]
+            failed = told[:, 0] != TIMED
+            told[:, 1:3] /= np.where(failed[:, None], [L, L**2], 1.0)
+            used = self.room[: int(told[~failed, 1].sum())]
             used[:, :2] /= L
             used[:, [5, 7, 8, *range(10, 20)]] /= L**2
             used[:, 20:30] /= L
         return timed
 
     def fill(self, paths: Splines | Curves, which: Sequence[int]) -> None:
-        grid, C = self.grid, self.cells
+        grid, n = self.grid, len(which)
+        used = slice(n * self.cells)
         if isinstance(paths, Splines):
-            for k, path in enumerate(which):
-                np.take(paths.c, grid.piece + paths.first[path], axis=0, out=self.c[k * C : (k + 1) * C, 0], mode="clip")
+            pieces = (paths.first[np.asarray(which)][:, None] + grid.piece).ravel()
+            np.take(paths.c, pieces, axis=0, out=self.c[used, 0], mode="clip")
         else:
-            each = np.repeat(np.asarray(which), C)
-            self.c[...], self.d[...] = paths.polynomials(
-                each, np.tile(grid.middle, self.paths), np.tile(grid.points, (self.paths, 1))
-            )
-            self.d *= grid.scale
+            each = np.repeat(np.asarray(which), self.cells)
+            self.c[used], self.d[used] = paths.polynomials(each, np.tile(grid.middle, n), np.tile(grid.points, (n, 1)))
+            self.d[used] *= grid.scale
         if grid.scale != 1.0:
-            self.c *= self.shrink
+            self.c[used] *= self.shrink
+
+
+def _aligned(size: int) -> np.ndarray:
+    """(size,): an array whose vectors of eight numbers lie in one line of the cache each."""
+    found = np.empty(size + 8)
+    return found[-found.ctypes.data % 64 // 8 :][:size]
 
 
 class _Kept(local):
@@ -180,9 +209,11 @@ _KEPT = _Kept()
 
 
 def work_for(limits: Limits, grid: Grid, paths: int, given: Splines | Curves) -> Work:
+    """Work for this number of paths or more."""
     order, spread = (given.c.shape[-2], False) if isinstance(given, Splines) else (3, True)
     if not grid.lasting:
         return Work(limits, grid, paths, order, spread)
+    paths = TOGETHER if paths > 1 else 1
     mine = _KEPT.work.setdefault(limits, {})
     key = (id(grid), paths, order, spread)  # the work holds its grid
     found = mine.get(key)

@@ -7,6 +7,8 @@ import numpy as np
 from ..kernel.programs import Floats, empty, least, load, minimum, splat, store, where
 from .collocation import COUNT, MONOMIALS, powers
 
+CLOSE = 1e-12
+"""The last step of Newton to a root, as a part of the cell."""
 TIE = 1e-10
 """Relative difference of speeds that are the same."""
 PLACES = np.concatenate([np.linspace(0.0, 1.0, 67), np.full(5, 0.5)])
@@ -18,7 +20,7 @@ BEFORE = 8
 _DENSE = powers(PLACES) @ MONOMIALS
 _DENSE[0], _DENSE[LAST] = np.eye(COUNT)[0], np.eye(COUNT)[-1]
 _DENSE = np.ascontiguousarray(_DENSE.T).ravel()
-_MONOMIALS = np.ascontiguousarray(MONOMIALS).ravel()
+_COEFFICIENTS = np.pad(MONOMIALS.T, ((0, 0), (0, 6))).ravel()
 _CLIFF = -1e30 * 4.0 ** np.arange(8)
 
 
@@ -37,16 +39,23 @@ def dense(values: Floats, out: Floats, to: int) -> None:
         store(out, to + q, v)
 
 
+def coefficients(values: Floats, m: Floats) -> None:
+    """m (16): the coefficients of powers of 2σ - 1 of the polynomial through ten values."""
+    low = splat(0.0)
+    high = splat(0.0)
+    for p in range(10):
+        low = low + values[p] * load(_COEFFICIENTS, 16 * p)
+        high = high + values[p] * load(_COEFFICIENTS, 16 * p + 8)
+    store(m, 0, low)
+    store(m, 8, high)
+
+
 def root_between(values: Floats, low: float, high: float) -> float:
     """The root of the polynomial through ten values between σ = low and high, where its signs differ: Newton, halving where it leaves."""
     a = low
     b = high
     m = empty(16)
-    for j in range(10):
-        v = 0.0
-        for p in range(10):
-            v += _MONOMIALS[10 * j + p] * values[p]
-        m[j] = v
+    coefficients(values, m)
     start = m[9]
     t = 2.0 * a - 1.0
     for j in range(8, -1, -1):
@@ -67,10 +76,13 @@ def root_between(values: Floats, low: float, high: float) -> float:
         else:
             b = x
         step = value / slope if slope != 0.0 else 1e30
-        if abs(step) < 1e-15 or b - a < 1e-15:
+        if b - a < 1e-15:
             return x
         x = x - step
-        if not (x > a and x < b) or turn % 3 == 2:
+        inside = x > a and x < b
+        if inside and abs(step) < CLOSE:
+            return x
+        if not inside or turn % 3 == 2:
             x = 0.5 * (a + b)
     return x
 
@@ -129,11 +141,7 @@ def dip(values: Floats, f: Floats, most: float, found: Floats) -> None:
 def lowest_between(values: Floats, low: float, high: float, found: Floats) -> None:
     """found: the least value between σ = low and high, where the polynomial is convex, and its place: Newton, halving where it leaves."""
     m = empty(16)
-    for j in range(10):
-        v = 0.0
-        for p in range(10):
-            v += _MONOMIALS[10 * j + p] * values[p]
-        m[j] = v
+    coefficients(values, m)
     a = low
     b = high
     x = 0.5 * (a + b)

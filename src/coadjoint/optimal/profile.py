@@ -12,25 +12,23 @@ from .collocation import LARGE
 from .limits import Limits
 from .pass_programs import BELOW, BRAKE, END, NEVER, START, TIMED
 from .path_program import RECORD, ROUGH, UNFINISHED
-from .path_work import FEW, Grid, even_grid, work_for
+from .path_work import FEW, TOGETHER, Grid, even_grid, work_for
 from .paths import Curves, Splines
 
-GRID = 32
-"""Cells of a path at the beginning, about; twice as many where dynamics matter, whose rows are no polynomials."""
+GRID, DYNAMIC = 32, 40
+"""Cells of a path at the beginning, about; and where dynamics matter, whose rows are no polynomials: there some of them are halved."""
 AGAIN = (45, 73, 101, 150, 211)
 """This number where a path was not finished."""
 INEXACT = 1e-8
 """The excess of a row in a cell of a path of many pieces up to which no other cells are tried there."""
 PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)
 """The places, tried one after the other, at which cells are cut where a path of many pieces was not finished."""
-SMOOTH = 1e-9
+SMOOTH = 1e-10
 """The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
 HALVINGS = 6
 """The largest number of halvings: a path that is not smooth would never end."""
 FINEST = 1000
 """Coarse cells of a path beyond which none is halved."""
-TOGETHER = 32
-"""Paths that are timed between two looks at interrupts and progress."""
 LOST = (NEVER, BRAKE, BELOW)
 """Outcomes of a path on which no speed is possible somewhere."""
 KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds"}
@@ -113,7 +111,7 @@ def solve(
     without: Collection[int] = (),
 ) -> tuple[Profile, list[Failure]]:
     """The fastest profiles of all paths but those `without`, from x = start (paths,) to x = end, and why some have none."""
-    n, cells = len(paths), 2 * GRID if limits.dynamic else GRID
+    n, cells = len(paths), DYNAMIC if limits.dynamic else GRID
     ends = np.array([start, end]).T
     grids: dict[int, Grid] = {}
     waiting = []

@@ -9,6 +9,7 @@ from ..kernel.programs import WIDTH
 from ..kernel.runtime.bound import Kernels
 from .cell_programs import stride
 from .collocation import FROM_REST, LINEAR, POINTS, TO_REST
+from .halving_programs import SPAN
 from .path_program import RECORD
 
 CELLS, MOST = 3, 60
@@ -32,14 +33,15 @@ def _timing(curved: bool) -> Example:
     points = spans[:, :1] + (spans[:, 1:] - spans[:, :1]) * POINTS
     rows, W = np.zeros((CELLS, 10, 4 * R + V)), 4 * R + V
     bound = Kernels([Called(_rows, [POLYNOMIAL[None, None], points[..., None]], [rows], stepped=True)])
+    whole = np.concatenate([spans, np.zeros((CELLS, SPAN - 2))], axis=1)
     kinds, constants = np.full(CELLS, float(LINEAR)), np.zeros((3, R))
     if curved:
         kinds[0], kinds[-1] = FROM_REST, TO_REST
         constants[0, 2:4], constants[1, 2:4] = 0.05, 0.03
     told, out = np.zeros((1, 4)), np.zeros((MOST, RECORD))
     work = (np.zeros((MOST + 2) * stride(R, V)), np.zeros(10 * (2 * R + V)), np.zeros(max(6 * (MOST + 8), W)))
-    given = (bound, 1, CELLS, spans, kinds, rows, np.zeros((1, 2)), constants, R, V, int(curved))
-    return Example((*given, *work, out, len(out), told, np.full(1, SMOOTH), MOST), (told[:, ::3],))
+    given = (bound, 1, CELLS, whole, kinds, POLYNOMIAL, points, 0, rows, np.zeros((1, 2)), constants, R, V, int(curved))
+    return Example((*given, *work, out, len(out), told, np.array([1.0, SMOOTH]), MOST), (told[:, ::3],))
 
 
 def _rows(c: Array, d: Array) -> Array:
