@@ -43,7 +43,6 @@ TESTS: dict[str, str] = {
     "lie/screw.py": "screw",
     "lie/inertia.py": "inertia dynamics",
     "lie/_series.py": "so3 se3 quaternion",
-    "lie/_arguments.py": "so3 se3",
     "dynamics/articulated.py": "dynamics singular",
     "dynamics/blocks.py": "derivatives second_derivatives christoffel",
     "dynamics/christoffel.py": "christoffel curvature",
@@ -61,6 +60,9 @@ TESTS: dict[str, str] = {
     "dynamics/regressor.py": "regressor",
     "dynamics/second_derivatives.py": "second_derivatives",
     "dynamics/singular.py": "singular dynamics errors",
+    "dynamics/springs.py": "springs",
+    "dynamics/steps.py": "rollout",
+    "dynamics/wrenches.py": "payload",
     "kernel/passes/common_sums.py": "simplify fuzz",
     "kernel/passes/derive.py": "derive",
     "kernel/passes/evaluate.py": "simplify trace derive",
@@ -82,18 +84,41 @@ TESTS: dict[str, str] = {
     "kernel/schedule/slots.py": "lower native",
     "kernel/schedule/spills.py": "lower native",
     "kernel/schedule/steps.py": "lower native",
+    "kernel/emit/angles.py": "lower native",
     "kernel/emit/dense_solve.py": "lower sparse_solve",
     "kernel/emit/driver.py": "lower native threads",
     "kernel/emit/elementary.py": "lower tanh",
     "kernel/emit/entry.py": "native structures pool",
     "kernel/emit/llvm.py": "lower native",
     "kernel/emit/lower.py": "lower native",
+    "kernel/emit/remainder.py": "remainder",
+    "kernel/emit/sequential.py": "programs",
+    "kernel/emit/sequential_expressions.py": "programs",
+    "kernel/emit/sequential_module.py": "programs",
     "kernel/emit/sparse_solve.py": "sparse_solve lower",
     "kernel/emit/step_loop.py": "rollout",
+    "kernel/graph.py": "trace simplify selftest",
+    "kernel/ops.py": "trace simplify derive missing_numbers log1p",
+    "kernel/selftest.py": "selftest",
+    "kernel/structures.py": "structures",
+    "kernel/trial.py": "selftest",
+    "kernel/verified.py": "selftest",
+    "kernel/runtime/abi.py": "native threads",
+    "kernel/runtime/arguments.py": "native compile",
+    "kernel/runtime/bound.py": "native rollout",
+    "kernel/runtime/builtin.py": "native",
+    "kernel/runtime/cache.py": "cache",
+    "kernel/runtime/cache_key.py": "cache structures",
+    "kernel/runtime/elf.py": "native cache",
+    "kernel/runtime/folder.py": "cache",
+    "kernel/runtime/function.py": "native compile",
+    "kernel/runtime/native.py": "native selftest",
+    "kernel/runtime/pool.py": "pool",
+    "kernel/runtime/threads.py": "threads pool",
 }
 """The test files (without `test_`) whose business each module is, those first that find most."""
-NATIVE = ("kernel/schedule", "kernel/emit")
-"""Folders whose tests run machine code."""
+NATIVE = tuple(f"kernel/{name}" for name in ("schedule", "emit", "runtime", "selftest", "structures", "trial", "verified"))
+"""Folders and modules whose tests run machine code."""
 
 DROPPED = ("transpose", "mirror", "conjugate", "normalize")
 """Functions of one array that a mutant leaves out."""

@@ -3,7 +3,7 @@
 import pytest
 
 from fuzz import __main__ as command
-from fuzz import _calls, functions, graphs, kernels, programs, readers
+from fuzz import _calls, functions, graphs, kernels, mutation, programs, readers
 
 
 def tally(run, seeds):
@@ -89,3 +89,15 @@ def test_files_found_before(seed):
     xacro; inertias that overflow when links are merged.
     """
     assert none_failed(readers.run(seed))
+
+
+def test_mutants_are_made_of_what_is_there():
+    """Every module of the mutation runs, and every file of tests that judges it, exists; of the folders that it covers, all modules."""
+    known = {mutation.PACKAGE / name for name in mutation.TESTS}
+    assert not [path for path in known if not path.is_file()]
+    assert not [
+        name for tests in mutation.TESTS.values() for name in tests.split() if not (mutation.ROOT / f"tests/test_{name}.py").is_file()
+    ]
+    for folder in ("lie", "dynamics", *(f"kernel/{name}" for name in ("passes", "trace", "schedule", "emit"))):
+        there = {path for path in (mutation.PACKAGE / folder).glob("*.py") if path.name != "__init__.py"}
+        assert there <= known, there - known
