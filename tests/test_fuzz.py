@@ -96,7 +96,10 @@ def test_mutants_are_made_of_what_is_there():
     known = {mutation.PACKAGE / name for name in mutation.TESTS}
     assert not [path for path in known if not path.is_file()]
     assert not [
-        name for tests in mutation.TESTS.values() for name in tests.split() if not (mutation.ROOT / f"tests/test_{name}.py").is_file()
+        name
+        for tests in mutation.TESTS.values()
+        for name in tests.split()
+        if not (mutation.ROOT / f"tests/test_{name}.py").is_file()
     ]
     for folder in ("lie", "dynamics", *(f"kernel/{name}" for name in ("passes", "trace", "schedule", "emit"))):
         there = {path for path in (mutation.PACKAGE / folder).glob("*.py") if path.name != "__init__.py"}
