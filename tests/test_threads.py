@@ -41,14 +41,16 @@ robot = cj.load("planar2r")
 
 def interrupted(call, after=0.05):
     "Seconds from an interrupt to its answer; None if the call was over before."
-    sent = []
+    sent, begun = [], threading.Event()
     def later():
+        begun.wait()  # on a busy machine a thread takes long to start: the interrupt must find the call
         time.sleep(after)
         sent.append(time.perf_counter())
         os.kill(os.getpid(), signal.SIGINT)
     thread = threading.Thread(target=later)
     thread.start()
     try:
+        begun.set()
         call()
         time.sleep(5)
     except KeyboardInterrupt:
