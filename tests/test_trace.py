@@ -190,6 +190,8 @@ def _branch(x):
         (lambda x: np.asarray(x, dtype=float), "namespace"),
         (lambda x: list(x[0]), "iterate over the array"),
         (lambda x: np.arcsinh(x), "arctan2"),
+        (lambda x: np.nan_to_num(x), "where"),
+        (lambda x: np.nan_to_num(x[0]), "where"),
         (lambda x: x[0] ** x[1], "exp"),
         (lambda x: {"a": x}, "tuple of arrays"),
         (lambda x: None, "tuple of arrays"),
@@ -441,3 +443,17 @@ def test_powers(exponent):
 def test_truth_values_are_numbers_in_arithmetic():
     x = np.array([[0.3, 0.3], [1.1, -0.4], [-2.0, 0.7]])
     agrees(lambda x: tuple(f(x[0] > x[1]) for f in (lambda t: t - 2.0, lambda t: 2.0 - t, lambda t: t + 2.0, lambda t: t * 3.0)), x)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 1), (-1, 0), ()], ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_reductions_over_any_axes(axis, keepdims):
+    x = np.random.default_rng(3).normal(size=(9, 2, 3))
+
+    def fn(x):
+        y = x.reshape(2, 3)
+        greatest, least = np.max(y, axis=axis, keepdims=keepdims), y.min(axis=axis, keepdims=keepdims, initial=0.5)
+        some, every = np.any(y > 0.8, axis=axis, keepdims=keepdims), np.all(y > -0.8, axis=axis, keepdims=keepdims)
+        return greatest, least, np.where(some, 1.0, 0.0), np.where(every, 1.0, 0.0)
+
+    agrees(fn, x.reshape(9, 6))

@@ -82,10 +82,23 @@ def apply(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any
     if "out" in options:
         options["out"] = tuple(x.view(np.ndarray) if type(x) is Symbols else x for x in options["out"])
     plain = [x.view(np.ndarray) if type(x) is Symbols else _boxed(x) if isinstance(x, Expr) else x for x in inputs]
-    result = ufunc(*plain, **options) if method == "__call__" else getattr(ufunc, method)(*plain, **options)
+    if method == "reduce" and ufunc in _ANY_ORDER:
+        result = _reduced(ufunc, plain[0], **options)
+    else:
+        result = ufunc(*plain, **options) if method == "__call__" else getattr(ufunc, method)(*plain, **options)
     if type(result) is np.ndarray:
         return result.view(Symbols)
     return symbols(result)
+
+
+def _reduced(ufunc: Any, x: np.ndarray, axis: Any = 0, keepdims: bool = False, **options: Any) -> Any:
+    """ufunc.reduce over any number of axes, one after the other: NumPy does not know that their order does not matter."""
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if len(axes) < 2 or options.get("where", True) is not True:
+        return ufunc.reduce(x, axis=axis, keepdims=keepdims, **options)
+    for k in axes:
+        x = ufunc.reduce(x, axis=k, keepdims=True, **options)
+    return x if keepdims else np.squeeze(x, axis=tuple(axes))
 
 
 def _plain(x: Any) -> np.ndarray:
@@ -142,6 +155,8 @@ _UFUNCS |= {
     np.bitwise_or: _or,
     np.invert: _not,
 }
+
+_ANY_ORDER = {_UFUNCS[f] for f in (np.maximum, np.minimum, np.logical_and, np.logical_or)}
 
 
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Array]:
@@ -314,7 +329,14 @@ def einsum(subscripts: str, *operands: Array) -> Symbols:
     return symbols(np.einsum(subscripts, *(symbols(x).view(np.ndarray) for x in operands)))
 
 
-_FUNCTIONS.update({np.einsum: einsum, np.cross: cross, np.clip: clip})
+def _nan_to_num(x: Array, *args: Any, **options: Any) -> Symbols:
+    """Refused: NumPy would leave symbols as they are."""
+    raise TraceError(
+        "np.nan_to_num cannot be traced: NaN is not told from a number there. Choose before it arises: coadjoint.where(condition, a, b)."
+    )
+
+
+_FUNCTIONS.update({np.einsum: einsum, np.cross: cross, np.clip: clip, np.nan_to_num: _nan_to_num})
 
 
 def solve_spd(a: Array, b: Array, assume_definite: bool = False) -> Symbols:
