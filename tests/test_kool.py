@@ -32,7 +32,7 @@ def test_case_27(way):
         np.testing.assert_allclose(value, case.expected[key], **case.close, err_msg=key)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_lines_give_what_the_recursion_gives(seed, mimic):
     """p = M v, ∂E/∂q by differences, τ by Newton and Euler; trees, fixed and mimic joints, armature."""

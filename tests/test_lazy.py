@@ -110,8 +110,7 @@ def test_every_kernel_is_lazy_as_written(name):
 @pytest.mark.native
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_is_lazy_natively(name):
-    robot = cj.load("planar_nr")
-    check_kernel(KERNELS[name], robot, cj.Constraint.point(robot, "tip", "x", at=0.1))
+    check_kernel(KERNELS[name], ROBOT, cj.Constraint.point(ROBOT, "tip", "x", at=0.1))
 
 
 ROBOT = cj.load("planar2r")

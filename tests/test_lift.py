@@ -25,19 +25,17 @@ def redundant(seed: int, kinds=ONE_SCREW, n: int = 8):
     rng = np.random.default_rng(seed)
     robot = random_robot(rng, n, kinds, tree=False)
     q = robot.random(rng, 8)
-    return robot, q[int(np.argmax([dexterity(robot, x) for x in q]))]
+    return robot, q[int(np.argmax(dexterity(robot, q)))]
 
 
-def dexterity(robot, q) -> float:
+def dexterity(robot, q):
     """The least singular value of J N⁻¹, Nᵀ N = M, its rows of ω and of v divided by their root mean square: independent of `rd`."""
-    N = np.linalg.cholesky(cj.mass_matrix(robot, q)).T
+    if robot.nv < 6:
+        return np.zeros(np.shape(q)[:-1])
+    N = np.linalg.cholesky(cj.mass_matrix(robot, q)).mT
     J = cj.jacobian(robot, q, "tip") @ np.linalg.inv(N)
-    size = np.sqrt(np.mean(np.sum(J**2, -1).reshape(2, 3), -1))
-    return (
-        float(np.linalg.svd(J / np.repeat(np.where(size > 0, size, 1.0), 3)[:, None], compute_uv=False)[-1])
-        if robot.nv >= 6
-        else 0.0
-    )
+    size = np.sqrt(np.mean(np.sum(J**2, -1).reshape(*np.shape(q)[:-1], 2, 3), -1))
+    return np.linalg.svd(J / np.repeat(np.where(size > 0, size, 1.0), 3, -1)[..., None], compute_uv=False)[..., -1]
 
 
 def close(found, wanted, tolerance=1e-9):

@@ -121,7 +121,7 @@ def test_joints_that_follow_others_keep_their_own_limits():
     assert motion.v.max() <= 0.5 + 1e-6
 
 
-@pytest.mark.parametrize("metric", ["joints", "kinetic"])
+@pytest.mark.parametrize("metric", [pytest.param("joints", marks=pytest.mark.slow), "kinetic"])
 def test_a_joint_without_motor_gets_no_force(metric):
     """The pole of a Furuta pendulum under a balance that asks for too much: with one motor the nearest force is the clipped one."""
     robot = cj.load("furuta")

@@ -11,14 +11,14 @@ from random_robots import ONE_SCREW, random_robot
 
 
 def flow(robot, q, v, tau, time):
-    """Where forces held for a time bring a robot."""
+    """Where forces (k, nv) held for a time bring k states."""
 
     def rate(_, x):
-        q, v = x[: robot.nq], x[robot.nq :]
-        return np.concatenate([robot.rate(q, v), cj.forward_dynamics(robot, q, v, tau)])
+        q, v = np.split(x.reshape(len(tau), -1), [robot.nq], axis=1)
+        return np.concatenate([robot.rate(q, v), cj.forward_dynamics(robot, q, v, tau)], axis=1).ravel()
 
-    x = solve_ivp(rate, (0, time), np.concatenate([q, v]), rtol=1e-12, atol=1e-12, method="DOP853").y[:, -1]
-    return x[: robot.nq], x[robot.nq :]
+    x = solve_ivp(rate, (0, time), np.concatenate([q, v], axis=1).ravel(), rtol=1e-12, atol=1e-12, method="DOP853").y[:, -1]
+    return np.split(x.reshape(len(tau), -1), [robot.nq], axis=1)
 
 
 @pytest.mark.parametrize("kind", ["chain", "floating", "groups"])
@@ -32,12 +32,10 @@ def test_neighbouring_motions(kind):
 
     def change(time, h=1e-4):
         """The difference of neighbours after a time, by their first distance."""
-        q0, v0 = flow(robot, q, v, tau, time)
-        ends = []
-        for sign in (h, -h):
-            q1, v1 = flow(robot, robot.integrate(q, sign * x[: robot.nv]), v + sign * x[robot.nv :], tau + sign * u, time)
-            ends.append(np.concatenate([robot.difference(q0, q1), v1 - v0]))
-        return (ends[0] - ends[1]) / (2 * h)
+        sign = np.array([[0.0], [h], [-h]])
+        ends = flow(robot, robot.integrate(q, sign * x[: robot.nv]), v + sign * x[robot.nv :], tau + sign * u, time)
+        differences = np.concatenate([robot.difference(ends[0][0], ends[0]), ends[1] - ends[1][0]], axis=1)
+        return (differences[1] - differences[2]) / (2 * h)
 
     t = 1e-3
     rate = (8 * change(t) - change(2 * t) - 8 * change(-t) + change(-2 * t)) / (12 * t)

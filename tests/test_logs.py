@@ -456,6 +456,7 @@ def test_the_command_compares(tmp_path, capsys):
     assert "--units 'q:deg': expected one of" in capsys.readouterr().err
 
 
+@pytest.mark.native
 def test_a_saved_trajectory_becomes_a_log(tmp_path):
     run = cj.simulate(ROBOT, np.array([0.3, 0.4]), np.zeros(2), np.linspace(0, 1, 30))
     for name in ("run.csv", "run.npz"):

@@ -118,7 +118,7 @@ def test_arrays_that_nobody_else_owns_outlive_an_interrupt():
         + """
 robot, N = cj.load("panda"), 400_000
 cj.mass_matrix(robot, np.zeros((N, 7)), threads=5)
-for k in range(8):
+for k in range(4):
     box = [np.random.default_rng(0).standard_normal((N, 7))]
     interrupted(lambda: cj.mass_matrix(robot, box.pop(), threads=5), 0.02)
     time.sleep(0.3)
@@ -258,7 +258,7 @@ def test_a_robot_that_was_used_can_be_collected():
 import gc
 import numpy as np, coadjoint as cj
 q = np.zeros((3, 2))
-for k in range(10):
+for k in range(4):
     robot = cj.load("planar2r")
     cj.mass_matrix(robot, q), cj.gravity_force(robot, q), cj.pose(robot, q, "link2")
     del robot

@@ -512,7 +512,10 @@ def test_wrong_limits_of_powers_and_frames_are_named(limits, message):
 
 @pytest.mark.parametrize(
     ("velocity", "acceleration", "duration"),
-    [(10.0, 10.0, 32 ** (1 / 3)), (10.0, 0.5, 2 * ((-0.25 + np.sqrt(0.0625 + 2)) + 0.5)), (0.4, 5.0, 1 / 0.4 + 2 * np.sqrt(0.4))],
+    [
+        (10.0, 0.5, 2 * ((-0.25 + np.sqrt(0.0625 + 2)) + 0.5)),
+        *(pytest.param(*x, marks=pytest.mark.slow) for x in ((10.0, 10.0, 32 ** (1 / 3)), (0.4, 5.0, 1 / 0.4 + 2 * np.sqrt(0.4)))),
+    ],
 )
 def test_jerk_of_one_joint_in_closed_form(velocity, acceleration, duration):
     """Phases of constant jerk: the least duration of a metre under a jerk of 1, with or without phases of acceleration and speed."""
@@ -522,7 +525,7 @@ def test_jerk_of_one_joint_in_closed_form(velocity, acceleration, duration):
     assert {x.quantity for x in timing.switches} >= {"jerk"}
 
 
-@pytest.mark.parametrize("slower", [1e-3, 1e4])
+@pytest.mark.parametrize("slower", [1e-3, pytest.param(1e4, marks=pytest.mark.slow)])
 def test_jerk_scales_with_time(slower):
     """The same motion in other units of time, however slow or fast."""
     at = lambda k: cj.time_optimal(rotor(), [[0.0], [1.0]], 0.9 / k, 1.2 / k**2, np.inf, jerk=3.0 / k**3).duration

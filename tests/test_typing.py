@@ -121,8 +121,13 @@ def test_pyright_agrees(tmp_path):
 def test_mypy_follows_no_optional_package():
     """What mypy says of the library is the same whichever packages are installed: of them it reads NumPy alone."""
     imported = set()
+    known = sys.stdlib_module_names | {"numpy", "coadjoint"}
     for path in LIBRARY.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        words = re.findall(r"^ *(?:from|import) +(\w.*)", text, re.MULTILINE)
+        if all(re.match(r"\w+", x).group() in known and "," not in x.partition(" import ")[0] for x in words):
+            continue  # no line that could be an import of another package
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Import):
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
@@ -132,7 +137,7 @@ def test_mypy_follows_no_optional_package():
         pytest.skip("installed without its pyproject.toml")
     (override,) = tomllib.loads(settings.read_text())["tool"]["mypy"]["overrides"]
     assert override["follow_imports"] == "skip"
-    assert imported - sys.stdlib_module_names - {"numpy", "coadjoint"} == {x.removesuffix(".*") for x in override["module"]}
+    assert imported - known == {x.removesuffix(".*") for x in override["module"]}
 
 
 def test_the_stub_is_true():

@@ -56,7 +56,7 @@ SWINGS = {
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("name", SWINGS)
+@pytest.mark.parametrize("name", ["cartpole", *(pytest.param(x, marks=pytest.mark.slow) for x in ("furuta", "planar2r"))])
 def test_it_swings_up_and_stays(name):
     """The Furuta pendulum, the cart with a pole and the acrobot, from almost hanging to rest at the top."""
     robot, (top, motor) = cj.load(name), TOP[name]

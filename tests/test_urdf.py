@@ -349,7 +349,7 @@ def assert_same_mechanism(robot: cj.Robot, other: cj.Robot, seed: int = 0) -> No
     assert np.allclose(cj.inverse_dynamics(other, q, v, a, friction=True), tau, rtol=0, atol=1e-12 * np.abs(tau).max(initial=0.0))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9))
 def test_what_is_written_reads_back_as_the_same_mechanism(seed: int, n: int) -> None:
     """Any screws, also those that do not pass through the origin; the tree described in any order."""
