@@ -218,6 +218,21 @@ def test_motion_is_consistent():
     np.testing.assert_allclose(last[1], 0.0, atol=1e-6)
 
 
+def test_places_are_the_integral_of_speeds():
+    """Over a long cell that begins just after rest, too, as on the second path."""
+    points = np.random.default_rng(1).uniform(-1, 1, (132, 5, 7))
+    timings = cj.time_optimal(cj.load("panda"), points[[0, 131]], acceleration=A, effort=np.inf)
+    nodes, weights = np.polynomial.legendre.leggauss(10)
+    for timing in timings:
+        arcs = [x.t for x in timing.switches] + [timing.duration]
+        t = np.unique(np.concatenate([np.linspace(a, b, 41) for a, b in zip(arcs[:-1], arcs[1:], strict=True)]))
+        half = np.diff(t)[:, None] / 2
+        s, rate, _ = timing.along((t[:-1] + t[1:])[:, None] / 2 + half * nodes)
+        np.testing.assert_allclose((half * rate * weights).sum(), 1.0, rtol=2e-10)
+        ahead = np.cumsum((half * rate * weights).sum(axis=1))
+        np.testing.assert_allclose(timing.along(t[1:])[0], ahead, atol=2e-10)
+
+
 def test_gravity_payload_and_speeds_at_the_ends():
     robot = cj.load("panda")
     robot = robot.lock(dict.fromkeys(robot.joint_names[2:], 0.3))

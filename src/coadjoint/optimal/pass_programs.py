@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..kernel.programs import Floats, empty, least, load, maximum, minimum, splat, where
+from ..kernel.programs import Floats, empty, least, load, maximum, minimum, splat, sqrt, where
 from .arc_programs import best_row, follow
 from .cell_programs import (
     CAP,
@@ -153,13 +153,13 @@ def bent_passes(
             speed_range(w, c, R, V, 1)
             i = int(w[c + NEXT])
         status = passes(w, v, ends, path, R, V, told, most)
-        if off <= 1e-12 * fastest:
+        if off <= 1e-12 * sqrt(fastest):
             return status
     return status
 
 
 def guess(w: Floats, c: int, R: int, V: int) -> float:
-    """The profile in a cell becomes its guess; by how much it changed."""
+    """The profile in a cell becomes its guess; by how much it changed, beside √x: rows are in √x, and near rest x is small."""
     front = empty(32)
     rear = empty(32)
     best = empty(2)
@@ -174,7 +174,7 @@ def guess(w: Floats, c: int, R: int, V: int) -> float:
         x = max(min(min(x0 + front[p], x1 + rear[p]), w[c + CAP + p]), 0.0)
         if not (abs(front[p]) + abs(rear[p]) < 1e300):
             x = max(min(x0, x1), 0.0)
-        off = max(off, abs(x - w[c + GUESS + p]))
+        off = max(off, abs(x - w[c + GUESS + p]) / sqrt(max(x, 1e-30)))
         w[c + GUESS + p] = x
     return off
 

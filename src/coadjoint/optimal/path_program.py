@@ -48,7 +48,11 @@ ROUNDS = 45
 SAME = 1e-9
 """Relative difference of x from the limit of speed that is none."""
 RECORD = 32
-"""Numbers of a cell in the result: s₀, s₁, kind, state, row, x, residual, both largest x, time, then increments and u at the points."""
+"""Numbers of a cell in the result: s₀, s₁, kind, state, row, x, residual, both largest x, time, then increments and u at the points, and
+the speeds of its clock at both ends (`clock_speeds`)."""
+
+SLOWER = 0.5
+"""Part of the speed at one end of a cell below which the speed at the other one is small beside it."""
 
 _GAUSS = np.pad((np.polynomial.legendre.leggauss(10)[0] + 1) / 2, (0, 6), constant_values=0.5)
 _GAUSS_WEIGHTS = np.pad(np.polynomial.legendre.leggauss(10)[1] / 2, (0, 6))
@@ -210,7 +214,7 @@ def write_out(w: Floats, path: int, R: int, V: int, out: Floats, to: int, told: 
         for p in range(10):
             out[at + 10 + p] = w[c + Y + p]
             out[at + 20 + p] = w[c + U + p]
-        out[at + 9] = time_of(w, c)
+        out[at + 9] = time_of(w, c, out, at + 30)
         duration += out[at + 9]
         count += 1
         at += RECORD
@@ -235,8 +239,8 @@ def smooth(out: Floats, to: int, count: int) -> None:
                 out[at + 20 + p] = u
 
 
-def time_of(w: Floats, c: int) -> float:
-    """The time that a cell takes, as in `timing.Clock`."""
+def time_of(w: Floats, c: int, speeds: Floats, to: int) -> float:
+    """The time that a cell takes, as in `timing.Clock`; the speeds of its clock are written."""
     back = w[c + STATE] < 0.0
     kind = int(w[c + KIND])
     h = w[c + S1] - w[c + S0]
@@ -247,8 +251,9 @@ def time_of(w: Floats, c: int) -> float:
         ratio[p] = w[c + Y + p] / far if far > 0.0 else slope
     m = empty(16)
     coefficients(ratio, m)
-    y0 = sqrt(max(w[c + X] + w[c + Y], 0.0))
-    y1 = sqrt(max(w[c + X] + w[c + Y + 9], 0.0))
+    clock_speeds(w, c, m, speeds, to)
+    y0 = speeds[to]
+    y1 = speeds[to + 1]
     both = max(y0 + y1, 1e-300)
     added = splat(0.0)
     for k in range(0, 16, 8):
@@ -267,3 +272,38 @@ def time_of(w: Floats, c: int) -> float:
         x = w[c + X] + (1.0 - sigma if back else sigma) * value
         added = added + load(_GAUSS_WEIGHTS, k) * even / sqrt(maximum(x, 1e-4 * even * even + 1e-300))
     return float(2.0 * h / both * total(added))
+
+
+def clock_speeds(w: Floats, c: int, m: Floats, speeds: Floats, to: int) -> None:
+    """The speeds at both ends with which s would be reached at ρ under a constant s̈, from the coefficients m of (x - X) / distance.
+
+    Where one of them is much smaller, x has a root close behind that end. If x of the even motion has the same root, their quotient is
+    smooth beside it; speeds that only agree at the ends would leave a thin layer there.
+    """
+    y0 = sqrt(max(w[c + X] + w[c + Y], 0.0))
+    y1 = sqrt(max(w[c + X] + w[c + Y + 9], 0.0))
+    speeds[to] = y0
+    speeds[to + 1] = y1
+    if int(w[c + KIND]) != 0 or min(y0, y1) > SLOWER * max(y0, y1) or min(y0, y1) <= 0.0:
+        return
+    back = w[c + STATE] < 0.0
+    end = 0.0 if y0 < y1 else 1.0
+    sigma = end
+    for _ in range(6):
+        t = 2.0 * sigma - 1.0
+        value = m[9]
+        slope = 0.0
+        for j in range(8, -1, -1):
+            slope = slope * t + value
+            value = value * t + m[j]
+        far = 1.0 - sigma if back else sigma
+        x = w[c + X] + far * value
+        slope = 2.0 * slope * far + (-value if back else value)
+        sigma -= x / slope if slope != 0.0 else 0.0
+    behind = sigma if y0 < y1 else 1.0 - sigma  # negative
+    if behind < 0.0 and behind > -1.0:
+        part = sqrt(behind / (behind - 1.0))
+        if y0 < y1:
+            speeds[to] = part * y1
+        else:
+            speeds[to + 1] = part * y0

@@ -175,7 +175,7 @@ class Work:
             used = self.room[: int(told[~failed, 1].sum())]
             used[:, :2] /= L
             used[:, [5, 7, 8, *range(10, 20)]] /= L**2
-            used[:, 20:30] /= L
+            used[:, 20:] /= L
         return timed
 
     def fill(self, paths: Splines | Curves, which: Sequence[int]) -> None:

@@ -98,6 +98,11 @@ class Profile:
         """(C, 10): s̈ at the points."""
         return self.cells[:, 20:30]
 
+    @cached_property
+    def speeds(self) -> np.ndarray:
+        """(C, 2): the speeds of the clock at both ends of each cell."""
+        return self.cells[:, 30:32]
+
     def of(self, path: int) -> Profile:
         return Profile([self.parts[path]], self.duration[path : path + 1])
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.programs import Floats, empty, least, load, maximum, minimum, splat, store, where
+from ..kernel.programs import Floats, empty, largest, least, load, maximum, minimum, splat, store, where
 from .arc_programs import along_limit, best_row, corner, fastest, follow, slacks
-from .cell_programs import CAP, RESIDUAL, ROW, S0, S1, STATE, STEEPEST, ZERO, U, X, Y, rows_at
+from .cell_programs import CAP, KIND, RESIDUAL, ROW, S0, S1, STATE, STEEPEST, ZERO, U, X, Y, linear_at, rows_at
 from .collocation import MONOMIALS, POINTS
 from .cut_programs import SHORTEST
 from .polynomial_programs import BEFORE, PLACES, TIE, change, dense, dip, first_root, gather, root_between, violated
@@ -19,6 +19,10 @@ NEAR = 0.2
 """Slacks below this at the points of a cell are looked at between them."""
 GRAZING = 1e-3
 """Slacks below this at places between them are looked at between the places too."""
+ROUGHEST, RESTING, FALLS = 1e-6, 1e-9, 0.7
+"""Cells shorter than this are not cut where only their arc is inexact; so short where x falls, within a cell, by this part: near rest."""
+AT_REST = 5e-10
+"""The same of the row that is followed, in a cell from or to rest under friction, however short."""
 MIXED, FORWARD, BACKWARD, SLIDE = 0, 1, -1, 2
 """Several arcs; a row followed forward; a row followed backward; the limit of speed."""
 
@@ -63,12 +67,40 @@ def settle(
             if abs(rear[16 + p]) < 1e300:
                 w[c + U + p] = 0.5 * (w[c + U + p] + rear[16 + p])
         w[c + RESIDUAL] = 0.0
+    if h <= 2.0 * SHORTEST and w[c + RESIDUAL] > TOLERANCE and state != SLIDE:
+        keep_within(w, c, R, V)
     if h <= 2.0 * SHORTEST or cut < 0.0:
         return -1.0
     edge = min(0.5, SHORTEST / h)
     if (cut < edge or cut > 1.0 - edge) and w[c + RESIDUAL] < 1e-9 and state != MIXED:
         return -1.0
     return float(min(max(cut, edge), 1.0 - edge))
+
+
+def keep_within(w: Floats, c: int, R: int, V: int) -> None:
+    """In a cell that is too short to be cut: u within all rows, where some u is. It is so short that x does not notice."""
+    W = 4 * R + V
+    worst = 0.0
+    for p in range(10):
+        x = w[c + X] + w[c + Y + p]
+        highest = splat(1e300)
+        lowest = splat(-1e300)
+        for k in range(0, R, 8):
+            a = load(w, c + rows_at(R) + p * W + k)
+            at = c + linear_at(R, V) + p * 4 * R + k
+            over = load(w, at + 2 * R) - load(w, at) * x
+            under = -load(w, at + 3 * R) - load(w, at + R) * x
+            kept = abs(a) > 1e-30
+            size = where(kept, a, 1.0)
+            highest = minimum(highest, where(kept, where(a > 0.0, over, under) / size, 1e300))
+            lowest = maximum(lowest, where(kept, where(a > 0.0, under, over) / size, -1e300))
+        high = least(highest)
+        low = largest(lowest)
+        if low <= high:
+            w[c + U + p] = min(max(w[c + U + p], low), high)
+        else:
+            worst = w[c + RESIDUAL]
+    w[c + RESIDUAL] = worst
 
 
 def pure_cut(
@@ -135,7 +167,8 @@ def pure_cut(
     for p in range(10):
         tail += _TAIL[p] * arc[16 + p]
     inexact = max(inexact, 0.3 / 128.0 * abs(tail) * w[c + STEEPEST])
-    rough = (off > EXACT or inexact > TOLERANCE) and h > 1e-6
+    least_length = RESTING if min(x0, x1) < FALLS * max(x0, x1) else ROUGHEST
+    rough = (off > EXACT or inexact > (TOLERANCE if w[c + KIND] == 0.0 else AT_REST)) and h > least_length
     if worst <= TOLERANCE and not rough:
         return -1.0
     cut = 0.5

@@ -151,7 +151,7 @@ class Timing:
 
 
 class Clock:
-    """Time along a profile. In a cell with ṡ from y₀ to y₁ the place is s₀ + h φ(ρ), φ = ρ (2 y₀ + ρ (y₁ - y₀)) / (y₀ + y₁).
+    """Time along a profile. In a cell with ṡ from y₀ to y₁, about, the place is s₀ + h φ(ρ), φ = ρ (2 y₀ + ρ (y₁ - y₀)) / (y₀ + y₁).
 
     For constant s̈ then t grows evenly with ρ; in general dt/dρ = 2 h / (y₀ + y₁) · (y₀ + ρ (y₁ - y₀)) / ṡ is smooth, also at rest.
     """
@@ -164,8 +164,7 @@ class Clock:
         slope = 2 * (p.s1 - p.s0)[:, None] * p.u * WEIGHTS[p.kind] * np.where(self.back, -1.0, 1.0)[:, None]
         self.x = np.where(far > 0, p.y / np.where(far > 0, far, 1.0), slope) @ MONOMIALS.T
         self.u = p.u @ MONOMIALS.T
-        ends = np.sqrt(np.maximum(p.x[:, None] + p.y[:, [0, -1]], 0.0))
-        self.y0, self.y1, self.h = ends[:, 0], ends[:, 1], p.s1 - p.s0
+        self.y0, self.y1, self.h = p.speeds[:, 0], p.speeds[:, 1], p.s1 - p.s0
         self.lengths = p.lengths
         self.times = np.concatenate([[0.0], np.cumsum(self.lengths)])
 
