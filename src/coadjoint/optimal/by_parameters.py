@@ -21,10 +21,15 @@ def forces(robot: Robot, q: Array, v: Array, a: Array) -> Array:
     return inverse_dynamics(robot, q, v, a) + friction_coefficients(robot)[0] * v
 
 
+def pulled_dynamics(robot: Robot, q: Array, v: Array, a: Array, w: Array) -> Array:
+    """Σ_r w_r ∂τ_r/∂(q, v, a) (3, nv), τ without friction."""
+    return stack([mv(transpose(x), w) for x in inverse_dynamics_derivatives(robot, q, v, a)], axis=-2)
+
+
 def weighted_forces(robot: Robot, q: Array, v: Array, a: Array, w: Array) -> Array:
     """Σ_r w_r ∂τ_r/∂(q, v, a) (3, nv)."""
-    by_q, by_v, by_a = (mv(transpose(x), w) for x in inverse_dynamics_derivatives(robot, q, v, a))
-    return stack([by_q, by_v + friction_coefficients(robot)[0] * w, by_a], axis=-2)
+    none = 0.0 * w
+    return pulled_dynamics(robot, q, v, a, w) + stack([none, friction_coefficients(robot)[0] * w, none], axis=-2)
 
 
 class ByParameters:

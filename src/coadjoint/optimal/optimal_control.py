@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from ..motion.trajectory import Trajectory
 from ..robot.robot import Robot
 from ..words import short
 from . import fddp, fddp_program
+from .control_sensitivity import ControlSensitivity, Given, control_sensitivity
 from .costs import Term, terms
 from .posing import check_start, posed
 from .shooting import EXACT, METHODS
@@ -92,11 +94,27 @@ class OptimalControl(Trajectory):
     """Seconds of the processor that the iterations took."""
     table: Sequence[dict[str, Any]] = field(default=(), metadata={"for_all": True})
     """The iterations; of many problems together, the sum of the costs and the largest errors."""
+    given: Given | None = field(default=None, metadata={"for_all": True})
+    """The problem that was solved."""
 
     def feedback(self, k: int, q: Any, v: Any) -> np.ndarray:
         """The control (m,) in step k from the state q (nq,), v (nv,): u + K (q ⊖ q*, v - v*)."""
         away = np.concatenate([self.robot.difference(self.q[..., k, :], q), np.asarray(v) - self.v[..., k, :]], axis=-1)
         return np.asarray(self.u[..., k, :] + (self.gains[..., k, :, :] @ away[..., None])[..., 0])
+
+    def sensitivity(self, parameters: str) -> ControlSensitivity:
+        """The derivatives of states, controls and cost by a set of the robot's parameters: "masses", "inertial", "lengths", "dh:tip", …
+
+        By the implicit function theorem, as long as the same limits hold the motion: dcost = sensitivity.cost @ dp.
+        """
+        return control_sensitivity(self, parameters)
+
+    def __getstate__(self) -> dict[str, Any]:
+        try:
+            pickle.dumps(self.given)
+        except Exception:  # a user's function that cannot be pickled: the motion itself can
+            return self.__dict__ | {"given": None}
+        return self.__dict__
 
     def __str__(self) -> str:
         batch = self.u.shape[:-2]
@@ -164,7 +182,7 @@ def optimal_control(
     exact = method == "euler" and robot.nv <= EXACT  # Runge and Kutta's steps are used without their second derivatives
     found = fddp.solve(problem, path, tolerance=tolerance, iterations=iterations, exact=exact, report=report)
     time = np.concatenate([[0.0], np.cumsum(np.concatenate([s.dt for s in stages]))])
-    return _result(robot, time, batch, problem, found)
+    return _result(robot, time, batch, problem, found, (stages, terms(terminal, "terminal")))
 
 
 def as_stages(stages: Any) -> list[Stage]:
@@ -178,8 +196,15 @@ def as_stages(stages: Any) -> list[Stage]:
     return found
 
 
-def _result(robot: Robot, time: np.ndarray, batch: tuple[int, ...], problem: Problem, found: fddp.Outcome) -> OptimalControl:
-    path = found.path
+def _result(
+    robot: Robot,
+    time: np.ndarray,
+    batch: tuple[int, ...],
+    problem: Problem,
+    found: fddp.Outcome,
+    given: tuple[Sequence[Stage], tuple[Term, ...]],
+) -> OptimalControl:
+    path, steps = found.path, problem.spans[0].steps
 
     def shaped(x: np.ndarray) -> np.ndarray:
         return x.reshape(*batch, *x.shape[1:])
@@ -187,7 +212,8 @@ def _result(robot: Robot, time: np.ndarray, batch: tuple[int, ...], problem: Pro
     def one(x: Any, kind: Callable[[Any], Any]) -> Any:
         return kind(x[0]) if not batch else np.asarray(x).reshape(batch)
 
-    tau = path.u @ problem.spans[0].steps.B.T
+    tau = path.u @ steps.B.T
+    stages = tuple((stage.steps, stage.costs, span.numbers) for stage, span in zip(given[0], problem.spans, strict=True))
     held = np.zeros_like(path.u)
     if problem.low is not None and problem.high is not None:
         at = (path.u <= problem.low) | (path.u >= problem.high)
@@ -212,4 +238,5 @@ def _result(robot: Robot, time: np.ndarray, batch: tuple[int, ...], problem: Pro
         iterations=one(found.iterations, int),
         solve_time=found.time,
         table=found.table,
+        given=Given(stages, given[1], problem.final_numbers, steps.B, steps.method),
     )
