@@ -251,6 +251,8 @@ def test_the_phase_portrait_is_that_of_the_joint_alone():
     x, y = (np.linspace(found["low"][k], found["high"][k], 41) for k in range(2))
     a = np.array(found["acceleration"]).reshape(41, 41)
     assert a[7, 5] == pytest.approx(float(cj.forward_dynamics(alone, [x[5]], [y[7]], [0.0])[0]), rel=1e-12)
+    # Its height is that of this coordinate's speed, not of another's.
+    assert ask(robot, "phase", q=[0.3, 0.4], joint="joint2", fastest=3.0, speeds=[90.0, 4.0])["high"][1] == pytest.approx(4.4)
 
 
 @pytest.mark.native
