@@ -62,10 +62,11 @@ def opened(page: Any, path: Path) -> tuple[float, float, float]:
 
 def studio(name: str) -> tuple[float, float]:
     """Seconds from the command to the first picture, the start of a browser included; and those of the processor in Python."""
+    environment = {key: x for key, x in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}  # as installed: modules are compiled
+    environment.setdefault("PYTHONPYCACHEPREFIX", str(Path(tempfile.gettempdir()) / "coadjoint-bytecode"))
+    command = [sys.executable, "-u", "-m", "coadjoint", "studio", name, "--no-browser"]
     begin = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "coadjoint", "studio", name, "--no-browser"], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout
     url = re.search(r"http://\S+", process.stdout.readline())[0]
     browser = Browser()

@@ -25,6 +25,9 @@ export function digits(x, places = 4) {
   return text.replace(/-/g, "−");
 }
 
+// A number that fits into a narrow cell.
+export const brief = (x) => (x !== 0 && Math.abs(x) < 1e-3 ? x.toExponential(0).replace(/-/g, "−") : digits(x, 3));
+
 // Numbers of one kind side by side, with as many places each; what is rounding beside the largest of them is zero.
 export function vector(x, places = 3) {
   const most = Math.max(...x.map(Math.abs));

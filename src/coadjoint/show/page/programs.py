@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Array, like, stack
-from ...compiling import trace
+from ...compiling import as_written
 from ...constraints import constrained_dynamics
 from ...constraints.constraint import Constraint
 from ...dynamics import (
@@ -33,11 +33,14 @@ from ...lie import se3
 from ...robot.robot import Robot
 
 LARGEST = 3_300_000
-"""The most characters of all functions of one page; those that would exceed it are left out."""
+"""About the most characters of all functions of one page; those that would exceed it are left out."""
 
 LARGE = 2500
 """Functions of more operations than this are WebAssembly, which is 17 to 70 times faster there: compilers of JavaScript do not optimise so
 long a function. Below, JavaScript is as fast or faster, and needs no permission."""
+
+ENCODED = 10
+"""Characters that an operation takes as WebAssembly, about."""
 
 LIGHT = ("poses", "columns", "potential", "gravity", "springs", "com", "normalize", "integrate", "rate")
 """The functions that a page in a notebook has of a large robot."""
@@ -60,7 +63,7 @@ def programs(robot: Robot, constraints: Constraint | None = None, only: tuple[st
     coriolis(q, v), friction(v), forward(q, v, tau), reactions(q, v, a, wrenches); with springs springs(q), which gravity and coriolis do
     not contain; with constraints residual(q), rows(q), bias(q, v) and constrained(q, v, tau).
     """
-    parts, large, left, size = [], {}, [], 0
+    parts, large, left, size = [], dict[str, Graph](), [], 0
     for name, make in _functions(robot, constraints):
         if only is not None and name not in only:
             continue
@@ -68,16 +71,14 @@ def programs(robot: Robot, constraints: Constraint | None = None, only: tuple[st
             graph = make() if size < LARGEST else None
         except SingularMassMatrixError:  # a joint that moves no mass: the page says so among the doubts
             continue
-        many = graph is not None and len(graph) > LARGE
-        text = "" if graph is None else wasm_functions({name: graph}) if many else js_function(graph)
-        if graph is None or size + len(text) > LARGEST:
+        if graph is None or size + ENCODED * len(graph) > LARGEST:
             left.append(name)
-            continue
-        size += len(text)
-        if many:
+        elif len(graph) > LARGE:
             large[name] = graph
+            size += ENCODED * len(graph)
         else:
-            parts.append(f"{json.dumps(name)}: {text}")
+            parts.append(f"{json.dumps(name)}: {js_function(graph)}")
+            size += len(parts[-1])
     head, more = (
         (f"(async () => {{\n{CHECK}{SPD_SOLVE}{wasm_functions(large)}", ["...functions"])
         if large
@@ -87,10 +88,12 @@ def programs(robot: Robot, constraints: Constraint | None = None, only: tuple[st
 
 
 def _functions(robot: Robot, constraints: Constraint | None) -> Iterator[tuple[str, Callable[[], Graph]]]:
-    """Names and graphs, what a picture needs first."""
+    """Names and graphs, what a picture needs first. They are as written: algebra would take three times as long as all the rest, to save
+    some per cent of functions of microseconds.
+    """
 
     def of(fn: Callable[..., Any], on: Robot = robot, **options: Any) -> Callable[[], Graph]:
-        return partial(trace, fn, on, **options)
+        return partial(as_written, fn, on, **options)
 
     yield "poses", of(forward_kinematics)
     if not robot.nv:

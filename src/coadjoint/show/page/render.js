@@ -5,7 +5,7 @@ import { box, cone, drum, sphere, square, tube } from "./meshes.js";
 const SOLID_VERTEX = `#version 300 es
 in vec3 position; in vec3 normal;
 uniform mat4 world; uniform mat4 view; uniform mat3 turn; uniform vec2 taper;
-out vec3 at; out vec3 facing;
+centroid out vec3 at; centroid out vec3 facing;
 void main() {
   vec3 p = position;
   p.xy *= mix(taper.x, taper.y, p.z);
@@ -16,7 +16,7 @@ void main() {
 
 const SOLID_FRAGMENT = `#version 300 es
 precision highp float;
-in vec3 at; in vec3 facing;
+centroid in vec3 at; centroid in vec3 facing;
 uniform vec4 colour; uniform vec3 eye; uniform vec3 sky; uniform vec3 ground; uniform float glow;
 out vec4 result;
 void main() {

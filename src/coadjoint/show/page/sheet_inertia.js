@@ -1,6 +1,6 @@
 // The sheet of the mass matrix: a map of its entries, and its principal values.
 
-import { copyButton, digits, h, section, unit } from "./elements.js";
+import { brief, copyButton, digits, h, section, unit } from "./elements.js";
 import { eigen } from "./linear.js";
 import { program } from "./python.js";
 
@@ -17,7 +17,7 @@ export function inertiaSheet(state) {
     const M = state.mass;
     for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) {
       const cell = cells[i * n + j], share = Math.max(-1, Math.min(1, M[i][j] / Math.sqrt(Math.abs(M[i][i] * M[j][j])) || 0));
-      if (small) cell.textContent = digits(M[i][j], 3);
+      if (small) cell.textContent = n > 4 ? brief(M[i][j]) : digits(M[i][j], 3);
       cell.style.setProperty("--share", `${(55 * Math.abs(share)).toFixed(1)}%`);
       cell.classList.toggle("negative", share < 0);
       cell.dataset.tip = `M[${i}, ${j}] = ${digits(M[i][j], 6)}   ${model.vNames[i]} × ${model.vNames[j]}`;

@@ -9,8 +9,8 @@ export function phaseSheet(page, asking) {
   const compute = async (joint = null) => {
     told.textContent = "computing the flow …";
     try {
-      const speeds = player.motion ? Math.max(...player.motion.v.map((v) => Math.max(...v.map(Math.abs)))) : 0;
-      mine.flow = await asking.ask("phase", { q: state.q, joint, fastest: Math.max(6, 1.1 * speeds) });
+      const speeds = state.v.map((_, k) => (player.motion?.v ?? []).reduce((most, v) => Math.max(most, Math.abs(v[k])), 0));
+      mine.flow = await asking.ask("phase", { q: state.q, joint, fastest: 6, speeds });
       chooser.replaceChildren(...mine.flow.choices.map((name) => h("option", { value: name }, name)));
       chooser.value = mine.flow.name;
       const { name, unit, low, high } = mine.flow;

@@ -123,11 +123,15 @@ def geodesic(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def phase(robot: Robot, data: dict[str, Any]) -> dict[str, Any]:
-    """The flow of one coordinate and its velocity while all others are held: (q, v) and the acceleration there."""
+    """The flow of one coordinate and its velocity while all others are held: (q, v) and the acceleration there, up to the velocity
+    `fastest`, or beyond the one of `speeds` that is this coordinate's.
+    """
     q = numbers(data, "q", robot.nq)
     check_open(robot, "phase portraits", "With all other joints held, a closed chain does not move.")
     chosen = _coordinate(robot, data)
     fastest = number(data, "fastest", 1e-6, 1e6, 5.0)
+    if data.get("speeds") is not None:
+        fastest = max(fastest, 1.1 * float(numbers(data, "speeds", robot.nv)[chosen.v]))
     x, y = np.linspace(chosen.lower, chosen.upper, 41), np.linspace(-fastest, fastest, 41)
     others = {link.joint.name: q[robot.q_slice(link.joint.name)] for link in _others(robot, chosen)}
     alone = robot.lock(others)
