@@ -47,8 +47,8 @@ def interrupted(call, after=0.05):
         sent.append(time.perf_counter())
         os.kill(os.getpid(), signal.SIGINT)
     thread = threading.Thread(target=later)
-    thread.start()
     try:
+        thread.start()  # a busy machine may interrupt this already
         call()
         time.sleep(5)
     except KeyboardInterrupt:
