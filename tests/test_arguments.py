@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 import traceback
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -220,6 +221,9 @@ def test_columns_in_another_order_than_the_robot_are_refused(robot):
         lambda q: robot.integrate(q, still),
         lambda q: cj.geodesic(robot, q, X, 0.01),
         lambda q: cj.constraints.project(robot, held, q.iloc[0]),
+        lambda q: cj.time_optimal(robot, q, velocity=1.0, acceleration=1.0),
+        lambda q: cj.optimal_motion(robot, q.iloc[0], q.iloc[1], 1.0),
+        lambda q: cj.control.pd(robot, X[0], kp=1.0, kd=1.0).force(q, X, 0.0),
     )
     for names in ([first, second], [f"q.{first}", f"q.{second}"], ["q1", "q2"], ["q_9", "q_10"]):
         table = pandas.DataFrame(X, columns=names)
@@ -231,3 +235,21 @@ def test_columns_in_another_order_than_the_robot_are_refused(robot):
             assert f"[{names!r}]" in str(caught.value)
     for names in (["a", "b"], [1, 0], ["q1", "dq1"]):  # which say nothing about the robot's coordinates
         np.testing.assert_array_equal(cj.mass_matrix(robot, pandas.DataFrame(X, columns=names)), cj.mass_matrix(robot, X))
+
+
+def test_times_and_the_numbers_of_other_joints_are_no_order(robot):
+    """The index of a series of times is no name of a joint, and q1 may be the first joint or the one that ends in 1."""
+    pandas = pytest.importorskip("pandas")
+    t = np.array([0.05, 0.1])
+    for q, expected in zip(
+        cj.geodesic(robot, X[0], X[0], pandas.Series(t, index=t)), cj.geodesic(robot, X[0], X[0], t), strict=True
+    ):
+        np.testing.assert_array_equal(q, expected)
+    links = [
+        replace(link, joint=replace(link.joint, name=name)) for link, name in zip(robot.links, ("joint_2", "joint_1"), strict=True)
+    ]
+    other = cj.Robot("named", links, gravity=robot.gravity)
+    for names in (["q_2", "q_1"], ["q_1", "q_2"]):
+        np.testing.assert_array_equal(cj.mass_matrix(other, pandas.DataFrame(X, columns=names)), cj.mass_matrix(robot, X))
+    with pytest.raises(cj.CoadjointError, match="has its columns in the order"):
+        cj.mass_matrix(other, pandas.DataFrame(X, columns=["q.joint_1", "q.joint_2"]))

@@ -10,9 +10,11 @@ import pytest
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError, LogWarning
+from coadjoint.identification import doubts
+from coadjoint.identification.arrangements import left_over
 from coadjoint.identification.consistency import ConsistentFit, consistent, divergence, geodesic_distance
 from coadjoint.identification.friction import direction
-from coadjoint.identification.preparation import prepare
+from coadjoint.identification.preparation import Prepared, prepare
 from coadjoint.lie import inertia, se3
 from recorded_motions import moved_frames, perturbed, simulated, smooth_motion
 
@@ -886,3 +888,18 @@ def test_the_lwr_is_mounted_askew_and_predicts_half_of_its_log_from_the_other():
     error = np.linalg.norm(fit.torque(rest["q"], rest["v"], rest["a"]) - rest["tau"]) / np.linalg.norm(rest["tau"])
     assert error < 0.03
     assert all(not inertia.violations(y) for y in fit.robot.inertias)
+
+
+def test_late_forces_are_found_in_a_log_of_any_rate(arm, monkeypatch):
+    """Shifts are tried on a sample of the rows, not on all rows for every step of the clock: a log of 1 kHz takes no minutes."""
+    looked = []
+    monkeypatch.setattr(doubts, "left_over", lambda *x: looked.append(len(x[0])) or left_over(*x))
+    time, *motion = smooth_motion(arm, 12.0, 1000.0)
+    tau = cj.inverse_dynamics(arm, *motion)[370:]
+    time, q, v, a = (x[:-370] for x in (time, *motion))
+    used = np.ones(q.shape, dtype=bool)
+    data = Prepared(time, q, v, a, tau, used, np.zeros(len(q), dtype=int), 1e-3, np.zeros(q.shape))
+    (said,) = doubts._late(arm, data, np.ones(arm.nv, dtype=bool))
+    assert "0.37 s earlier" in said
+    assert "delay=-0.37 " in said
+    assert sum(looked) < 50 * len(q)

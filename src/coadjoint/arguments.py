@@ -297,15 +297,23 @@ def check_labels(name: str, x: Any, robot: Any) -> None:
 
 
 def _places(texts: list[str], names: Sequence[str]) -> list[int] | None:
-    """The places at which labels stand among the names, or the numbers at their ends; None if they are neither."""
+    """The places at which labels stand among the names, or the numbers at their ends; None if they are neither, as times are."""
+    if len(texts) != len(names):
+        return None
     found = [[(len(n), k) for k, n in enumerate(names) if text == n or text.endswith((f".{n}", f"_{n}"))] for text in texts]
     if not all(found):
-        numbered = [re.fullmatch(r"(.*\D)(\d+)", text) for text in texts]
-        if not all(numbered) or len({x[1] for x in numbered if x}) > 1:
+        numbers, own = _numbered(texts), _numbered(names)
+        if numbers is None or (own is not None and own != sorted(own)):  # the first of them may be that of either
             return None
-        found = [[(0, int(x[2]))] for x in numbered if x]
+        return numbers if len(set(numbers)) == len(numbers) else None
     places = [max(x)[1] for x in found]
     return places if len(set(places)) == len(places) else None
+
+
+def _numbered(texts: Sequence[str]) -> list[int] | None:
+    """The numbers of texts that are one word and a number each, such as q1; None if they are not."""
+    found = [re.fullmatch(r"(.*[^\W\d]\D*)(\d+)", text) for text in texts]
+    return [int(x[2]) for x in found if x] if all(found) and len({x[1] for x in found if x}) == 1 else None
 
 
 def arguments(*named: tuple[str, Array, Shape]) -> tuple[Array, ...]:

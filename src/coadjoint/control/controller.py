@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import floats
+from ..arguments import check_labels, floats
 from ..arguments import times as finite_times
 from ..arrays import Array, like, mv, namespace
 from ..errors import CoadjointError, ShapeError
@@ -90,6 +90,9 @@ class Controller:
 
     def _run(self, name: str, law: Law, q: Array, v: Array, t: Any) -> Array:
         """The law by machine code, with the reference inside it where that can be traced."""
+        for what, x in (("q", q), ("v", v)):
+            if type(x) is not np.ndarray:
+                check_labels(what, x, self.robot)
         if name not in self._native:
             made = compiled if self._is_native else _as_written
             self._native[name] = made(self.robot, self._of(law), self.reference, self._shapes, f"{self.name}_{name}")

@@ -24,10 +24,14 @@ ONE = 1.6
 """The factor of one joint's force that is not 1, if those of the others all but are."""
 FACTORS = {1.3558: "lbf ft", 0.11298: "lbf in", 9.80665: "kgf m", 0.0980665: "kgf cm", 0.01: "N cm"}
 """What other units of torques are in N m."""
-UNIT = 0.1
-"""How near a factor is to one of them."""
+UNIT, EXACT = 0.1, 0.02
+"""How near a factor is to one of them at most, or where those of all joints are the same; in logarithms, as they scatter."""
 LATE = 2.0
 """Seconds by which forces may be late or early."""
+ROUNDING = 1e-12
+"""The part of forces that is rounding."""
+SHIFTS = 200
+"""Shifts to either side that are tried first: a hundredth of a second apart, then those beside the best one."""
 
 
 def still(robot: Robot, data: Prepared) -> list[str]:
@@ -92,9 +96,10 @@ def _factors(robot: Robot, expected: np.ndarray, v: np.ndarray, tau: np.ndarray,
     if len(known) < 2:
         return []
     middle = float(np.median(factor[known]))
-    if not 1 / OTHER < middle < OTHER and abs(np.log(middle)) > CLEAR * np.abs(np.log(factor[known] / middle)).max():
+    scatter = float(np.abs(np.log(factor[known] / middle)).max())
+    if not 1 / OTHER < middle < OTHER and abs(np.log(middle)) > CLEAR * scatter:
         unit = min(FACTORS, key=lambda x: abs(np.log(x * middle)))
-        like = f", as they would be in {FACTORS[unit]}" if abs(np.log(unit * middle)) < UNIT else ""
+        like = f", as they would be in {FACTORS[unit]}" if abs(np.log(unit * middle)) < min(max(scatter, EXACT), UNIT) else ""
         return [
             f"the measured forces of all joints are {middle:.3g} times those that the description expects{like}: are their unit and gains "
             "right (gains= scales them), or are all links so much heavier or lighter?"
@@ -119,11 +124,15 @@ def _late(robot: Robot, data: Prepared, told: np.ndarray) -> list[str]:
     if not left_over(expected, v, tau)[told].max(initial=0.0) > TRIED or most < 1:
         return []
 
-    def left(k: int) -> float:
-        rows, later = (slice(max(0, -k), len(q) - max(0, k)), slice(max(0, k), len(q) - max(0, -k)))
-        return float(np.log(np.maximum(left_over(expected[rows], v[rows], tau[later])[told], FINE)).sum())
+    thin = max(1, len(q) // ROWS)
 
-    best = min(range(-most, most + 1), key=left)
+    def left(k: int, least: float = FINE) -> float:
+        rows = np.arange(max(0, -k), len(q) - max(0, k), thin)
+        return float(np.log(np.maximum(left_over(expected[rows], v[rows], tau[rows + k])[told], least)).sum())
+
+    stride = max(1, most // SHIFTS)
+    near = min(range(-(most // stride) * stride, most + 1, stride), key=left)
+    best = min(range(max(near - 2 * stride, -most), min(near + 2 * stride, most) + 1), key=lambda k: left(k, ROUNDING))
     if best == 0 or left(best) > left(0) + np.log(BETTER):
         return []
     word = "later" if best > 0 else "earlier"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from ..arguments import check_labels
 from ..arrays import Array
 from ..dynamics import inverse_dynamics
 from ..errors import CoadjointError, ShapeError, unknown
@@ -168,6 +169,8 @@ class Identification:
 
         Each row counts by itself. With `time` (N,) the rows (N, …) are a motion, and dry friction at rest is what the motion before left.
         """
+        for name, x in (("q", q), ("v", v), ("a", a)):
+            check_labels(name, x, self.prior)
         q, v, a = (np.asarray(x, dtype=float) for x in (q, v, a))
         rigid = np.asarray(inverse_dynamics(self.rigid, q, v, a))
         if time is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_function_of, floats, positive
+from ..arguments import a_function_of, check_labels, floats, positive
 from ..arrays import to_numpy
 from ..constraints.chosen import independent
 from ..constraints.constraint import Constraint, checked
@@ -42,6 +42,7 @@ def check_joints(robot: Robot) -> None:
 
 def configurations(robot: Robot, x: Any, name: str) -> np.ndarray:
     """(..., nq)"""
+    check_labels(name, x, robot)
     given = to_numpy(x, name)
     try:
         q = np.asarray(given if x is not None else "None", dtype=float)

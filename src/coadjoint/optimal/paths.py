@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline, PPoly
 
+from ..arguments import check_labels
 from ..arrays import to_numpy
 from ..errors import CoadjointError, ShapeError
 from ..robot.robot import Robot
@@ -127,6 +128,7 @@ def as_paths(robot: Robot, path: Any) -> tuple[Splines | Curves, bool]:
         return _of_functions(robot, [path]), True
     if isinstance(path, list | tuple) and path and all(callable(x) for x in path):
         return _of_functions(robot, list(path)), False
+    check_labels("path", path, robot)
     try:
         points = np.asarray(to_numpy(path, "path"), dtype=float)
     except (TypeError, ValueError, OverflowError):
