@@ -31,11 +31,11 @@ from coadjoint.kernel.programs import (
     total,
     where,
 )
-from coadjoint.optimal import control_examples, standstill
+from coadjoint.optimal import control_examples
 from coadjoint.optimal.fddp_program import solve
 from coadjoint.optimal.path_program import time_paths
 from coadjoint.optimal.riccati_programs import backward
-from coadjoint.optimal.standstill import find_standstill
+from coadjoint.optimal.timing_examples import timing_examples
 
 TABLE = np.linspace(-1.0, 2.0, 16)
 COUNT = 16
@@ -148,7 +148,7 @@ def test_a_program_from_the_cache_is_checked_before_it_is_used(monkeypatch, tmp_
 @pytest.mark.parametrize(
     ("program", "examples"),
     [
-        (find_standstill, standstill._examples),
+        (time_paths, timing_examples),
         (backward, control_examples.backward_examples),
         (solve, control_examples.solve_examples),
     ],

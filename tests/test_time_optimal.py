@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -225,9 +226,9 @@ def test_places_are_the_integral_of_speeds():
     nodes, weights = np.polynomial.legendre.leggauss(10)
     for timing in timings:
         arcs = [x.t for x in timing.switches] + [timing.duration]
-        t = np.unique(np.concatenate([np.linspace(a, b, 41) for a, b in zip(arcs[:-1], arcs[1:], strict=True)]))
+        t = np.unique(np.concatenate([np.linspace(a, b, 41) for a, b in pairwise(arcs)]))
         half = np.diff(t)[:, None] / 2
-        s, rate, _ = timing.along((t[:-1] + t[1:])[:, None] / 2 + half * nodes)
+        _, rate, _ = timing.along((t[:-1] + t[1:])[:, None] / 2 + half * nodes)
         np.testing.assert_allclose((half * rate * weights).sum(), 1.0, rtol=2e-10)
         ahead = np.cumsum((half * rate * weights).sum(axis=1))
         np.testing.assert_allclose(timing.along(t[1:])[0], ahead, atol=2e-10)

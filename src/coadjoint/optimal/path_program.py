@@ -41,8 +41,9 @@ from .halving_programs import SPAN, following, halve
 from .pass_programs import TIMED, bent_passes, passes, shorten
 from .polynomial_programs import coefficients
 from .settle_programs import SLIDE, settle
+from .standstill import stands
 
-UNFINISHED, ROUGH = 6, 7
+UNFINISHED, ROUGH, STILL = 6, 7, 8
 """The outcome of a path, beside the results of `passes`."""
 ROUNDS = 45
 SAME = 1e-9
@@ -69,6 +70,8 @@ def time_paths(
     c: Floats,
     d: Floats,
     size: int,
+    order: int,
+    nv: int,
     coarse: Floats,
     ends: Floats,
     constants: Floats,
@@ -92,10 +95,12 @@ def time_paths(
     spans (cells and halves, SPAN)
                          s at both ends of each coarse cell, and work
     kinds (paths, cells) how s runs over it
-    c, d, size           what rows are computed from, and the size of c of a cell; 0: cells cannot be halved
+    c, d, size, order, nv
+                         what rows are computed from: polynomials (order, nv), highest power first, and where on them, at ten points of
+                         each cell; the size of c of a cell, 0: it has one at each point, and cells cannot be halved
     coarse (cells and halves, 10, 4 R + V)
                          work: the rows of a path at ten points; then, of cells that were cut, their polynomials
-    ends (paths, 2)      x at start and end, LARGE where it is free
+    ends (paths, 2)      x at start and end, LARGE where it is free, or becomes so as the path rests there
     constants (3, R)     damping and dry friction of rows, and low velocities of powers
     w, z, v              work: cells, slacks, speeds
     how (2,)             the number of paths; the last coefficient of the polynomials, beside the largest value of the row, beyond which
@@ -108,6 +113,9 @@ def time_paths(
     for k in range(asked):
         if room - used < most:
             return k
+        if stands(k, cells, spans, kinds, c, d, size, order, nv, ends, told):
+            told[4 * k] = float(STILL)
+            continue
         if repeat(kernels, k, 10, cells) != 0:
             return -1
         for i in range(cells):

@@ -148,6 +148,8 @@ class Work:
             self.c,
             self.d,
             0 if spread else self.c[0].size,
+            order,
+            limits.robot.nv,
             self.rows,
         )
         given = (*given, self.ends, limits.constants, R, V, int(limits.curved), cells, slacks, speeds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class Splines:
 
     def __init__(self, breaks: Sequence[np.ndarray], c: np.ndarray) -> None:
         self.all_breaks, self.c = list(breaks), np.ascontiguousarray(c)
-        self.first = np.cumsum([0, *(len(x) - 1 for x in breaks)])
+        self.first = np.array([0, *accumulate(len(x) - 1 for x in breaks)])
 
     @cached_property
     def left(self) -> np.ndarray:
@@ -140,7 +141,7 @@ def as_paths(robot: Robot, path: Any) -> tuple[Splines | Curves, bool]:
             f"path has shape {points.shape}; expected waypoints (N, {robot.nv}) for robot {robot.name!r}, at least two, or several "
             f"paths (paths, N, {robot.nv})."
         )
-    if not np.all(np.isfinite(points)):
+    if not np.isfinite(points).all():
         raise CoadjointError(f"waypoint {np.argwhere(~np.isfinite(points))[0].tolist()} of the path is not finite.")
     several = points.reshape(-1, *points.shape[-2:])
     if not len(several):

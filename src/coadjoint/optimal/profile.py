@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +11,7 @@ import numpy as np
 from .collocation import LARGE
 from .limits import Limits
 from .pass_programs import BELOW, BRAKE, END, NEVER, START, TIMED
-from .path_program import RECORD, ROUGH, UNFINISHED
+from .path_program import RECORD, ROUGH, STILL, UNFINISHED
 from .path_work import FEW, TOGETHER, Grid, even_grid, work_for
 from .paths import Curves, Splines
 
@@ -31,7 +31,7 @@ FINEST = 1000
 """Coarse cells of a path beyond which none is halved."""
 LOST = (NEVER, BRAKE, BELOW)
 """Outcomes of a path on which no speed is possible somewhere."""
-KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds"}
+KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds", STILL: "rest"}
 
 
 @dataclass
@@ -110,23 +110,22 @@ class Profile:
 def solve(
     limits: Limits,
     paths: Splines | Curves,
-    start: np.ndarray,
-    end: np.ndarray,
+    ends: np.ndarray,
     report: Callable[[float], object] | None = None,
-    without: Collection[int] = (),
 ) -> tuple[Profile, list[Failure]]:
-    """The fastest profiles of all paths but those `without`, from x = start (paths,) to x = end, and why some have none."""
+    """The fastest profiles of all paths, from x = ends[:, 0] to x = ends[:, 1], and why some have none.
+
+    ends (paths, 2): LARGE where x is free; it becomes so where the path itself rests.
+    """
     n, cells = len(paths), DYNAMIC if limits.dynamic else GRID
-    ends = np.array([start, end]).T
     grids: dict[int, Grid] = {}
     waiting = []
     for k in range(n):
-        if k not in without:
-            breaks = paths.breaks(k)
-            if id(breaks) not in grids:  # of waypoints all are the same
-                grids[id(breaks)] = even_grid(breaks.tobytes(), limits.curved, cells)
-            waiting.append(_Task(k, grids[id(breaks)]))
-    asked, duration = len(waiting), np.full(n, np.nan)
+        breaks = paths.breaks(k)
+        if id(breaks) not in grids:  # of waypoints all are the same
+            grids[id(breaks)] = even_grid(breaks.tobytes(), limits.curved, cells)
+        waiting.append(_Task(k, grids[id(breaks)]))
+    duration = np.full(n, np.nan)
     failures: list[Failure] = []
     found: dict[int, np.ndarray] = {}
     while waiting:
@@ -137,6 +136,8 @@ def solve(
         work = work_for(limits, grid, len(tasks), paths)
         timed = work.run(paths, which, ends[which], SMOOTH if tasks[0].halved < HALVINGS else np.inf)
         waiting = tasks[timed:] + waiting
+        rests = work.ends[:timed] >= LARGE
+        ends[which[:timed]] = np.where(rests, LARGE, ends[which[:timed]])
         used = 0
         for j, (task, (status, value, further, time)) in enumerate(zip(tasks[:timed], work.told.tolist(), strict=False)):
             if status == TIMED:
@@ -158,7 +159,7 @@ def solve(
             else:
                 failures.append(Failure(task.path, value, KINDS[int(status)], further))
         if report is not None:
-            report(1.0 - len(waiting) / asked)
+            report(1.0 - len(waiting) / n)
     return Profile([found.get(k, _NOTHING) for k in range(n)], duration), failures
 
 

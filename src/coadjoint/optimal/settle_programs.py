@@ -167,8 +167,7 @@ def pure_cut(
     for p in range(10):
         tail += _TAIL[p] * arc[16 + p]
     inexact = max(inexact, 0.3 / 128.0 * abs(tail) * w[c + STEEPEST])
-    least_length = RESTING if min(x0, x1) < FALLS * max(x0, x1) else ROUGHEST
-    rough = (off > EXACT or inexact > (TOLERANCE if w[c + KIND] == 0.0 else AT_REST)) and h > least_length
+    rough = (off > EXACT or inexact > (TOLERANCE if w[c + KIND] == 0.0 else AT_REST)) and h > finest(x0, x1)
     if worst <= TOLERANCE and not rough:
         return -1.0
     cut = 0.5
@@ -185,6 +184,11 @@ def pure_cut(
             return cut
         cut = violated(values)
     return take_over(w, c, constants, R, V, curved, row, state == BACKWARD, x, which, z, cut)
+
+
+def finest(x0: float, x1: float) -> float:
+    """The length of a cell below which it is not cut for an inexact arc."""
+    return RESTING if min(x0, x1) < FALLS * max(x0, x1) else ROUGHEST
 
 
 def crossing(

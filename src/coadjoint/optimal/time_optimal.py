@@ -21,7 +21,6 @@ from .open_chains import check_open
 from .path_program import time_paths
 from .paths import Curves, Splines, as_paths
 from .profile import Failure, bounds_at, solve
-from .standstill import STILL, speeds_along
 from .timing import Timing, Timings
 
 
@@ -82,20 +81,17 @@ def time_optimal(
     paths, single = as_paths(robot, path)
     frames = frame_limits(robot, frame_speed, frame_acceleration, grip)
     limits = _limits(robot, velocity, acceleration, effort, power, reaction, frames)
-    start, end = (_speeds(x, name, len(paths)) for x, name in ((start_speed, "start_speed"), (end_speed, "end_speed")))
-    start, end, still = _check_motion(paths, start, end)
-    if still and len(still) == len(paths):
-        raise CoadjointError(f"path {next(iter(still.values()))}")
-    profile, failures = solve(limits, paths, start, end, None if jerk is not None else report, still)
-    if jerk is not None and not (single and failures):
-        most = _limit(jerk, "jerk", robot.nv, robot.v_names, _own_limits(robot)[2])
-        errors = {k: f"it {why}" for k, why in still.items()} | {f.path: explain(limits, paths, f) for f in failures}
-        return _within_jerk(limits, most, paths, start, end, errors, single, report)
+    ends = np.stack([_speeds(x, name, len(paths)) for x, name in ((start_speed, "start_speed"), (end_speed, "end_speed"))], axis=1)
+    profile, failures = solve(limits, paths, ends, None if jerk is not None else report)
+    if failures and len(failures) == len(paths) and (single or all(x.kind == "rest" for x in failures)):
+        why = explain(limits, paths, failures[0])
+        raise CoadjointError(f"path{why[2:]}" if failures[0].kind == "rest" else why)
+    errors = {f.path: explain(limits, paths, f) for f in failures}
+    if jerk is not None:
+        most = _limit(jerk, "jerk", robot.nv, robot.v_names, _own_limits(robot)[2]).copy()
+        return _within_jerk(limits, most, paths, ends, errors, single, report)
     if single:
-        for failure in failures:
-            raise CoadjointError(explain(limits, paths, failure))
         return Timing(limits, paths, 0, profile)
-    errors = {k: f"it {why}" for k, why in still.items()} | {f.path: explain(limits, paths, f) for f in failures}
     return Timings(limits, paths, profile, dict(sorted(errors.items())))
 
 
@@ -103,8 +99,7 @@ def _within_jerk(
     limits: Limits,
     jerk: np.ndarray,
     paths: Splines | Curves,
-    start: np.ndarray,
-    end: np.ndarray,
+    ends: np.ndarray,
     errors: dict[int, str],
     single: bool,
     report: Callable[[float], object] | None,
@@ -119,7 +114,7 @@ def _within_jerk(
         if k in errors:
             continue
         try:
-            rows = Rows(limits, jerk, paths, k, (float(start[k]), float(end[k])))
+            rows = Rows(limits, jerk, paths, k, (float(ends[k, 0]), float(ends[k, 1])))
             check_smooth(rows)
             found[k] = fastest(rows)
         except CoadjointError as error:
@@ -150,7 +145,7 @@ def _check_joints(robot: Robot) -> None:
 def _limits(
     robot: Robot, velocity: Any, acceleration: Any, effort: Any, power: Any, reaction: Any, frames: tuple[FrameLimit, ...]
 ) -> Limits:
-    own_velocity, own_effort, none = _own_limits(robot)
+    own_velocity, own_effort, none, names = _own_limits(robot)
     reactions = []
     if reaction is not None and not isinstance(reaction, Mapping):
         raise CoadjointError(f"reaction is {short(reaction)}; expected {{joint: six limits}}.")
@@ -158,7 +153,6 @@ def _limits(
         i = robot.joint_index(joint)
         six = _limit(values, f"reaction[{joint!r}]", 6, [f"component {k}" for k in range(6)], none)
         reactions += [(i, k, float(x)) for k, x in enumerate(six) if np.isfinite(x)]
-    names = robot.v_names
     limits = _of_numbers(
         robot,
         _limit(velocity, "velocity", robot.nv, names, own_velocity).tobytes(),
@@ -177,9 +171,10 @@ def _limits(
 
 
 @per_robot
-def _own_limits(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The robot's own limits of velocity and effort, and infinite limits of acceleration."""
-    return np.array(robot.velocity_limit, dtype=float), np.array(robot.effort_limit, dtype=float), np.full(robot.nv, np.inf)
+def _own_limits(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
+    """The robot's own limits of velocity and effort, infinite limits of acceleration, and names of velocities."""
+    velocity, effort = np.array(robot.velocity_limit, dtype=float), np.array(robot.effort_limit, dtype=float)
+    return velocity, effort, np.full(robot.nv, np.inf), robot.v_names
 
 
 @per_robot
@@ -205,10 +200,11 @@ def _limit(given: Any, name: str, size: int, names: Any, default: np.ndarray) ->
         raise CoadjointError(f"{name} is {short(given)}; expected a number, or {size}.") from None
     if found.shape not in ((), (1,), (size,)):
         raise ShapeError(f"{name} has shape {found.shape}; expected one number, or ({size},).")
-    found = np.broadcast_to(found, (size,)).astype(float)
-    bad = ~(found > 0)
-    if bad.any():
-        j = int(np.argmax(bad))
+    if found.shape != (size,):
+        found = np.full(size, found)
+    good = found > 0
+    if not good.all():
+        j = int(np.argmin(good))
         raise CoadjointError(f"{name} of {names[j]} is {found[j]:g}; expected a positive limit, inf where there is none.")
     return found
 
@@ -226,31 +222,13 @@ def _speeds(given: Any, name: str, count: int) -> np.ndarray:
     return np.asarray(np.minimum(np.broadcast_to(found, (count,)) ** 2, LARGE))
 
 
-def _check_motion(paths: Splines | Curves, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[int, str]]:
-    """Speeds at the ends, and which paths stand still, with the place.
-
-    At an end where dq/ds = 0 the robot rests whatever ds/dt is, which is then left free.
-    """
-    start, end = start.copy(), end.copy()
-    still: dict[int, str] = {}
-    for which, places, told in speeds_along(paths):
-        size, dead = told[:, 0], told[:, 1]
-        for i in np.flatnonzero(dead >= 0):
-            if size[i] == 0:
-                still[int(which[i])] = "does not move: dq/ds = 0 everywhere."
-                continue
-            at = places[int(dead[i])]
-            still[int(which[i])] = (
-                f"stands still at s = {at:.6g}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
-            )
-        start[which[told[:, 2] <= STILL * size]] = LARGE
-        end[which[told[:, 3] <= STILL * size]] = LARGE
-    return start, end, dict(sorted(still.items()))
-
-
 def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
     """The reason why a path cannot be timed, with the place and the joint."""
     where = f"at s = {failure.s:.6g}"
+    if failure.kind == "rest":
+        if failure.value == 0.0:
+            return "it does not move: dq/ds = 0 everywhere."
+        return f"it stands still {where}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
     if failure.kind == "start":
         most = np.sqrt(max(failure.value, 0.0))
         return f"start_speed is too high: ds/dt may be at most {most:.9g} there, or the motion cannot be braked in time."
