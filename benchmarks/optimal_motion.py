@@ -1,8 +1,9 @@
-"""Optimal motions beside CasADi with Ipopt: `python -m benchmarks.optimal_motion [count]`. Needs `pip install casadi`.
+"""Optimal motions beside CasADi with Ipopt: `python -m benchmarks.optimal_motion [count [theirs]] [compiled]`. Needs `pip install casadi`.
 
 Reaches of the Panda between random configurations, of least effort or least time, within its limits of position, velocity and joint
 force. CasADi and Ipopt have the same splines, nodes and limits, the equations of motion exported by this library as expressions, exact
-derivatives, and the tolerance 1e-8; limits are not drawn in between the nodes there, which is more than half of the iterations here.
+derivatives, and the tolerance 1e-8; with `compiled`, CasADi's functions are compiled by the machine's C compiler, and interpreted without.
+Limits are not drawn in between the nodes there, which is more than half of the iterations here.
 Times are of the processor, on one thread, without what is compiled or built once.
 """
 
@@ -35,7 +36,7 @@ def reaches(robot: cj.Robot, count: int) -> tuple[np.ndarray, np.ndarray]:
 class Ipopt:
     """The same problem for CasADi, built once for all reaches."""
 
-    def __init__(self, robot: cj.Robot, cost: str) -> None:
+    def __init__(self, robot: cj.Robot, cost: str, compiled: bool) -> None:
         import casadi as ca
 
         spline = self.spline = Spline(SPANS)
@@ -51,7 +52,9 @@ class Ipopt:
         f = T if self.free_time else T * ca.sum2(ca.DM(spline.weights).T * ca.sum1(force**2))
         x = ca.vertcat(ca.vec(free), *([T] if self.free_time else []))
         p = ca.vertcat(ca.vec(ends), *([] if self.free_time else [T]))
-        options = {"ipopt": {"print_level": 0, "tol": 1e-8, "max_iter": 500}, "print_time": False}
+        options: dict[str, Any] = {"ipopt": {"print_level": 0, "tol": 1e-8, "max_iter": 500}, "print_time": False}
+        if compiled:
+            options |= {"jit": True, "compiler": "shell", "jit_options": {"flags": ["-O1", "-march=native"]}}
         self.solver = ca.nlpsol("reach", "ipopt", {"x": x, "p": p, "f": f, "g": inside}, options)
         rows = limits_of(robot, dict.fromkeys(KINDS), own=True)
         self.lower = np.concatenate([np.tile(r.lower, K) for r in rows])
@@ -66,7 +69,7 @@ class Ipopt:
         return bool(stats["success"]), float(found["f"]), int(stats["iter_count"])
 
 
-def compare(robot: cj.Robot, cost: str, count: int, theirs: int) -> None:
+def compare(robot: cj.Robot, cost: str, count: int, theirs: int, compiled: bool) -> None:
     """Print one line: all reaches here in one batch, the first of them there."""
     start, goal = reaches(robot, count)
     options: dict[str, Any] = {"cost": cost, "spans": SPANS}
@@ -83,26 +86,27 @@ def compare(robot: cj.Robot, cost: str, count: int, theirs: int) -> None:
     rows = limits_of(robot, dict.fromkeys(KINDS), own=True)
     T = durations_of(None, start, goal, rows, (count,))
     control = first_guess(robot, Spline(SPANS), None, start, goal, (count,))
-    solver = Ipopt(robot, cost)
+    solver = Ipopt(robot, cost, compiled)
     solver(control[0], start[0], goal[0], T[0])
     begin = time.process_time()
     found = [solver(control[k], start[k], goal[k], T[k]) for k in range(theirs)]
     their = (time.process_time() - begin) / theirs
     both = [k for k in range(theirs) if found[k][0] and motions[k].converged]
     ratio = [motions[k].cost / found[k][1] for k in both]
+    how = "compiled" if compiled else "interpreted"
     print(
-        f"  CasADi with Ipopt: {theirs} of them, {100 * np.mean([x[0] for x in found]):.1f} % solved, {1e3 * their:.0f} ms each, "
+        f"  CasADi with Ipopt, {how}: {theirs} of them, {100 * np.mean([x[0] for x in found]):.1f} % solved, {1e3 * their:.0f} ms each, "
         f"{np.mean([x[2] for x in found]):.0f} iterations each; times slower: {their / ours:.1f}; "
         f"cost here beside there: median {np.median(ratio):.5f}, from {min(ratio):.3f} to {max(ratio):.3f}",
         flush=True,
     )
 
 
-def main(count: int = 1000, theirs: int = 30) -> None:
+def main(count: int = 1000, theirs: int = 30, compiled: bool = False) -> None:
     robot = cj.load("panda")
     for cost in ("effort", "time"):
-        compare(robot, cost, count, min(theirs, count))
+        compare(robot, cost, count, min(theirs, count), compiled)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*(int(x) for x in sys.argv[1:] if x != "compiled"), compiled="compiled" in sys.argv)
