@@ -15,7 +15,10 @@ from pathlib import Path
 import numpy as np
 
 import coadjoint as cj
+from coadjoint.calibration.chain import chain, corrected
 from coadjoint.calibration.fit import fit
+from coadjoint.calibration.terms import PRIOR
+from coadjoint.lie import se3
 
 
 def irb120(folder: Path) -> tuple[cj.Robot, np.ndarray, np.ndarray]:
@@ -108,16 +111,38 @@ def camera(folder: Path) -> None:
 
 
 def coverage(fits: int = 1000) -> None:
-    """How often 95 % intervals of predictions hold the truth."""
+    """How often 95 % intervals of predictions, of parameters that are seen, and of poses hold the truth; another robot each time."""
     rng, robot = np.random.default_rng(0), cj.load("puma560")
-    frame = robot.link_names[-1]
-    q, other, places = robot.random(rng, 40), robot.random(rng, 5), 0.2 * rng.normal(size=(3, 3))
-    exact = lambda q: places @ np.swapaxes(cj.pose(robot, q, frame)[:, :3, :3], 1, 2) + cj.pose(robot, q, frame)[:, None, :3, 3]
-    y, truth, inside = exact(q), exact(other), []
-    for _ in range(fits):
-        cal = cj.calibrate(robot, q, points=y + 1e-4 * rng.normal(size=y.shape), frame=frame, terms=(), loss="squares")
-        inside.append(np.abs((cal.predict(other) - truth).reshape(5, 9)) < 1.96 * cal.uncertainty(other))
-    print(f"95 % intervals of predicted points hold the truth in {100 * np.mean(inside):.1f} % of {fits} fits")
+    frame, size = robot.link_names[-1], PRIOR["tilt"]
+    c, q, other, places = chain(robot, frame), robot.random(rng, 40), robot.random(rng, 5), 0.2 * rng.normal(size=(3, 3))
+    for kind in ("points", "poses"):
+        predictions, parameters = [], []
+        for _ in range(fits // 2):
+            eta, offset = [size * rng.normal(size=len(d)) for d in c.directions], size * rng.normal(size=len(c.links))
+            real = corrected(c, np.array([x @ d for x, d in zip(eta, c.directions, strict=True)]), offset)
+            T, there = np.asarray(cj.pose(real, q, frame)), np.asarray(cj.pose(real, other, frame))
+            if kind == "points":
+                measured = seen(places, T) + 1e-4 * rng.normal(size=(len(q), 3, 3))
+            else:
+                measured = T @ se3.exp(1e-4 * rng.normal(size=(len(q), 6)))
+            cal = cj.calibrate(robot, q, **{kind: measured}, frame=frame, terms=(), loss="squares")
+            if kind == "points":
+                error = (cal.predict(other) - seen(places, there)).reshape(5, 9)
+            else:
+                error = se3.log(se3.inverse(cal.predict(other)) @ there)
+            predictions.append(np.abs(error) < 1.96 * cal.uncertainty(other))
+            found = np.array(list(cal.parameters.values()))
+            shown = np.isfinite(found[:, 1])
+            off = found[:, 0] - np.concatenate([*eta, offset])
+            parameters.append(np.abs(off[shown]) < 1.96 * found[shown, 1])
+        print(
+            f"95 % intervals from {kind} hold the truth: predictions {100 * np.mean(predictions):.1f} %, parameters that are seen "
+            f"{100 * np.mean(np.concatenate(parameters)):.1f} % ({len(predictions)} fits)"
+        )
+
+
+def seen(places: np.ndarray, T: np.ndarray) -> np.ndarray:
+    return places @ np.swapaxes(T[:, :3, :3], 1, 2) + T[:, None, :3, 3]
 
 
 def main() -> None:

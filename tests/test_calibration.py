@@ -71,6 +71,39 @@ def test_a_disturbed_robot_is_found_again(joints, kind):
         assert np.abs(axes_apart(robot) - axes_apart(real)).max() > 1e-3
 
 
+@pytest.mark.parametrize("joints", ["rr", "rrp", "ppp"])
+@pytest.mark.parametrize("kind", ["points", "poses"])
+def test_robots_whose_axes_are_parallel(joints, kind):
+    """Rotations about one direction do not tell base and tool apart; places do, and no term is chosen for rounding."""
+    links = []
+    for k, letter in enumerate(joints):
+        axis = np.eye(3)[k] if joints == "ppp" else [0, 0, 1]
+        joint = (cj.Joint.revolute if letter == "r" else cj.Joint.prismatic)(axis, name=f"j{k + 1}")
+        links.append(cj.Link.solid(f"l{k + 1}", f"l{k}" if k else "base", joint, np.asarray(se3.pose(np.eye(3), [0.4, 0, 0.1]))))
+    robot = cj.Robot("parallel", links).with_frame("tip", links[-1].name, some_pose(1))
+    real, B, X, rng = disturbed(robot), some_pose(2), some_pose(3), np.random.default_rng(4)
+    q, other, places = rng.uniform(-2, 2, (60, len(joints))), rng.uniform(-2, 2, (20, len(joints))), 0.1 * rng.normal(size=(3, 3))
+
+    def measure(q):
+        T = B @ cj.pose(real, q, "tip")
+        return T @ X if kind == "poses" else places @ np.swapaxes(T[:, :3, :3], 1, 2) + T[:, None, :3, 3]
+
+    cal = cj.calibrate(robot, q, **{kind: measure(q)})
+    np.testing.assert_allclose(cal.predict(other), measure(other), atol=1e-9)
+    assert cal.terms.groups == ("offset",)
+
+
+def test_noise_chooses_no_terms():
+    """Distances with noise, and nothing in the joints but offsets: what predicts better by chance is left out."""
+    robot, found = arm("rrrr"), []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        q, anchors = robot.random(rng, 200), rng.normal(size=(1, 3))
+        exact = np.linalg.norm(cj.pose(disturbed(robot, 1e-3), q, "tip")[:, None, :3, 3] - anchors, axis=2)
+        found += cj.calibrate(robot, q, distances=exact + 1e-5 * rng.normal(size=exact.shape)).terms.groups[1:]
+    assert len(found) <= 1
+
+
 def test_terms_of_the_joints_are_found_again():
     """Scale, harmonics and deflection under gravity of a robot whose masses are not those described."""
     robot = arm("rrrr")
@@ -229,6 +262,7 @@ def test_a_calibrated_urdf_keeps_everything_else(tmp_path):
     assert "<!-- kept -->" in (tmp_path / "new.urdf").read_text()
     back = cj.load(tmp_path / "new.urdf")
     np.testing.assert_allclose(cal.base @ cj.pose(back, q, frame) @ cal.tool, poses, atol=1e-9)
+    np.testing.assert_allclose(cj.pose(back, q, frame), cj.pose(cal.robot, q, frame), atol=1e-12)
     cj.save(cal.robot, tmp_path / "new.xml")
     dh = cj.to_dh(*cj.space_screws(cal.robot, frame))
     assert dh is not None
@@ -378,6 +412,8 @@ def test_wrong_pictures_are_named(change, message):
         (lambda x: x | {"points": None}, "nothing is given"),
         (lambda x: x | {"terms": ["backlash"]}, "terms has 'backlash'; choose among"),
         (lambda x: x | {"points": None, "planes": np.zeros(60)}, "whole numbers"),
+        (lambda x: x | {"points": None, "planes": np.full(60, 10**9)}, "no contact is with plane 0, the last plane is 1000000000"),
+        (lambda x: x | {"points": None, "planes": np.arange(60) // 57}, "plane 1 is touched 3 times"),
         (lambda x: x | {"loss": "huber"}, "loss is 'huber'"),
     ],
 )

@@ -18,7 +18,7 @@ from ..words import short
 from . import start
 from .camera import first_guess
 from .chain import Chain, chain
-from .fit import Fit, Problem, State, covariance, fit, held_back, reduced, restricted
+from .fit import FINEST, Fit, Problem, State, covariance, fit, held_back, reduced, restricted
 from .measured import Distances, Measured, Planes, Points, Poses
 from .result import Calibration
 from .said import approach, doubts, far_off
@@ -28,7 +28,10 @@ OPTIONAL = ("compliance", "scale", "harmonics 1", "harmonics 2")
 """Groups of terms that are fitted where configurations held back are predicted better with them, tried in this order."""
 
 GAIN = 0.002
-"""By how much, at least."""
+"""By how much of the error, at least."""
+
+SURE = 2.0
+"""By how many of the gain's own standard errors over configurations, at least: chance alone predicts some noise better."""
 
 
 @takes(
@@ -111,6 +114,8 @@ def calibrate(
         report(1.0)
     every = np.arange(found.jacobian.shape[2])
     notes += approach(found)
+    if not found.converged and np.any(found.scale > FINEST):
+        notes.append(f"the fit did not come to rest in {found.iterations} steps: its numbers may not be the most likely ones.")
     result = Calibration(robot, frame, found, held_back(found, every), tuple(tried), tuple(notes), covariance(found))
     if missed := far_off(measured, result.errors(result.residuals)):
         if not warned:  # which else may say why
@@ -127,19 +132,22 @@ def _choose(found: Fit) -> tuple[Terms, list[tuple[str, float]]]:
     rest = np.arange(len(group), found.jacobian.shape[2])
     robust = found.weights / np.max(found.weights)
 
-    def error(groups: Sequence[str]) -> float:
+    def errors(groups: Sequence[str]) -> Array:
+        """The weighted error of every configuration held back, whose mean is that of the table."""
         columns = np.concatenate([np.flatnonzero(np.isin(group, ["geometry", "offset", *groups])), rest])
         left = held_back(found, columns) / found.scale
-        return float(np.average(np.linalg.norm(left, axis=1), weights=robust) * np.mean(found.scale) / np.sqrt(left.shape[1]))
+        size = np.mean(found.scale) / np.sqrt(left.shape[1])
+        return np.asarray(np.linalg.norm(left, axis=1) * robust / np.mean(robust) * size)
 
     chosen: list[str] = []
-    best = error(chosen)
-    tried.append(("geometry", best))
+    best = errors(chosen)
+    tried.append(("geometry", float(np.mean(best))))
     for name in OPTIONAL:
-        if name in terms.group:
-            now = error([*chosen, name])
-            tried.append((" + ".join(["geometry", *chosen, name]), now))
-            if now < (1 - GAIN) * best:
+        if name in terms.group and np.mean(best) > FINEST:
+            now = errors([*chosen, name])
+            tried.append((" + ".join(["geometry", *chosen, name]), float(np.mean(now))))
+            gain = best - now
+            if np.mean(gain) > max(GAIN * np.mean(best), SURE * np.std(gain) / np.sqrt(len(gain))):
                 chosen, best = [*chosen, name], now
     return terms.chosen(("offset", *chosen)), tried
 
@@ -199,6 +207,17 @@ def _start(kind: str, given: Any, T: Array, n: int) -> tuple[Measured, Array]:
         which = np.asarray(given)
         if which.shape != (n,) or which.dtype.kind not in "iu" or which.min() < 0:
             raise ShapeError(f"planes has shape {which.shape} and type {which.dtype}; expected ({n},) whole numbers from 0.")
+        numbered, contacts = np.unique(which, return_counts=True)
+        if numbered[-1] != len(numbered) - 1:
+            gap = int(np.argmax(numbered != np.arange(len(numbered))))
+            raise CoadjointError(
+                f"no contact is with plane {gap}, the last plane is {numbered[-1]}; number planes from 0 without gaps."
+            )
+        if contacts.min() < 4:
+            k = int(np.argmin(contacts))
+            raise CoadjointError(
+                f"plane {k} is touched {contacts[k]} times; three contacts fit any plane, so measure more, or leave it out."
+            )
         normals, heights = start.planes_through(T, which)
         return Planes(which, np.zeros(3), normals, heights), np.eye(4)
     value = _rows(kind, given, n)

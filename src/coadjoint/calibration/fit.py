@@ -23,6 +23,9 @@ FREEDOMS = (1.5, 3.0, 6.0, 15.0, np.inf)
 FINEST = 1e-8
 """The smallest scale of residuals [rad, m]: below it rounding would be taken for information."""
 
+APART = 1e-3
+"""The least ratio of two scales: steps to a fit of which one part is exact and the other far off would be along a curve, and tiny."""
+
 REST = 1e-3
 """The fall of the cost, of which 1 is a standard deviation squared, below which a step is the last."""
 
@@ -221,7 +224,7 @@ def scales(r: Array, weights: Array, groups: Array, unknowns: int) -> Array:
     for group in np.unique(groups):
         mine = groups == group
         found[mine] = np.sqrt(np.mean(weights[:, None] * r[:, mine] ** 2) / spare)
-    return np.maximum(found, FINEST)
+    return np.maximum(found, max(FINEST, APART * float(np.max(found))))
 
 
 def _weights(z: Array, freedoms: float | None) -> tuple[Array, float]:
@@ -282,7 +285,8 @@ def held_back(found: Fit, columns: Array) -> Array:
 def covariance(found: Fit) -> Array:
     """The covariance of all unknowns (m, m), with configurations as they scatter: residuals of one go together, those of two do not.
 
-    H⁻¹ (Σ gₙ gₙᵀ + I) H⁻¹, gₙ the configuration's part of the gradient, its residuals times (I - Hₙₙ)^(-1/2); I is the prior's part.
+    H⁻¹ (Σ gₙ gₙᵀ + I) H⁻¹, gₙ the configuration's part of the gradient with its residuals as they were, were it left out: the jackknife
+    (MacKinnon & White 1985), whose intervals keep their promise with few configurations as well; I is the prior's part.
     """
     A, b = found.scaled
     n, d, m = A.shape
@@ -290,8 +294,7 @@ def covariance(found: Fit) -> Array:
     inverse = half @ half.T
     Z = A @ half
     left = np.eye(d) - Z @ np.swapaxes(Z, 1, 2)
-    values, vectors = np.linalg.eigh(left)  # (I - Hₙₙ)^(-1/2): unbiased where all scatter alike
-    e = vectors @ ((np.swapaxes(vectors, 1, 2) @ b[..., None]) / np.sqrt(np.maximum(values, 1e-6))[..., None])
+    e = np.linalg.solve(left, b[..., None])
     g = (np.swapaxes(A, 1, 2) @ e)[..., 0]
     middle = g.T @ g + np.eye(m)
     deviations = found.problem.deviations(found.state)

@@ -53,7 +53,27 @@ def base_from_points(T: Array, points: Array) -> tuple[Array, Array]:
 
 
 def base_from_poses(T: Array, poses: Array) -> tuple[Array, Array]:
-    """Base B and tool X with poses = B T X, in closed form: rotations from R_m Y = Z R_T (Y = Xᵀ, Z = B), then translations."""
+    """Base B and tool X with poses = B T X: in closed form, or, where axes are parallel and rotations alone do not tell B, from points."""
+    size = 0.2 * float(np.linalg.norm(np.std(T[:, :3, 3], axis=0))) + 1e-9
+    marks = np.concatenate([np.zeros((1, 3)), size * np.eye(3)])  # the tool's origin, and points on its axes
+
+    def seen(x: Array) -> Array:
+        return np.asarray(marks @ np.swapaxes(x[..., :3, :3], -1, -2) + x[..., None, :3, 3])
+
+    def error(B: Array, X: Array) -> float:
+        return float(np.mean((seen(B @ T @ X) - seen(poses)) ** 2))
+
+    closed = _from_rotations(T, poses)
+    if error(*closed) < (0.1 * size) ** 2:
+        return closed
+    base, places = base_from_points(T, seen(poses))
+    R = nearest_rotation((places[1:] - places[0]).T)
+    other = base, np.array(se3.pose(R, places[0]))
+    return min(closed, other, key=lambda found: error(*found))
+
+
+def _from_rotations(T: Array, poses: Array) -> tuple[Array, Array]:
+    """Base B and tool X: rotations from R_m Y = Z R_T (Y = Xᵀ, Z = B), then translations."""
     A, F = poses[:, :3, :3], T[:, :3, :3]
     eye = np.eye(3)
     rows = [np.hstack([np.kron(a, eye), -np.kron(eye, f.T)]) for a, f in zip(A, F, strict=True)]
