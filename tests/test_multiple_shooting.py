@@ -5,6 +5,7 @@ import pytest
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
+from coadjoint.optimal import between_nodes, motion_result
 from coadjoint.optimal.multiple_shooting import Shots
 from coadjoint.optimal.quintics import Quintics
 from coadjoint.optimal.rows import Coordinates, MotorPower, Torques
@@ -116,19 +117,23 @@ def test_what_shooting_cannot_do_is_named():
 @pytest.mark.parametrize(
     ("parameters", "k", "args", "options"),
     [
-        ("masses", 1, ([-1.5, 0.2], [0.3, 0.4], 1.5, "effort"), {"effort": [30.0, 10.0]}),
-        ("lengths", 0, ([-1.5, 0.2], [0.3, 0.4], 1.2, "energy"), {"power": 24.0, "acceleration": 9.0}),
-        ("damping", 1, ([-1.2, 0.2], [-0.3, 0.4], "free", {"effort": 0.02, "time": 3.0}), {"effort": [40.0, 10.0]}),
+        ("masses", 1, ([-1.5, 0.2], [0.3, 0.4], 1.5, "effort"), {"effort": [30.0, 8.5]}),
+        ("lengths", 0, ([-1.5, 0.2], [-0.8, 0.4], 1.2, "energy"), {"power": 21.0, "effort": [30.0, 4.8]}),
+        ("damping", 1, ([-1.2, 0.2], [-0.3, 0.4], "free", {"effort": 0.02, "time": 1.0}), {"effort": [40.0, 10.0]}),
         ("inertial", 19, ([0.3, 0.5], [1.2, -0.4], 1.0, {"action": 1.0, "effort": 1e-3}), {"limits": False}),
     ],
 )
-def test_derivatives_of_the_optimum_are_those_of_problems_solved_again(parameters, k, args, options):
-    """Through the states between the nodes, which follow the robot's numbers, and the limits that hold."""
+def test_derivatives_of_the_optimum_are_those_of_problems_solved_again(parameters, k, args, options, monkeypatch):
+    """Through the states between the nodes, which follow the robot's numbers, and the limits that hold, at the nodes: how far they are
+    drawn in for the sake of what is between is decided anew for each robot, and has no derivative.
+    """
+    for module in (between_nodes, motion_result):
+        monkeypatch.setattr(module, "EXCEEDED", 1.0)
     options = options | {"spans": 6, "tolerance": 1e-11, "transcription": "shooting"}
     motion = cj.optimal_motion(ARM, *args, **options)
     assert motion.converged, motion.message
     assert not set(options) & {"effort", "power"} or max(np.abs(x).max() for x in motion.multipliers.values()) > 1e-3
-    found, h, solved = motion.sensitivity(parameters), 1e-4, []
+    found, h, solved = motion.sensitivity(parameters), 3e-5, []
     for sign in (1, -1):
         p = ARM.parameters(parameters).copy()
         p[k] += sign * h
