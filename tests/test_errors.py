@@ -12,6 +12,7 @@ import coadjoint as cj
 from coadjoint import Frame, Joint, Link, Mimic, Robot
 from coadjoint.errors import CoadjointError, ModelError, ReadError, ShapeError, SingularMassMatrixError, UnknownNameError
 from coadjoint.robot import storage
+from coadjoint.words import in_a_shell
 
 NAN = float("nan")
 Z6, Z7 = np.zeros(6), np.zeros(7)
@@ -464,3 +465,19 @@ def test_json_of_an_impossible_robot_says_where(panda):
     text = panda.to_json().replace('"revolute"', '"revolut"', 1)
     with pytest.raises(ReadError, match=r"the text: links\[0\]: no kind of joint is named 'revolut'\. Did you mean 'revolute'\?"):
         storage.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("units={'q': 'deg'} converts positions", "--units q=deg converts positions"),
+        ("gains= scales them; give gains=, the force", "--gains scales them; give --gains, the force"),
+        ("delay=-0.37 shifts them.", "--delay -0.37 shifts them."),
+        *(
+            (x, x)
+            for x in ("/data/rate=100/log.csv: line 3", "rate=100.csv: there is no such file", "my-gains=2.csv", "a/units={'q': 1}")
+        ),
+    ],
+)
+def test_remedies_name_options_in_a_shell_and_files_keep_their_names(said, shown):
+    assert in_a_shell(said) == shown

@@ -38,11 +38,19 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+_ALONE = r"(?<![\w/\\.-])"
+_NO_FILE = r"(?!\S*[/\\])(?!\S*\.[A-Za-z])"
+
+
 def in_a_shell(text: str) -> str:
-    """A message with the options of commands in the place of the arguments of functions that it names: `--units q=deg`."""
-    text = re.sub(r"(columns|units)=\{['\"](\w+)['\"]: (.*?)\}", _option, text)
-    text = re.sub(r"\b(missing|times|topic)=['\"]([^'\"]+)['\"]", r"--\1 \2", text)
-    return re.sub(r"(?<![\w-])(gains|delay|cutoff|rate)=(?=\S)", r"--\1 ", re.sub(r"(?<![\w-])(gains|rate)=(?!\S)", r"--\1", text))
+    """A message with the options of commands in the place of the arguments of functions that it names: `--units q=deg`.
+
+    Names of files stay as they are, as in rate=100/log.csv.
+    """
+    text = re.sub(_ALONE + r"(columns|units)=\{['\"](\w+)['\"]: (.*?)\}", _option, text)
+    text = re.sub(_ALONE + r"(missing|times|topic)=['\"]([^'\"]+)['\"]", r"--\1 \2", text)
+    text = re.sub(_ALONE + r"(gains|cutoff|rate)=(?![^\s,;)])", r"--\1", text)
+    return re.sub(_ALONE + r"(gains|delay|cutoff|rate)=(?=\S)" + _NO_FILE, r"--\1 ", text)
 
 
 def _option(found: re.Match[str]) -> str:
