@@ -819,6 +819,37 @@ def test_tiny_noise_on_thin_bodies_is_fitted_as_least_squares_does(noise):
     assert np.sqrt(((fit.residuals / size) ** 2).mean()) == pytest.approx(noise, rel=0.03)
 
 
+def test_no_gain_stands_for_bodies_that_are_far_from_the_description():
+    """Clean forces of bodies half as large or twice: as near as their noise, though the prior would have them otherwise."""
+    panda = cj.load("panda")
+    truth, base = perturbed(panda, seed=0, size=0.8), cj.base_parameters(panda)
+    log = simulated(truth)
+    size = np.sqrt((log["tau"] ** 2).mean(0))
+    _, *other = smooth_motion(panda, seed=5)
+    expected = np.asarray(cj.inverse_dynamics(truth, *other))
+    for noise in (1e-5, 3e-4):
+        tau = log["tau"] + noise * size * np.random.default_rng(0).normal(size=log["tau"].shape)
+        fit = cj.identify(panda, log | {"tau": tau}, gravity="fixed")
+        assert "gain" not in {term for _, term in fit.unknowns}
+        assert np.linalg.norm(fit.torque(*other) - expected) < 2.0 * noise * np.linalg.norm(expected)
+        assert np.abs(base.values(fit.robot) - base.values(truth)).max() < 10.0 * noise * np.abs(base.values(truth)).max()
+
+
+def test_friction_that_a_log_cannot_tell_apart_is_dry(arm):
+    """At one speed viscous and Coulomb friction are all but the same: the one that does not grow beyond it is taken."""
+    t = np.arange(0, 20, 0.02)
+    w = np.array([0.9, 1.3, 1.7])
+    s, c = np.sin(w * t[:, None]), np.cos(w * t[:, None])
+    v = np.tanh(8.0 * s)
+    a = 8.0 * w * c * (1.0 - v**2)
+    q = np.cumsum(v, axis=0) * 0.02
+    rng = np.random.default_rng(0)
+    tau = np.asarray(cj.inverse_dynamics(arm, q, v, a)) + 1.0 * np.sign(v) + 1.0 * rng.normal(size=v.shape)
+    fit = cj.identify(arm, {"time": t, "q": q, "v": v, "a": a, "tau": tau}, gravity="fixed")
+    taken = {(joint, term) for joint, term in fit.unknowns}
+    assert all((joint, "coulomb") in taken and (joint, "viscous") not in taken for joint in arm.v_names)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -8,14 +8,15 @@ import numpy as np
 
 from .equations import STRIBECK, Equations, Rows, with_speeds
 from .friction import POSITIVE, TERMS
-from .model import TILT, Choice, Collapsed, Fit, Fitter, floored
+from .model import NOTHING, TILT, Choice, Collapsed, Fit, Fitter, floored
 
 ENOUGH = 3.0
 """The least gain of held-back log-likelihood for which a term is taken."""
 SMALL = 1e-6
 """The part of a force that no term is taken for."""
 GAMMA = 3.0
-"""The weight of the prior in this choice."""
+"""The weight of the prior in this choice, unless residuals are all but nothing, as of simulated forces: then, if that is less, the one with
+which the fit is likeliest. A prior that is far from the truth would ask for terms that stand in its place."""
 USUAL = ("offset", "viscous", "armature", "coulomb", "spring")
 """Terms that are tried together."""
 MOST = 7
@@ -46,7 +47,13 @@ class Judge:
         )
         self.sums = self.G.sum(1), self.c.sum(1)
         self.rows = self.eq.count.sum(0)
-        self.H, self.h = f.gaussian(GAMMA)
+        self.H, self.h = f.gaussian(1.0)
+        gamma = GAMMA
+        size = self.eq.yy.sum(0) / self.rows.clip(1)
+        if np.median(self.fit.variance / np.maximum(size, 1e-6 * size.max())) < NOTHING**2:
+            far = self.fit.x[: s.rank] - f.start[: s.rank]
+            gamma = min(GAMMA, s.rank / max(float(far @ self.H @ far), 1e-300))
+        self.H, self.h = gamma * self.H, gamma * self.h
 
     def __call__(self, choice: Choice) -> tuple[np.ndarray, set[tuple[int, int]]]:
         """(nv,): log-likelihoods of blocks by models fitted to the others; and what must be positive but is not without being forced."""
@@ -94,13 +101,15 @@ class Judge:
 def choose_terms(judge: Judge, allowed: tuple[str, ...], tilt: bool) -> tuple[Choice, list[dict[str, object]]]:
     """The terms of friction of each joint, and a table of what each gained.
 
-    Forward: the term that gains most held-back likelihood, as long as one gains enough.
+    Forward: the term that gains most held-back likelihood, as long as one gains enough. Of viscous and Coulomb friction that gain alike,
+    Coulomb: beyond the speeds of the log it stays what it was.
     """
     choice = Choice(((TERMS.index("offset"),) if "offset" in allowed else (),) * len(judge.rows), tilt)
     best, _ = judge(choice)
     names, table = judge.fitter.s.robot.v_names, list[dict[str, object]]()
+    viscous, coulomb = TERMS.index("viscous"), TERMS.index("coulomb")
     for _ in range(MOST):
-        found: list[tuple[float, int] | None] = [None] * len(best)
+        found: list[dict[int, float]] = [{} for _ in best]
         for number, name in enumerate(TERMS):
             able = [name in allowed and _able(own, number) for own in choice.local]
             if not any(able):
@@ -109,14 +118,17 @@ def choose_terms(judge: Judge, allowed: tuple[str, ...], tilt: bool) -> tuple[Ch
             value, bad = judge(trial)
             gain, worse = value - best, {j for j, _ in bad}
             for j in range(len(gain)):
-                least = ENOUGH if (f := found[j]) is None else f[0]
-                if able[j] and j not in worse and gain[j] > least:
-                    found[j] = (float(gain[j]), number)
+                if able[j] and j not in worse and gain[j] > ENOUGH:
+                    found[j][number] = float(gain[j])
         if not any(found):
             break
-        choice = replace(choice, local=tuple((*own, f[1]) if f else own for own, f in zip(choice.local, found, strict=True)))
+        most = [max(f, key=f.__getitem__) if f else None for f in found]
+        most = [
+            coulomb if k == viscous and f.get(coulomb, -np.inf) > f[k] - ENOUGH else k for k, f in zip(most, found, strict=True)
+        ]
+        choice = replace(choice, local=tuple(own if k is None else (*own, k) for own, k in zip(choice.local, most, strict=True)))
         best, _ = judge(choice)
-        table += [{"joint": names[j], "term": TERMS[f[1]], "gain": f[0]} for j, f in enumerate(found) if f]
+        table += [{"joint": names[j], "term": TERMS[k], "gain": found[j][k]} for j, k in enumerate(most) if k is not None]
     return _together(judge, choice, best, allowed, table), table
 
 

@@ -32,6 +32,10 @@ ROUNDING = 1e-12
 """The part of forces that is rounding."""
 SHIFTS = 200
 """Shifts to either side that are tried first: a hundredth of a second apart, then those beside the best one."""
+MANY = 64
+"""Rows from which on this can be told …"""
+EXPLAINED = 0.02
+"""… unless a fit leaves less than this of the forces: then the description is far off, and they are not late."""
 
 
 def still(robot: Robot, data: Prepared) -> list[str]:
@@ -43,8 +47,11 @@ def still(robot: Robot, data: Prepared) -> list[str]:
     ]
 
 
-def doubts(robot: Robot, data: Prepared) -> list[str]:
-    """Sentences about joints whose forces or positions look like those of another joint, of the opposite sign or of another unit."""
+def doubts(robot: Robot, data: Prepared, left: float) -> list[str]:
+    """Sentences about joints whose forces or positions look like those of another joint, of the opposite sign or of another unit, or late.
+
+    `left`: what the fit leaves of the forces, relatively. A motion of another time leaves much.
+    """
     rows = slice(None, None, max(1, len(data) // ROWS))
     q, v, a, tau = (x[rows] for x in (data.q, data.v, data.a, data.tau))
     expected = np.asarray(inverse_dynamics(robot, q, v, a))
@@ -52,7 +59,7 @@ def doubts(robot: Robot, data: Prepared) -> list[str]:
         return [unit]
     told = data.used.any(0) & (np.ptp(tau, axis=0) > 0)
     found = [_sentence(robot, x) for x in changes(robot, q, v, a, tau, told)]
-    return found or _factors(robot, expected, v, tau, told) or _late(robot, data, told)
+    return found or _factors(robot, expected, v, tau, told) or ([] if left < EXPLAINED else _late(robot, data, told))
 
 
 def few(data: Prepared, unknowns: int) -> list[str]:
@@ -121,7 +128,7 @@ def _late(robot: Robot, data: Prepared, told: np.ndarray) -> list[str]:
     q, v, a, tau = (x[own] for x in (data.q, data.v, data.a, data.tau))
     expected = np.asarray(inverse_dynamics(robot, q, v, a))
     most = min(int(LATE / data.step), len(q) // 4)
-    if not left_over(expected, v, tau)[told].max(initial=0.0) > TRIED or most < 1:
+    if len(q) < MANY or not left_over(expected, v, tau)[told].max(initial=0.0) > TRIED or most < 1:
         return []
 
     thin = max(1, len(q) // ROWS)

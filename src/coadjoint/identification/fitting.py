@@ -30,7 +30,7 @@ from .friction import LOADED, TERMS, Friction
 from .instruments import instruments
 from .linearised import data_alone, order
 from .misfits import misfits
-from .model import GAMMAS, ROUNDING, Choice, Fit, Fitter, spreads
+from .model import GAMMAS, ROUNDING, WEAK, Choice, Fit, Fitter, spreads
 from .preparation import Prepared, check_cutoff, driven, prepare
 from .priors import Posterior, checked_prior
 from .result import Choices, Identification
@@ -131,7 +131,8 @@ def identify(
         notes += [told(seconds)] if seconds else []
     s = eq.structure
     notes = [*data.notes, *notes, *still(robot, data)]
-    doubtful = [*doubts(robot, data), *few(data, s.rank + len(choice.unknowns))]
+    left = float(np.sqrt(fit.variance.sum() / max(float((eq.yy.sum(0) / eq.count.sum(0).clip(1)).sum()), 1e-300)))
+    doubtful = [*doubts(robot, data, left), *few(data, s.rank + len(choice.unknowns))]
     posterior = Posterior(fitter, choice, kind, *within)
     if stream is not None:
         eq = stream.equations(s, fit.x[: s.rank], FOLDS)
@@ -323,7 +324,12 @@ def _by_evidence(fitter: Fitter, eq: Equations, choice: Choice, fit: Fit) -> Fit
         found.append((fitter.evidence(sums, choice, fit), fit))
         if found[-1][0] < max(found, key=lambda x: x[0])[0] - DECIDED:
             break
-    best = max(found, key=lambda x: x[0])[1]
+    value, best = max(found, key=lambda x: x[0])
+    for gamma in WEAK if best.gamma == GAMMAS[0] else ():
+        fit = fitter.solve(sums, choice, gamma, best, rounds=2, tolerance=1e-4)
+        if not (new := fitter.evidence(sums, choice, fit)) > value:
+            break
+        value, best = new, fit
     return fitter.solve(sums, choice, best.gamma, best)
 
 

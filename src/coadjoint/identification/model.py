@@ -33,7 +33,9 @@ COUPLING = 0.01
 SPRINGS = TERMS.index("spring")
 COUPLINGS = [TERMS.index("previous_load"), TERMS.index("next_load")]
 GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Weights of the entropic prior among which the evidence chooses."""
+"""Weights of the entropic prior among which the evidence chooses …"""
+WEAK = (0.03, 0.01, 0.003, 0.001)
+"""… and those that it may ask for if it chooses the least: bodies are then far from the description's."""
 BARRIER = 1e-3
 """The weight of -log x for coefficients that are positive."""
 EXACT = 1e-8

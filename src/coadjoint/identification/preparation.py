@@ -182,7 +182,7 @@ def _currents(robot: Robot, log: Log) -> str:
 
 def _of_currents(robot: Robot, log: Log) -> str:
     name = _currents(robot, log)
-    return f". For the currents {name}1 … give gains=, the force of each joint for a current of one" if name else ""
+    return f". For the currents {name}1 … give gains= with the force of each joint for a current of one" if name else ""
 
 
 def driven(robot: Robot, log: Log, factor: np.ndarray | None) -> Log:
