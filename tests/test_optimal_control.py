@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -478,3 +479,75 @@ def test_limits_of_the_robot(arm):
     low, high = posing.control_limits(panda, np.eye(7)[:, [1, 4]], "robot")
     assert np.array_equal(high, panda.effort_limit[[1, 4]])
     assert np.array_equal(low, -high)
+
+
+def _solved_again(robot, solve, parameters, k, h=2e-5):
+    """Central differences of cost, q, v and u by number k of a set, beside the derivatives through the optimum."""
+    found = solve(robot, None)
+    exact, ends = found.sensitivity(parameters), []
+    for sign in (1, -1):
+        p = robot.parameters(parameters).copy()
+        p[k] += sign * h
+        ends.append(solve(robot.with_parameters(parameters, p), found))
+        assert np.all(found.converged)
+        assert np.all(ends[-1].converged)
+    up, down = ends
+    differences = up.cost - down.cost, robot.difference(down.q, up.q), up.v - down.v, up.u - down.u
+    return found, [
+        (getattr(exact, name)[..., k], x / (2 * h)) for name, x in zip(("cost", "q", "v", "u"), differences, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "k", "options"),
+    [
+        ("masses", 1, {"effort": [25.0, 8.0]}),
+        pytest.param("lengths", 0, {"actuation": np.array([[1.0, 0.3], [0.2, -1.0]])}, marks=pytest.mark.slow),
+        pytest.param("inertial", 11, {"velocity": 1.5}, marks=pytest.mark.slow),
+        pytest.param("gravity", 1, {"actuation": ["joint1"]}, marks=pytest.mark.slow),
+        pytest.param("masses", 0, {"start": np.array([[0.3, 0.4], [0.5, 0.2]])}, marks=pytest.mark.slow),
+    ],
+)
+def test_derivatives_of_the_optimum_are_those_of_problems_solved_again(arm, parameters, k, options):
+    found, pairs = _solved_again(arm, lambda robot, guess: reach(robot, guess=guess, tolerance=1e-9, **options), parameters, k)
+    assert (
+        not {"effort", "velocity"} & set(options)
+        or max(np.abs(found.multipliers).max(), np.abs(found.state_multipliers).max()) > 1e-3
+    )
+    for exact, expected in pairs:
+        assert np.abs(expected).max() > 1e-3
+        np.testing.assert_allclose(exact, expected, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parameters", ["masses", "inertial"])
+def test_derivatives_through_groups_and_costs_of_the_robot(parameters):
+    """Configurations that are no vectors, several stages, and costs that depend on the robot's numbers themselves."""
+    ball = cj.Link.solid("upper", "base", cj.Joint.spherical(name="ball"), mass=1.0, com=(0, 0, -0.4), inertia=0.05)
+    bar = cj.Link.solid("lower", "upper", cj.Joint.revolute((0, 1, 0), name="hinge"), mass=0.5, com=(0, 0.1, -0.3), inertia=0.02)
+    robot = cj.Robot("pendulum", [ball, bar])
+    start, goal = (robot.integrate(robot.neutral(), np.array(x)) for x in ([0.3, -0.2, 0.5, 0.4], [-0.3, 0.4, 0.1, -0.4]))
+    moving = [cj.costs.function(lambda robot, q, v, u: cj.kinetic_energy(robot, q, v)), cj.costs.control(1e-2)]
+    stages = [cj.Stage(8, moving, 0.04), cj.Stage(8, [cj.costs.control(1e-2)], 0.05)]
+
+    def solve(robot, guess):
+        return cj.optimal_control(robot, stages, start, cj.costs.state(goal, weight=20.0), guess=guess, tolerance=1e-9)
+
+    for exact, expected in _solved_again(
+        robot, solve, parameters, robot.parameters(parameters).size // 2 - 1 + 4 * (parameters == "inertial")
+    )[1]:
+        assert np.abs(expected).max() > 1e-3
+        np.testing.assert_allclose(exact, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_derivatives_belong_to_an_optimum(arm, found):
+    stopped = reach(arm, iterations=1)
+    with pytest.raises(cj.CoadjointError, match="this motion is none"):
+        stopped.sensitivity("masses")
+    with pytest.raises(cj.CoadjointError, match="semi-implicit"):
+        reach(arm, steps=5, method="rk4").sensitivity("masses")
+    with pytest.raises(cj.CoadjointError, match="sizes"):
+        found.sensitivity("sizes")
+    alone = pickle.loads(pickle.dumps(dataclasses.replace(found, given=None)))
+    with pytest.raises(cj.CoadjointError, match="no problem with it"):
+        alone.sensitivity("masses")

@@ -119,13 +119,23 @@ def control_sensitivity(found: OptimalControl, parameters: str) -> ControlSensit
     if given.method != "euler":
         raise CoadjointError(f"derivatives of the optimum know semi-implicit steps; this motion has method={given.method!r}.")
     if not np.all(found.converged):
-        bad = f"{int(np.sum(~np.asarray(found.converged)))} of {found.converged.size} problems" if np.ndim(found.converged) else found.message
+        bad = (
+            f"{int(np.sum(~np.asarray(found.converged)))} of {found.converged.size} problems"
+            if np.ndim(found.converged)
+            else found.message
+        )
         raise CoadjointError(f"derivatives belong to an optimum, and this motion is none: {bad}.")
     names = tuple(robot.parameter_names(parameters))
     batch = found.u.shape[:-2]
     one = _Problem(robot, given, parameters, len(names))
     parts = [
-        one.solved(k, *(x.reshape(-1, *x.shape[len(batch) :])[k] for x in (found.q, found.v, found.u, found.multipliers, found.state_multipliers)))
+        one.solved(
+            k,
+            *(
+                x.reshape(-1, *x.shape[len(batch) :])[k]
+                for x in (found.q, found.v, found.u, found.multipliers, found.state_multipliers)
+            ),
+        )
         for k in range(int(np.prod(batch)))
     ]
     cost, q, v, u = (np.stack(x).reshape(*batch, *x[0].shape) for x in zip(*parts, strict=True))
@@ -235,8 +245,8 @@ def _newton(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The changes of states (N + 1, nx, P) and controls (N, m, P): the conditions of first order, linear about a solution.
 
-    H (N, nz, nz), ∂x'/∂z (N, nx, nz), the derivatives by p of the gradients (N, nz, P) and of the next states (N, nx, P), and which controls
-    (N, m) and states (N + 1, nx) stay at their limits. Unknowns are, step by step, δu, the change of the next costate, and δx'.
+    H (N, nz, nz), ∂x'/∂z (N, nx, nz), the derivatives by p of the gradients (N, nz, P) and of the next states (N, nx, P), and which
+    controls (N, m) and states (N + 1, nx) stay at their limits. Unknowns are, step by step, δu, the change of the next costate, and δx'.
     """
     N, nx, nz = AB.shape
     P, m = mixed.shape[-1], nz - nx
@@ -278,7 +288,9 @@ def _newton(
         else:
             put(after, after, H_end, going)
         right[after : after + nx] = np.where(going[:, None], -gradient, 0.0)
-    matrix = scipy.sparse.coo_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(N * per, N * per))
+    matrix = scipy.sparse.coo_matrix(
+        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(N * per, N * per)
+    )
     try:
         found = scipy.sparse.linalg.splu(matrix.tocsc()).solve(right)
     except RuntimeError:

@@ -20,7 +20,7 @@ from . import node_limits
 from .clearance import Clearances
 from .drives import OpenChain
 from .quintics import Places, Quintics
-from .rows import Rows
+from .rows import Rows, same_limits
 from .shot_stages import Stage
 from .sides import Sides
 from .splines import ORDERS
@@ -96,6 +96,14 @@ class Shots:
         """Some of the problems."""
         some = {"begin": self.begin[chosen], "durations": self.durations[chosen], "right": self.right[chosen]}
         return replace(self, **some, drawn=[x[chosen] for x in self.drawn])  # type: ignore[arg-type]
+
+    def is_like(self, other: Shots) -> bool:
+        """True if other motions have the same nodes, ends, limits and, if given, durations, though perhaps not the same robot."""
+        if (self.spans, self.free_time, self.begin.shape) != (other.spans, other.free_time, other.begin.shape):
+            return False
+        pairs = [(self.rows, other.rows), (self.right, other.right)]
+        pairs += [] if self.free_time else [(self.durations, other.durations)]
+        return same_limits(self.limits, other.limits) and all(np.array_equal(a, b) for a, b in pairs)
 
     def at(self, x: np.ndarray, which: np.ndarray) -> Flight:
         return Flight(self, which, *self.split(x, which))

@@ -26,7 +26,7 @@ from .equalities import Equality, Goal, TargetGap
 from .motion_result import OptimalMotion, OptimalMotions, motions_of
 from .multiple_shooting import Shots
 from .rows import Rows
-from .shots import between_ends, check_shots, flown, shots_of
+from .shots import between_ends, check_shots, continued, flown, shots_of
 from .splines import Spline
 from .transcription import Transcription
 
@@ -169,7 +169,7 @@ def optimal_motion(
     motions = _found(problem, tolerance, iterations, report, interrupted)
     if transcription == "shooting" and not any(one.message.startswith("interrupted") for one in motions):
         shots = between_ends(shots_of(problem, motions), start, end, ends, points, periodic)
-        motions = flown(shots, lambda some: _found(some, tolerance, iterations, report))
+        motions = flown(continued(shots, guess), lambda some: _found(some, tolerance, iterations, report))
     return OptimalMotions(motions, batch) if batch else motions[0]
 
 

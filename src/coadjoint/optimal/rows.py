@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -99,3 +100,10 @@ class MotorPower:
         into.diagonal[:, 1] += sigma * tau**2
         if not convex:
             into.of_forces(weights * v, 0.0, weights)
+
+
+def same_limits(these: Sequence[Rows], those: Sequence[Rows]) -> bool:
+    """True if limits are of the same kinds, with the same bounds."""
+    if [x.kind for x in these] != [x.kind for x in those]:
+        return False
+    return all(np.array_equal(getattr(a, x), getattr(b, x)) for a, b in zip(these, those, strict=True) for x in ("lower", "upper"))

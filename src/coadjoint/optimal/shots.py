@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..errors import CoadjointError
 from .between_nodes import EXCEEDED, drawn_of
 from .drives import Drives, OpenChain
-from .motion_result import OptimalMotion
+from .motion_result import OptimalMotion, OptimalMotions
 from .multiple_shooting import Flight, Shots
 from .rows import Coordinates, Rows
 from .stages import DYNAMIC, Cost, Power
@@ -121,6 +122,21 @@ def between_ends(
         for order in (1, 2):
             ask(np.zeros_like(start), (0, order, 1.0), (last, order, -1.0))
     return replace(shots, rows=np.array(rows), right=np.array(right).T)
+
+
+def continued(shots: Shots, guess: Any) -> Shots:
+    """The problems as a guess left them that solved the same ones by shooting, perhaps of another robot: drawn limits and steps too."""
+    earlier = [
+        one.conditions for one in (guess if isinstance(guess, OptimalMotions) else [guess]) if isinstance(one, OptimalMotion)
+    ]
+    known = [one for one in earlier if one is not None and isinstance(one.problem, Shots)]
+    parts = [one.problem for one in known if isinstance(one.problem, Shots)]
+    if len(parts) != len(shots.durations) or not all(one.is_like(shots.part(slice(k, k + 1))) for k, one in enumerate(parts)):
+        return shots
+    nodes, T = zip(*(part.split(one.x, np.zeros(1, dtype=int)) for part, one in zip(parts, known, strict=True)), strict=True)
+    drawn = [np.concatenate(x) for x in zip(*(part.drawn for part in parts), strict=True)]
+    steps = max(part.steps for part in parts)
+    return replace(shots, begin=np.concatenate(nodes), durations=np.concatenate(T), drawn=drawn, steps=steps)
 
 
 def flown(shots: Shots, solved: Callable[[Shots], list[OptimalMotion]]) -> list[OptimalMotion]:

@@ -17,7 +17,7 @@ from ..robot.robot import Robot
 from .clearance import Clearances
 from .drives import Closure, Drives
 from .equalities import Equality
-from .rows import Rows
+from .rows import Rows, same_limits
 from .sides import Sides
 from .splines import ORDERS, Spline, powers
 from .stages import DYNAMIC, Cost, Curvature, Forces
@@ -121,11 +121,7 @@ class Transcription:
         ends = np.r_[: self.free.start, self.free.stop : self.spline.size]
         pairs = [(self.fixed[:, ends], other.fixed[:, ends])]
         pairs += [] if self.free_time else [(self.durations, other.durations)]
-        kinds = [x.kind for x in self.limits] == [x.kind for x in other.limits]
-        pairs += [
-            (getattr(a, x), getattr(b, x)) for a, b in zip(self.limits, other.limits, strict=False) for x in ("lower", "upper")
-        ]
-        return kinds and all(np.array_equal(a, b) for a, b in pairs)
+        return same_limits(self.limits, other.limits) and all(np.array_equal(a, b) for a, b in pairs)
 
     def at(self, x: np.ndarray, which: np.ndarray) -> Here:
         """The problems near x (b, variables)."""
