@@ -23,6 +23,8 @@ from .rows import Coordinates, MotorPower, Rows, Torques
 from .splines import Spline
 from .stages import Cost, Effort, Energy, Forces, Of, Power, action
 
+SHORTEST = 1e-12
+"""Seconds that a motion takes, at least: accelerations and their squares are then numbers."""
 OPEN = 1e-6
 """The largest gap of constraints at the ends of a motion."""
 COSTS = ("effort", "action", "energy", "time", "velocity", "acceleration", "jerk")
@@ -272,6 +274,8 @@ def durations_of(duration: Any, start: np.ndarray, end: np.ndarray, limits: Sequ
                 need = np.maximum(need, (2.0 * peak * np.abs(end - start) / rows.upper).max(1) ** (1.0 / rows.order))
         return np.where(need > 1e-2, need, 1.0)
     seconds = floats(duration, "duration")
+    for brief in np.ravel(seconds)[np.ravel((seconds > 0) & (seconds < SHORTEST))][:1]:
+        raise CoadjointError(f"duration is {brief:g} s, in which no robot moves; expected at least {SHORTEST:g} s.")
     if seconds.ndim:
         for wrong in seconds[~((seconds > 0) & np.isfinite(seconds))][:1]:
             raise CoadjointError(f"duration has {wrong:g}; expected positive numbers of seconds.")
