@@ -62,7 +62,8 @@ def opened(page: Any, path: Path) -> tuple[float, float, float]:
 
 def studio(name: str) -> tuple[float, float]:
     """Seconds from the command to the first picture, the start of a browser included; and those of the processor in Python."""
-    environment = {key: x for key, x in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}  # as installed: modules are compiled
+    # Modules are compiled, as they are where the package is installed.
+    environment = {key: x for key, x in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment.setdefault("PYTHONPYCACHEPREFIX", str(Path(tempfile.gettempdir()) / "coadjoint-bytecode"))
     command = [sys.executable, "-u", "-m", "coadjoint", "studio", name, "--no-browser"]
     begin = time.perf_counter()

@@ -7,6 +7,7 @@ and above.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from html import escape
@@ -96,7 +97,8 @@ class Film:
             "name": self.name,
         }
         text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-        return _PAGE.replace("TITLE", escape(self.name)).replace("DATA", text)
+        before, between, after = re.split("TITLE|DATA", _PAGE)  # at once: a name may be one of the two words
+        return f"{before}{escape(self.name)}{between}{text}{after}"
 
     def _repr_html_(self) -> str:
         # A frame of its own: names and styles of the page stay in it.
@@ -125,10 +127,11 @@ def _projected(lines: np.ndarray) -> tuple[np.ndarray, tuple[float, str]]:
 
 
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>TITLE</title>
-<style>body{font:13px system-ui,sans-serif;margin:8px;color:#222}canvas{width:480px;height:480px;display:block}
-button{width:3em}input{width:330px;vertical-align:middle}</style></head><body>
-<canvas width="960" height="960"></canvas><button>&#9208;</button> <input type="range" min="0" value="0"> <span></span>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>TITLE</title>
+<style>body{font:13px system-ui,sans-serif;margin:8px;color:#222;background:#fff;max-width:480px}canvas{width:100%;display:block}
+p{display:flex;gap:8px;align-items:center;margin:4px 0}button{width:3em}input{flex:1;min-width:0}span{min-width:4.6em;text-align:right}
+</style></head><body>
+<canvas width="960" height="960"></canvas><p><button></button><input type="range" min="0" value="0"><span></span></p>
 <script>
 const film = DATA;
 const canvas = document.querySelector("canvas"), pen = canvas.getContext("2d"), k = 960 / 1000;
@@ -154,8 +157,9 @@ function step(now) {
   if (playing && now - last > 1000 / film.rate) { at = (at + 1) % film.time.length; last = now; draw(); }
   requestAnimationFrame(step);
 }
-button.onclick = () => { playing = !playing; button.textContent = playing ? "\\u23f8" : "\\u25b6"; };
-slider.oninput = () => { playing = false; button.textContent = "\\u25b6"; at = +slider.value; draw(); };
-draw(); requestAnimationFrame(step);
+function play(on) { playing = on; button.textContent = on ? "\\u275a\\u275a" : "\\u25b6"; }
+button.onclick = () => play(!playing);
+slider.oninput = () => { play(false); at = +slider.value; draw(); };
+play(true); draw(); requestAnimationFrame(step);
 </script></body></html>
 """

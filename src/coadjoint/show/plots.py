@@ -250,15 +250,17 @@ def _page(figure: Figure, title: str, says: str, below: str) -> str:
 <title>{escape(title)}</title>
 <style>
 body {{ font: 14px/1.45 system-ui, sans-serif; color: #222; max-width: 1150px; margin: 2rem auto; padding: 0 1rem; }}
-svg {{ width: 100%; height: auto; }}
+.wide {{ overflow-x: auto; }}
+svg {{ width: 100%; min-width: 700px; height: auto; }}
 pre {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
+@media (max-width: 700px) {{ pre {{ white-space: pre; overflow-wrap: normal; overflow-x: auto; }} }}
 table {{ border-collapse: collapse; margin: .5rem 0; font-size: 13px; }}
 th, td {{ text-align: left; padding: .15rem .8rem .15rem 0; border-bottom: 1px solid #e5e5e5; }}
 </style>
 </head>
 <body>
 <p>{says}</p>
-{svg}
+<div class="wide">{svg}</div>
 {below}
 </body>
 </html>
