@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coadjoint as cj
-from coadjoint.errors import CoadjointError
+from coadjoint.errors import CoadjointError, LogWarning
 from coadjoint.identification import elastic_joints
 
 pytestmark = pytest.mark.native
@@ -55,12 +55,13 @@ def recorded(arm):
 
 
 def test_exact_data_return_exactly(arm, recorded):
-    fit = elastic_joints(
-        arm.with_inertial_parameters(1.3 * arm.inertial_parameters),
-        recorded,
-        friction=("viscous", "offset"),
-        cutoff=None,
-    )
+    with pytest.warns(LogWarning, match="0.769 times"):  # as it should: all links are described too heavy
+        fit = elastic_joints(
+            arm.with_inertial_parameters(1.3 * arm.inertial_parameters),
+            recorded,
+            friction=("viscous", "offset"),
+            cutoff=None,
+        )
     for found, expected in ((fit.stiffness, K), (fit.damping, D), (fit.inertia, B), (fit.numbers["viscous"], F)):
         assert np.abs(found / expected - 1.0).max() < 1e-8
     assert np.abs(fit.numbers["offset"] - 0.5).max() < 1e-7
