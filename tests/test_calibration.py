@@ -558,3 +558,33 @@ def test_the_command(tmp_path, capsys):
     (tmp_path / "bad.csv").write_text("q1,q2,q3,x1\n0,0,0,0\n")
     assert main(["calibrate", paths[0], str(tmp_path / "bad.csv")]) == 1
     assert "expected points x1, y1, z1" in capsys.readouterr().err
+
+
+def test_the_command_takes_every_kind_of_measurement(tmp_path, capsys):
+    from coadjoint.cli import main
+
+    robot, rng = arm("rrr"), np.random.default_rng(16)
+    cj.save(robot, tmp_path / "arm.urdf")
+    q, anchors = robot.random(rng, 80), rng.normal(size=(2, 3))
+    T = cj.pose(disturbed(robot), q, "l3")
+    distances = np.linalg.norm(T[:, None, :3, 3] - anchors, axis=2)
+    np.savetxt(tmp_path / "d.csv", np.hstack([q, 1e3 * distances]), delimiter=",", header="q1,q2,q3,d1_mm,d2_mm", comments="")
+    np.savetxt(tmp_path / "p.csv", np.hstack([q, 0.5 + q[:, :1]]), delimiter=",", header="q1,q2,q3,plane", comments="")
+    board, intrinsics = 0.05 * np.array([[0.0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1]]), np.array([800.0, 800, 320, 240, 0, 0])
+    there = se3.pose(np.eye(3), [0, 0, 5.0]) @ se3.inverse(cj.pose(robot, q[:1], "l3")[0])  # the board, seen from afar
+    facing = np.array([x for x in q if np.abs(cj.pose(robot, x, "l3")[:3, 3]).max() < 1.0])
+    back = np.linalg.inv(cj.pose(robot, q[0], "tip")) @ cj.pose(robot, q[0], "l3")
+    pixels = pictures(robot, facing, there, back, intrinsics, board, False)
+    matrix = np.array([[800.0, 0, 320], [0, 800, 240], [0, 0, 1]])
+    np.savez(tmp_path / "c.npz", q=facing, corners=pixels, board=board, camera=matrix)
+    np.savez(tmp_path / "two.npz", q=q, poses=T, distances=distances)
+    for name, said in {"d.csv": "80 configurations, distances", "c.npz": f"{len(facing)} configurations, corners"}.items():
+        mounted = ["--mounted", "fixed"] if name == "c.npz" else []
+        assert main(["calibrate", str(tmp_path / "arm.urdf"), str(tmp_path / name), "--frame", "l3", *mounted]) == 0
+        assert said in capsys.readouterr().out
+    for name, said in {
+        "p.csv": "a number that is not whole",
+        "two.npz": "expected one of the arrays 'points', 'poses', 'distances'",
+    }.items():
+        assert main(["calibrate", str(tmp_path / "arm.urdf"), str(tmp_path / name), "--frame", "l3"]) == 1
+        assert said in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`coadjoint calibrate`: the geometry of a robot from a table of configurations and measured points or poses."""
+"""`coadjoint calibrate`: the geometry of a robot from a table of configurations and of what was measured."""
 
 from __future__ import annotations
 
@@ -21,15 +21,20 @@ from ..words import in_a_shell
 from .logs import add_log_options, log_options
 from .robots import add_robot, read_robot, tell
 
-HELP = "fit a robot's geometry to measured points or poses"
+HELP = "fit a robot's geometry to measured points, poses, distances, contacts or pictures of a board"
+
+KINDS = ("points", "poses", "distances", "planes", "corners")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
-    points = "points x1, y1, z1, x2 … (or x1_mm …) or poses x, y, z, qx, qy, qz, qw"
-    table = f"joint positions q1… (or q1_deg…) and {points}; .npz: q and points or poses"
+    kinds = "points x1, y1, z1, x2 … (or x1_mm …), poses x, y, z, qx, qy, qz, qw, distances d1, d2 … (or d1_mm …) or the number of a plane"
+    table = f"joint positions q1… (or q1_deg…) and {kinds}; .npz: q and points, poses, distances, planes or corners with board (and camera)"
     parser.add_argument("measured", metavar="TABLE", help=table)
     parser.add_argument("--frame", metavar="NAME", help="the frame that was measured (default: tip, or the last link)")
+    parser.add_argument(
+        "--mounted", choices=("hand", "fixed"), default="hand", help="where the camera of corners is (default: hand)"
+    )
     parser.add_argument(
         "--out", metavar="FILE", help="write the calibrated robot: .urdf, .xml (of a file of that kind only origins change), .json"
     )
@@ -48,11 +53,12 @@ def run(args: argparse.Namespace) -> None:
     tell(robot.notes)
     frame = args.frame or ("tip" if "tip" in robot.frame_names else robot.links[-1].name if robot.n_links else "")
     with Progress(f"reading {args.measured}") as report:
-        table = read_table(args.measured, robot, needs=("q",), **log_options(args), report=report)
+        extra = Path(args.measured).suffix.lower() != ".npz"  # other arrays may have other lengths: a board's corners
+        table = read_table(args.measured, robot, needs=("q",), extra=extra, **log_options(args), report=report)
     measured = _measured(args.measured, table)
     with Progress("fitting"), warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)  # its notes are printed
-        cal = calibrate(robot, table.arrays["q"], points=measured.get("points"), poses=measured.get("poses"), frame=frame)
+        cal = calibrate(robot, table.arrays["q"], frame=frame, mounted=args.mounted, **measured)
     for note in table.notes:
         print(in_a_shell(note))
     print(in_a_shell(str(cal)))
@@ -75,14 +81,14 @@ def _write(args: argparse.Namespace, cal: Any) -> None:
         save(cal.robot, args.out)
 
 
-def _measured(path: str, table: Table) -> dict[str, np.ndarray]:
-    """Points (N, k, 3) or poses (N, 4, 4) among the other columns."""
+def _measured(path: str, table: Table) -> dict[str, Any]:
+    """What was measured, by its name in `calibrate`: one of `KINDS`, with `board` and `camera` beside corners."""
     if Path(path).suffix.lower() == ".npz":
         with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in ("points", "poses") if name in file.files}
-        if len(found) != 1:
-            raise ReadError(f"{path}: expected one of the arrays 'points' (N, k, 3) and 'poses' (N, 4, 4).")
-        return found
+            found = {name: file[name] for name in KINDS if name in file.files}
+            if len(found) != 1:
+                raise ReadError(f"{path}: expected one of the arrays {', '.join(map(repr, KINDS))} beside 'q'.")
+            return found | {name: file[name] for name in ("board", "camera") if "corners" in found and name in file.files}
     if all(name in table.extra for name in ("x", "y", "z", "qx", "qy", "qz", "qw")):
         position, turn = (np.stack([table.extra[name] for name in names], axis=1) for names in ("xyz", ("qx", "qy", "qz", "qw")))
         poses = np.tile(np.eye(4), (len(position), 1, 1))
@@ -91,12 +97,25 @@ def _measured(path: str, table: Table) -> dict[str, np.ndarray]:
         return {"poses": poses}
     columns = {name: x for key, x in table.extra.items() for name, x in _flat(key, x)}
     points: dict[int, dict[str, np.ndarray]] = {}
+    distances: dict[int, np.ndarray] = {}
     for name, x in columns.items():
+        if name.lower() == "plane":
+            if np.any(x != np.round(x)):
+                raise ReadError(
+                    f"{path}: the column {name!r} has a number that is not whole; expected the plane that was touched, from 0."
+                )
+            return {"planes": x.astype(int)}
+        if match := re.fullmatch(r"d(?:istance)?_?(\d*)(_mm|_m|)", name.lower()):
+            distances[int(match[1] or 1)] = x * (1e-3 if match[2] == "_mm" else 1.0)
         match = re.fullmatch(r"([xyz])_?(\d*)(_mm|_m|)", name.lower())
         if match:
             points.setdefault(int(match[2] or 1), {})[match[1]] = x * (1e-3 if match[3] == "_mm" else 1.0)
+    if distances and not points:
+        return {"distances": np.stack([distances[k] for k in sorted(distances)], axis=1)}
     if not points or any(set(point) != set("xyz") for point in points.values()):
-        raise ReadError(f"{path}: expected points x1, y1, z1, … (or x1_mm …), or poses x, y, z, qx, qy, qz, qw. {table.has}")
+        raise ReadError(
+            f"{path}: expected points x1, y1, z1, … (or x1_mm …), poses x, y, z, qx, qy, qz, qw, distances d1, … or plane. {table.has}"
+        )
     return {"points": np.stack([np.stack([points[k][axis] for axis in "xyz"], axis=1) for k in sorted(points)], axis=1)}
 
 
