@@ -244,6 +244,9 @@ def test_positions_that_jump_are_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cj.read_log({"time": time, "q": np.round(q, 2)})
+        time = 0.01 * np.arange(12_000)  # a move of 0.6 s in two minutes at rest is fast, and no jump
+        s = ((time - 60.0) / 0.6).clip(0.0, 1.0)
+        cj.read_log({"time": time, "q": 0.2 + np.outer(s**3 * (10 - 15 * s + 6 * s**2), [1.0, -0.5])})
 
 
 def test_a_velocity_of_another_joint_is_said_though_it_is_somewhat_like_its_own():

@@ -11,8 +11,8 @@ from .states import turning
 
 GAP = 10.0
 """A step of time this many times the usual one is a gap."""
-JUMP = 10.0
-"""A step of a position this many times as large as nearly all others is a jump."""
+JUMP, BESIDE = 10.0, 3
+"""A step of a position this many times as large as nearly all others, and as those of so many rows before and after, is a jump."""
 
 DEGREES = 180.0 / np.pi
 
@@ -109,9 +109,8 @@ def jump_suspicion(robot: Robot | None, names: tuple[str, ...], time: np.ndarray
             return (
                 f"{what}: it is wrapped; unwrap it first, by q = numpy.unwrap(q, period={'2 * pi' if turn < 7 else '360'}, axis=0)"
             )
-    found = (dq > JUMP * np.maximum(np.sort(dq, axis=0)[int(0.99 * len(dq))], 1e-3 * np.ptp(q, axis=0))) & (
-        step < GAP * np.median(step)
-    )[:, None]
+    usual = np.maximum(np.sort(dq, axis=0)[int(0.99 * len(dq))], 1e-3 * np.ptp(q, axis=0))
+    found = (dq > JUMP * np.maximum(usual, _beside(dq))) & (step < GAP * np.median(step))[:, None]
     if not found.any():
         return ""
     row, k = (int(x) for x in np.argwhere(found)[0])
@@ -120,6 +119,13 @@ def jump_suspicion(robot: Robot | None, names: tuple[str, ...], time: np.ndarray
     return (
         f"{what}: are rows missing, or did its sensor fail? Leave such rows out, and give what is before and after them as two logs"
     )
+
+
+def _beside(dq: np.ndarray) -> np.ndarray:
+    """The median of the steps before and after each one (N, n): large in a motion, also of a joint that stands still nearly always."""
+    padded = np.pad(dq, ((BESIDE, BESIDE), (0, 0)), mode="edge")
+    others = [padded[BESIDE + k : BESIDE + k + len(dq)] for k in range(-BESIDE, BESIDE + 1) if k]
+    return np.asarray(np.median(others, axis=0))
 
 
 def order_suspicion(robot: Robot | None, q: np.ndarray) -> str:
