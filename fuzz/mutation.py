@@ -222,8 +222,14 @@ def _run(source: Path, files: list[str], limit: int, native: bool) -> NoReturn:
         sys.path[:0] = [str(source), str(ROOT / "tests")]
         sys.dont_write_bytecode = True
         quiet = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        chosen = ["-m", "native"] if native else ["-k", f"{SKIPPED} and not native", "-m", "not native"]
-        code = int(pytest.main([*quiet, *chosen, *files]))
+        kind = "native" if native else "not native"
+        chosen = [] if native else ["-k", f"{SKIPPED} and not native"]
+        for speed in ("not slow", "slow"):  # most are noticed by the quick tests
+            code = int(pytest.main([*quiet, *chosen, "-m", f"{kind} and {speed}", *files]))
+            if code not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+                break
+        else:
+            code = 0
     finally:
         os._exit(code)
 

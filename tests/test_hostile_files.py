@@ -259,6 +259,22 @@ def test_inertias_too_large_for_a_number(tmp_path):
         cj.save(robot, tmp_path / "r.xml")
 
 
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+def test_a_body_too_far_away_for_its_inertia():
+    """What needs its moments about the centre of mass, or the mass matrix, says so; it was NumPy's eigenvalues that did not converge."""
+    arm = cj.load("planar2r")
+    robot = arm.with_inertial_parameters(np.append(arm.inertial_parameters[:10], [1, 0, 2e299, 0, 0, 0, 0, 0, 0, 0]))
+    assert "too large for a number" in robot.warnings[0]
+    for call in (cj.mass_matrix_inverse, cj.curvature):
+        with pytest.raises(ModelError, match="'joint1' of robot 'planar2r' carries has an inertia that is too large for a number"):
+            call(robot, np.array([0.3, 0.2]))
+    with pytest.raises(CoadjointError, match="not finite"):
+        cj.report(robot, "never.html")
+    assert isinstance(robot._repr_html_(), str)
+    with pytest.raises(ModelError, match="too large for a number"):
+        cj.save(robot, "never.xml")
+
+
 # --- JSON
 
 

@@ -263,6 +263,10 @@ def test_jax_through_the_parameters():
         jax.config.update("jax_enable_x64", False)
 
 
+def masses_twice(robot):
+    return {name: robot.parameters(name) for name in ("masses", "inertial")}
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -276,12 +280,33 @@ def test_jax_through_the_parameters():
         (lambda r: cj.derivative(cj.inverse_dynamics, r, "qq"), "no argument of the function or number of a robot is named 'qq'"),
         (lambda r: cj.derivative(cj.pose, r, "dh:tp", frame="tip"), "no frame is named 'tp'"),
         (lambda r: r.parameters("dh:tip"), "has several|one screw|universal"),
+        (lambda r: cj.trace(cj.mass_matrix, r, parameters=["masses", "inertial"]), "'inertial' replaces all that 'masses' says"),
+        (lambda r: cj.trace(cj.mass_matrix, r, parameters=["drives", "armature"]), "'drives' replaces all that 'armature' says"),
+        (
+            lambda r: cj.vjp(cj.mass_matrix, r, ["payload:tip", "inertial"]),
+            "'inertial' replaces all that 'payload:tip' says",
+        ),
+        (
+            lambda r: cj.rollout(r, r.neutral(), np.zeros(r.nv), dt=0.1, steps=1, parameters=masses_twice(r)),
+            "'masses' and 'inertial'",
+        ),
     ],
 )
 def test_errors(call, message):
     robot = random_robot(0, 3, ("universal", "revolute", "prismatic"), tree=False)
     with pytest.raises(cj.CoadjointError, match=message):
         call(robot)
+
+
+def test_sets_that_change_each_other_further():
+    """Masses after all inertial numbers are those masses, of bodies whose shapes those numbers give; in the other order they were lost."""
+    robot = random_robot(3, 3)
+    rng = np.random.default_rng(0)
+    q, masses = robot.random(rng), robot.parameters("masses") * rng.uniform(0.5, 2.0, 3)
+    numbers = robot.parameters("inertial") * 1.5
+    expected = cj.mass_matrix(robot.with_parameters("inertial", numbers).with_parameters("masses", masses), q)
+    found = cj.compile(cj.mass_matrix, robot, parameters=["inertial", "masses"])(q, numbers, masses)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["one screw", "groups"])

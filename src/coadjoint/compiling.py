@@ -31,7 +31,7 @@ from .errors import CoadjointError, unknown
 from .kernel.dispatch import KEYWORDS, core_shape, spread
 from .kernel.graph import Graph
 from .kernel.runtime.function import Recipe, Signature
-from .robot.parameters import FRAME_SETS, SETS
+from .robot.parameters import FRAME_SETS, SETS, check_together
 from .robot.robot import Robot
 from .scale import lazy
 from .words import short
@@ -92,6 +92,7 @@ def as_written(
 def with_values(robot: Robot, chosen: dict[str, Any]) -> Robot:
     """The robot with these numbers replaced: whole arrays or sets of parameters."""
     arrays = {name: x for name, x in chosen.items() if name in PARAMETERS}
+    check_together([*arrays, *(name for name in chosen if name not in arrays)])
     if "placements" in arrays:  # the last row of a pose is no variable
         last = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (robot.n_links, 1, 4))
         arrays["placements"] = transpose(concat([transpose(arrays["placements"][:, :3]), transpose(last)]))

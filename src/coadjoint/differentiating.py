@@ -19,7 +19,7 @@ from .errors import CoadjointError, unknown
 from .kernel.dispatch import core_shape, written_to
 from .kernel.graph import Graph
 from .kernel.runtime.function import Recipe
-from .robot.parameters import FRAME_SETS, SETS
+from .robot.parameters import FRAME_SETS, SETS, check_together
 from .robot.robot import Robot
 from .traced import check_pickles
 
@@ -180,6 +180,7 @@ class _Place:
         table = next((x.table for a in arrays for x in a.ravel().tolist() if isinstance(x, Expr)), None) or GraphBuilder()
         self.shapes = [x.shape for x in at]
         self.at = symbols(concat([x.reshape(-1) for x in at]))
+        check_together([x for x in chosen if x not in given])
         self.free = variables(table, ("free", len(table.op)), self.at.shape)
         start = 0
         for name, x in zip(chosen, at, strict=True):

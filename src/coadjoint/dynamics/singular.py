@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..arrays import Array, namespace
-from ..errors import SingularMassMatrixError
+from ..errors import ModelError, SingularMassMatrixError
 from ..kernel.dispatch import as_written
 from ..kinematics.poses import relative_poses
 from ..lie import inertia
@@ -122,8 +122,13 @@ def inertia_scale(robot: Robot) -> np.ndarray:
 
 
 def explain_singular(robot: Robot, q: np.ndarray, **_: object) -> None:
-    """Raise an error that names the first state whose mass matrix is singular, and the joint; do nothing if there is none."""
-    scale, states = inertia_scale(robot), q.reshape(-1, robot.nq)
+    """Raise an error that names the first state whose mass matrix is singular, and the joint, or a joint that carries more than numbers
+    hold; do nothing if there is none.
+    """
+    root, states = np.sqrt(inertia_scale(robot)), q.reshape(-1, robot.nq)
+    for name in robot.joint_names:
+        if not np.isfinite(root[robot.v_slice(name)]).all():
+            raise ModelError(f"what joint {name!r} of robot {robot.name!r} carries has an inertia that is too large for a number.")
     single = q.dtype == np.float32
     for start in range(0, len(states), _CHUNK):
         chunk = states[start : start + _CHUNK].astype(float)
@@ -131,7 +136,7 @@ def explain_singular(robot: Robot, q: np.ndarray, **_: object) -> None:
             M = np.broadcast_to(as_written(mass_matrix)(robot, chunk), (len(chunk), robot.nv, robot.nv))
         finite = np.isfinite(M).all((-2, -1))  # not for a state that is not a number, or whose quaternion is zero
         M = np.where(finite[:, None, None], M, np.eye(robot.nv))
-        values, vectors = np.linalg.eigh(M / np.sqrt(np.outer(scale, scale)))
+        values, vectors = np.linalg.eigh(M / np.outer(root, root))
         for k in np.flatnonzero((values[:, 0] <= 4 * (SINGULAR_SINGLE if single else SINGULAR)) & finite)[:1]:
             weakest = int(np.argmax(np.abs(vectors[k, :, 0])))
             joint = next(name for name in robot.joint_names if robot.v_slice(name).start <= weakest < robot.v_slice(name).stop)

@@ -222,7 +222,10 @@ def _joined(robot: Robot) -> Robot:
 
 def _solid(robot: Robot, i: int) -> bool:
     """True if the link has mass and inertia enough to move."""
-    mass, _, central = inertia.to_body(robot.links[i].parameters)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mass, _, central = inertia.to_body(robot.links[i].parameters)
+    if not np.isfinite(central).all():
+        raise ModelError(f"link {robot.links[i].name!r}: the inertia about the centre of mass is too large for a number.")
     return bool(mass > SMALLEST and np.linalg.eigvalsh(central)[0] > SMALLEST)
 
 

@@ -64,6 +64,25 @@ def parameter_set(robot: Robot, name: str) -> ParameterSet:
     return FRAME_SETS[kind](robot, frame)
 
 
+LOST = {
+    "inertial": ("inertias", "masses", "payload"),
+    "drives": ("armature", "damping", "friction"),
+    "dh": ("placements", "lengths", "homes", "dh"),
+}
+"""The numbers of a robot that are gone when a set is given after them, because it replaces them."""
+
+
+def check_together(names: Sequence[str]) -> None:
+    """Raise an error if one of these sets or arrays, applied in this order, would replace what an earlier one says."""
+    for k, name in enumerate(names):
+        for earlier in names[:k]:
+            if earlier.partition(":")[0] in LOST.get(name.partition(":")[0], ()):
+                raise CoadjointError(
+                    f"the parameters {earlier!r} and {name!r} are given together; {name!r} replaces all that {earlier!r} says. Leave "
+                    "one of them out, or give first what is changed further by the other, as 'inertial' before 'masses'."
+                )
+
+
 def with_parameters(robot: Robot, name: str, values: Array) -> Robot:
     chosen, values = parameter_set(robot, name), real_numbers(values, f"parameters {name!r}")
     if tuple(values.shape) != (len(chosen.names),):

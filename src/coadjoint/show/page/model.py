@@ -114,7 +114,8 @@ def joint_point(robot: Robot, i: int) -> np.ndarray:
 
 def _link(robot: Robot, i: int, size: float) -> dict[str, Any]:
     link, joint = robot.links[i], robot.links[i].joint
-    mass, com, central = inertia.to_body(robot.inertias[i])
+    mass, com, _ = inertia.to_body(robot.inertias[i])
+    moments, _ = _principal(robot, i)
     radii, axes, possible = _radii(robot, i)
     mimic = robot.mimics.get(i)
     q, v = robot.q_slice(joint.name), robot.v_slice(joint.name)
@@ -125,7 +126,7 @@ def _link(robot: Robot, i: int, size: float) -> dict[str, Any]:
         "placement": robot.placements[i].ravel().tolist(),
         "mass": float(mass),
         "com": com.tolist(),
-        "moments": np.linalg.eigvalsh(central).tolist(),
+        "moments": moments.tolist(),
         "ellipsoid": {"radii": radii.tolist(), "axes": axes.tolist()} if mass > 0 else None,
         "possible": possible,
         "doubts": impossible(robot.inertias[i]),
@@ -153,14 +154,24 @@ def _axis(screw: np.ndarray) -> list[float]:
     return [float(x) for x in part / np.linalg.norm(part)]
 
 
+def _principal(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray]:
+    """The principal moments (3,) of a link about its centre of mass, infinite if too large for a number, and its axes (3, 3)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, _, central = inertia.to_body(robot.inertias[i])
+    if not np.isfinite(central).all():
+        return np.full(3, np.inf), np.eye(3)
+    moments, axes = np.linalg.eigh(central)
+    return moments, axes
+
+
 def _radii(robot: Robot, i: int) -> tuple[np.ndarray, np.ndarray, bool]:
     """Half-axes (3,) and directions (3, 3), as columns, of the homogeneous ellipsoid with the inertia of a link, and whether there is one.
 
     A body with principal moments I₁ ≤ I₂ ≤ I₃ has aₖ² = 5/2 (I₁ + I₂ + I₃ - 2 Iₖ)/m; what is negative is drawn as zero.
     """
-    mass, _, central = inertia.to_body(robot.inertias[i])
-    moments, axes = np.linalg.eigh(central)
-    squares = 2.5 * (moments.sum() - 2 * moments) / mass if mass > 0 else np.zeros(3)
+    mass = robot.inertias[i, 0]
+    moments, axes = _principal(robot, i)
+    squares = 2.5 * (moments.sum() - 2 * moments) / mass if mass > 0 and np.isfinite(moments).all() else np.zeros(3)
     axes = axes * np.sign(np.linalg.det(axes))
     return np.sqrt(np.maximum(squares, 0.0)), axes, not impossible(robot.inertias[i])
 
