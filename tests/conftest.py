@@ -14,6 +14,8 @@ import pytest
 # each other at every small matrix.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
+# What JAX compiles here runs once or twice: XLA's optimizations would take longer than they save.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 
 def pytest_addoption(parser):

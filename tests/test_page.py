@@ -705,16 +705,20 @@ OF_ANOTHER_INSTALLATION = {"romeo_laas_small.urdf"}
 def test_every_example_robot_is_shown_with_its_meshes(recwarn):
     """Every link with a visual has triangles in the data that the page carries."""
     bare, partly = set(), set()
-    for path in urdf_files().values():
-        merged = cj.load(path).consolidated()
-        parts, _ = visuals(merged, FEW_TRIANGLES)
-        shown = {part["link"] for part in parts if part["faces"]}
-        wanted = {merged.link_index(x.link) for x in merged.shapes if x.role == "visual"}
-        assert shown <= wanted
+    robots = [(path.name, cj.load(path).consolidated()) for path in urdf_files().values()]
+    drawn: list[set] = []  # the shapes of each robot that was drawn
+    for name, merged in sorted(robots, key=lambda x: -len(x[1].visuals)):
+        wanted = {merged.link_index(x.link) for x in merged.visuals}
+        shapes = {(x.kind, x.path, tuple(np.ravel(x.size))) for x in merged.visuals}
         if not wanted:
-            bare.add(path.name)
-        elif shown < wanted:
-            partly.add(path.name)
+            bare.add(name)
+        elif not any(shapes <= larger for larger in drawn):  # a part of a robot with the same meshes has no other ones to lose
+            drawn.append(shapes)
+            parts, _ = visuals(merged, FEW_TRIANGLES)
+            shown = {part["link"] for part in parts if part["faces"]}
+            assert shown <= wanted
+            if shown < wanted:
+                partly.add(name)
     assert len(urdf_files()) >= 69
     assert bare == WITHOUT_VISUALS
     assert partly == OF_ANOTHER_INSTALLATION

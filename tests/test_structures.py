@@ -100,7 +100,7 @@ SOLVED = ("forward_dynamics", "inverse", "curvature", "connection", "covariant",
 """Functions that need a mass matrix with an inverse."""
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 3, 4))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2, 3, 4))])
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_one_graph_is_right_for_all(name, seed):
     """The graph does not depend on the robot that it is traced for, and gives what the source does for each."""
