@@ -117,8 +117,16 @@ def test_what_shooting_cannot_do_is_named():
     ("parameters", "k", "args", "options"),
     [
         ("masses", 1, ([-1.5, 0.2], [0.3, 0.4], 1.5, "effort"), {"effort": [30.0, 8.0]}),
-        ("lengths", 0, ([-1.5, 0.2], [0.3, 0.4], 1.2, "energy"), {"power": 30.0, "acceleration": 12.0}),
-        ("damping", 1, ([-1.2, 0.2], [-0.3, 0.4], "free", {"effort": 0.02, "time": 3.0}), {"effort": [40.0, 9.0]}),
+        pytest.param(
+            "lengths", 0, ([-1.5, 0.2], [0.3, 0.4], 1.2, "energy"), {"power": 30.0, "acceleration": 12.0}, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "damping",
+            1,
+            ([-1.2, 0.2], [-0.3, 0.4], "free", {"effort": 0.02, "time": 3.0}),
+            {"effort": [40.0, 9.0]},
+            marks=pytest.mark.slow,
+        ),
         ("inertial", 19, ([0.3, 0.5], [1.2, -0.4], 1.0, {"action": 1.0, "effort": 1e-3}), {"limits": False}),
     ],
 )

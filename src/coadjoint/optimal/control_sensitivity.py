@@ -87,7 +87,7 @@ class _Cost:
                 at += size
             r = term.of(robot, q, v, u, *given)
             if term.weight is None:
-                total = total + (r if r.shape == () else r[..., 0])
+                total = total + (r if np.shape(r) == () else r[..., 0])
                 continue
             total = total + 0.5 * (numbers[..., at : at + r.shape[-1]] * r * r).sum(-1)
             at += r.shape[-1]
@@ -125,8 +125,12 @@ def control_sensitivity(found: OptimalControl, parameters: str) -> ControlSensit
             else found.message
         )
         raise CoadjointError(f"derivatives belong to an optimum, and this motion is none: {bad}.")
-    names = tuple(robot.parameter_names(parameters))
-    batch = found.u.shape[:-2]
+    names, batch = tuple(robot.parameter_names(parameters)), found.u.shape[:-2]
+    count = max(len(rows) for rows in (given.final, *(x[-1] for x in given.stages)))
+    if count not in (1, int(np.prod(batch))):
+        raise CoadjointError(
+            f"this motion has batch axes {batch}, and was found among {count} problems; ask the whole result for derivatives."
+        )
     one = _Problem(robot, given, parameters, len(names))
     parts = [
         one.solved(
@@ -196,7 +200,7 @@ class _Problem:
 
         def made(fn: Any, wrt: str) -> np.ndarray:
             found = np.asarray(derivative(fn, self.robot, wrt, shapes=shapes)(*at))
-            return found * scale.reshape(N, *[1] * (found.ndim - 1))
+            return np.asarray(found * scale.reshape(N, *[1] * (found.ndim - 1)))
 
         slope = differential(fn, "z")
         by, mixed = made(fn, self.parameters), made(slope, self.parameters)

@@ -100,7 +100,7 @@ def optimal_motion(
     has none. self_collision: bodies of links that are not neighbours keep apart too.
     transcription: "splines" of degree 7; "collocation" at three Gauss points in every span, between which velocities are continuous;
     "shooting", multiple shooting: joint forces that are linear in every span, and states that are integrated; it begins with what
-    splines find.
+    splines find, or where a guess ended that shooting found for the same problem.
     spans: how many polynomials make up the motion. guess: another motion, or configurations (K, nq), to begin with. report: a
     function of the iteration and its error, also called with 0 and infinity while a way around obstacles is sought. Ctrl-C
     returns the best so far.
