@@ -184,8 +184,9 @@ def natural_gradient(
 ) -> Estimator:
     """The natural gradient on the inertias of `links`, or of all, and with `drives` on armature, damping and friction of every joint.
 
-    `gain` γ: how far a sample moves the estimates. They begin at the robot's own numbers, which must be those of possible bodies, and stay
-    possible: every pseudo-inertia positive definite, every coefficient positive. `noise` is σ (nv,), 1 without.
+    `gain` γ: how far a sample moves the estimates; as of any gradient, one that is too large for the forces makes them wander.
+    They begin at the robot's own numbers, which must be those of possible bodies, and stay possible: every pseudo-inertia positive
+    definite, every coefficient positive. `noise` is σ (nv,), 1 without.
     """
     chosen = [robot.link_index(x) for x in (robot.link_names if links is None else links)]
     if not chosen:
