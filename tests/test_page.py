@@ -379,7 +379,9 @@ def test_a_robot_that_moves_stays_in_the_picture(page, tmp_path, size):
 
 
 def test_coarse_pictures_show_the_same_shapes_with_fewer_triangles(page, tmp_path):
-    robot = cj.load("planar2r").with_shapes([cj.Shape("link2", "sphere", size=(0.3,)), cj.Shape("link1", "capsule", size=(0.1, 0.5))])
+    robot = cj.load("planar2r").with_shapes(
+        [cj.Shape("link2", "sphere", size=(0.3,)), cj.Shape("link1", "capsule", size=(0.1, 0.5))]
+    )
     opened(page, tmp_path, robot)
     count = """(coarse => {{
       const {{ renderer }} = coadjoint.scene, gl = renderer.gl, draw = gl.drawElements;
