@@ -52,7 +52,7 @@ TESTS: dict[str, str] = {
     "dynamics/energy.py": "dynamics regressor",
     "dynamics/factorisation.py": "lagrangian misprints_closed_form",
     "dynamics/freedoms.py": "christoffel second_derivatives",
-    "dynamics/kool.py": "kool",
+    "dynamics/kool.py": "kool springs",
     "dynamics/lagrangian.py": "lagrangian",
     "dynamics/momentum.py": "dynamics",
     "dynamics/moving.py": "derivatives christoffel",

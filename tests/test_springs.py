@@ -214,3 +214,14 @@ def test_a_spring_about_a_ball_is_refused():
     hung = ball.with_frame("end", "bob", np.eye(4)).with_frame("hook", "base", np.eye(4) + np.eye(4, k=3))
     hung = hung.with_spring("bob", "hook", stiffness=3.0)
     close(cj.gravity_force(hung, hung.neutral()), cj.gravity_force(ball, ball.neutral()), 1e-15)  # it pulls at the centre
+
+
+def test_springs_of_what_cannot_move():
+    """They hold their energy, and there is no joint force."""
+    far = np.eye(4)
+    far[0, 3] = 0.5
+    body = cj.Link("a", "base", cj.Joint.fixed(), placement=far, parameters=np.array([1.0, 0, 0, 0, 1, 0, 0, 1, 0, 1]))
+    robot = cj.Robot("post", [body]).with_spring("a", "base", stiffness=3.0, rest=0.2)
+    assert cj.spring_force(robot, np.zeros(0)).shape == (0,)
+    assert cj.spring_force(robot, np.zeros((3, 0))).shape == (3, 0)
+    close(cj.potential_energy(robot, np.zeros((3, 0))), np.full(3, 0.5 * 3.0 * 0.3**2), 1e-14)
