@@ -19,7 +19,7 @@ GRID, DYNAMIC = 32, 40
 """Cells of a path at the beginning, about; and where dynamics matter, whose rows are no polynomials: there some of them are halved."""
 AGAIN = (45, 73, 101, 150, 211)
 """This number where a path was not finished."""
-INEXACT = 1e-8
+INEXACT = 1e-9
 """The excess of a row in a cell of a path of many pieces up to which no other cells are tried there."""
 PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)
 """The places, tried one after the other, at which cells are cut where a path of many pieces was not finished."""
@@ -152,15 +152,23 @@ def solve(
                 waiting.append(task.finer(work.kinds[j * work.cells : (j + 1) * work.cells] >= 8))
             elif task.grid.scale != 1.0 and task.tries < task.most(status):
                 waiting.append(task.other(value))
-            elif (status == UNFINISHED or (len(limits.powered) and status in LOST)) and task.tries < len(AGAIN):
+            elif task.grids < len(AGAIN) and (status == UNFINISHED or (status in LOST and _bent(limits, paths, task.path, value))):
                 # cuts close in on a point where arcs graze, or rows about a wrong guess leave no speed: on other cells they do not
-                other = even_grid(paths.breaks(task.path).tobytes(), limits.curved, AGAIN[task.tries])
-                waiting.append(_Task(task.path, other, 0, task.tries + 1))
+                other = even_grid(paths.breaks(task.path).tobytes(), limits.curved, AGAIN[task.grids])
+                waiting.append(_Task(task.path, other, grids=task.grids + 1))
             else:
                 failures.append(Failure(task.path, value, KINDS[int(status)], further))
         if report is not None:
             report(1.0 - len(waiting) / n)
     return Profile([found.get(k, _NOTHING) for k in range(n)], duration), failures
+
+
+def _bent(limits: Limits, paths: Splines | Curves, path: int, s: float) -> bool:
+    """True if rows are not linear and the robot can stand at this place: no speed was lost there but about a wrong guess."""
+    if not limits.curved:
+        return False
+    _, _, lo, hi, _ = bounds_at(limits, paths, path, np.array([min(s, 1.0 - 1e-9)]))
+    return bool(len(limits.powered) or (np.all(lo <= 0.0) and np.all(hi >= 0.0)))
 
 
 _NOTHING = np.empty((0, RECORD))
@@ -179,6 +187,9 @@ class _Task:
     grid: Grid
     halved: int = 0
     tries: int = 0
+    """How often cells of this grid were cut near a place."""
+    grids: int = 0
+    """How many other grids were tried before."""
 
     @property
     def pieces(self) -> int:
@@ -190,11 +201,11 @@ class _Task:
 
     def other(self, s: float) -> _Task:
         """The task with other cells near s only: with others everywhere, many pieces would be finished at some places and not at others."""
-        return _Task(self.path, self.grid.cut_near(s, PARTS[self.tries % len(PARTS)]), self.halved, self.tries + 1)
+        return _Task(self.path, self.grid.cut_near(s, PARTS[self.tries % len(PARTS)]), self.halved, self.tries + 1, self.grids)
 
     def finer(self, rough: np.ndarray) -> _Task:
         grid = self.grid.halved(rough)
-        return _Task(self.path, grid, self.halved + 1 if len(grid.s) < FINEST else HALVINGS, self.tries)
+        return _Task(self.path, grid, self.halved + 1 if len(grid.s) < FINEST else HALVINGS, self.tries, self.grids)
 
 
 def bounds_at(
