@@ -1,4 +1,4 @@
-"""Identification beside figaroh, MuJoCo's sysid and SymPyBotics: `python -m benchmarks.identification_peers`.
+"""Identification beside figaroh, MuJoCo's sysid and SymPyBotics: `python -m benchmarks.identification_peers [FOLDER]`.
 
 pip install figaroh picos cvxopt "mujoco[sysid]". Each task is what a peer can do, on the same data in the same run, in turn, by processor
 time. What they cannot do is not compared. figaroh's whole identification takes a class, a configuration file and data files for each robot;
@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import sys
 import tempfile
 import time
 import warnings
@@ -23,6 +24,7 @@ import numpy as np
 
 import coadjoint as cj
 from coadjoint.identification.consistency import ConsistentFit
+from coadjoint.identification.preparation import prepare
 from coadjoint.lie import inertia
 
 ROUNDS = 5
@@ -105,6 +107,57 @@ def consistent_fit_beside_figaroh(robot: cj.Robot, problems: int = 10) -> None:
         f"itself, cost above ours by {min(above):.1g} … {max(above):.1g} (relative), least eigenvalue {min(x for _, x in off):.1g}",
         flush=True,
     )
+
+
+def panda_log_beside_figaroh(robot: cj.Robot, path: Path) -> None:
+    """Forces of the last fifth of a recorded log from the first four fifths.
+
+    figaroh's consistent fit gets the states that our preparation made and, since it holds friction fixed, that of plain least squares. Its
+    rows have no weights: with those of the joints' scatter its solver ends in a division by zero (figaroh 1.0.2, cvxopt 1.3.3).
+    """
+    from figaroh.identification.physical_fit import FixedExtras, build_problem, solve_direct_effort_fit
+
+    log = cj.read_log(path, robot)
+    cut = int(0.8 * len(log.time))
+    parts = [
+        {key: np.asarray(getattr(log, key))[part] for key in ("time", "q", "v", "tau")} for part in (slice(cut), slice(cut, None))
+    ]
+    joints, n = tuple(f"j{k}" for k in range(robot.n_links)), 10 * robot.n_links
+    friction = [f"{x}_{joint}" for x in ("fv", "fs", "off") for joint in joints]
+    names, prior = [f"{x}_{joint}" for joint in joints for x in NUMBERS], np.array(robot.inertial_parameters)
+    train, test = (prepare(robot, cj.read_log(x, robot)) for x in parts)
+
+    def rows(x) -> tuple[np.ndarray, np.ndarray]:
+        D = np.concatenate([y[:, None, :] * np.eye(robot.nv) for y in (x.v, np.sign(x.v), np.ones_like(x.v))], axis=2)
+        Y = np.concatenate([np.asarray(cj.regressor(robot, x.q, x.v, x.a)), D], axis=2)
+        return Y.reshape(-1, Y.shape[2]), np.asarray(x.tau).ravel()
+
+    def theirs():
+        Y, tau = rows(train)
+        plain = np.linalg.lstsq(Y, tau, rcond=None)[0]
+        p = build_problem(
+            Y,
+            tau,
+            [*names, *friction],
+            joints,
+            prior=np.concatenate([prior, np.zeros(len(friction))]),
+            extras=FixedExtras(tuple(friction), tuple(plain[n:]), "declared"),
+        )
+        record = solve_direct_effort_fit(p)
+        return plain, record
+
+    mine, fit, other, (plain, record) = in_turn(lambda: cj.identify(robot, parts[0]), theirs, 2)
+    Y, tau = rows(test)
+    predictions = {
+        "here": np.asarray(fit.torque(test.q, test.v, test.a, time=test.time)).ravel(),
+        "plain least squares": Y @ plain,
+    }
+    if record.theta is not None:
+        predictions["figaroh"] = Y @ np.concatenate([record.theta, plain[n:]])
+    print(f"Panda log: {mine:.2f} s with preparation; figaroh {other:.2f} s without it, accepted by itself: {record.accepted}")
+    for name, x in predictions.items():
+        rms = np.sqrt(np.mean((x - tau).reshape(-1, robot.nv) ** 2, axis=0))
+        print(f"  {name}: rms of the last fifth {np.round(rms, 3)} N m", flush=True)
 
 
 def _write_inertia(name: str, spec, param) -> None:
@@ -215,4 +268,6 @@ if __name__ == "__main__":
     base_parameters_beside_figaroh(panda)
     print("  SymPyBotics, published: 25 s")
     consistent_fit_beside_figaroh(panda)
+    if len(sys.argv) > 1:
+        panda_log_beside_figaroh(panda, Path(sys.argv[1]) / "panda_log" / "excitation.csv")
     output_error_beside_mujoco(ur5e.lock(dict.fromkeys(ur5e.joint_names[3:], 0.3)))
