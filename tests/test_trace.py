@@ -457,3 +457,10 @@ def test_reductions_over_any_axes(axis, keepdims):
         return greatest, least, np.where(some, 1.0, 0.0), np.where(every, 1.0, 0.0)
 
     agrees(fn, x.reshape(9, 6))
+
+
+def test_a_traced_graph_takes_batches_of_symbols():
+    inner = trace(lambda x: np.sin(x) * x.sum(), {"x": (3,)})
+    y = np.random.default_rng(5).normal(size=(2, 4, 3))
+    outer = trace(lambda y: evaluate(inner, y)[0], {"y": (4, 3)})
+    np.testing.assert_allclose(evaluate(outer, y)[0], np.sin(y) * y.sum(-1, keepdims=True), rtol=1e-13, atol=1e-13)
