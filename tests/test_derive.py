@@ -201,3 +201,14 @@ def test_long_chains():
     graph = trace(lambda x: derive.gradient(fn(x), x), {"x": (3,)})
     dy = evaluate(graph, np.array([0.5, 0.5, 0.1]))[0]
     np.testing.assert_allclose(dy, [0.0, 0.1 / 0.25, 2.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 13])
+def test_substitution_through_a_linear_solve(n):
+    """A(x)⁻¹B(x), traced and then taken at other symbols, is what the function gives there; unrolled or as a block."""
+    c, d = RNG.normal(size=(n, n)), RNG.normal(size=(n, 2))
+    fn = lambda x: arrays.solve_spd(x[1] * np.eye(n) + c @ c.T, d * x[0] + x[1])
+    elsewhere = lambda x: x * x + 0.5
+    graph = trace(lambda x: derive.substitute(fn(x), x, elsewhere(x)), {"x": (2,)})
+    x = np.array([0.7, 1.3])
+    np.testing.assert_allclose(evaluate(graph, x)[0], fn(elsewhere(x)), rtol=1e-12, atol=1e-12)

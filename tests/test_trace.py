@@ -457,3 +457,12 @@ def test_reductions_over_any_axes(axis, keepdims):
         return greatest, least, np.where(some, 1.0, 0.0), np.where(every, 1.0, 0.0)
 
     agrees(fn, x.reshape(9, 6))
+
+
+def test_a_traced_graph_takes_batches_of_symbols():
+    inner = trace(lambda x, c: (np.sin(x) * x.sum(), x[0] * c), {"x": (3,), "c": ()})
+    y = np.random.default_rng(5).normal(size=(2, 4, 3))
+    outer = trace(lambda y: evaluate(inner, y, y[0, 1]), {"y": (4, 3)})
+    many, one = evaluate(outer, y)
+    np.testing.assert_allclose(many, np.sin(y) * y.sum(-1, keepdims=True), rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(one, y[..., 0] * y[:, :1, 1], rtol=1e-13, atol=1e-13)

@@ -36,6 +36,8 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
         check_core(name, x, shape, f" for {graph.name}")
         flat.append(x.reshape(*x.shape[: x.ndim - len(shape)], math.prod(shape)).view(np.ndarray))
     symbolic = any(isinstance(x, Symbols) for x in inputs)
+    if symbolic and any(x.ndim > 1 for x in flat):
+        return _one_by_one(graph, flat, operations)
     if operations is None:
         operations = functions.OPERATIONS if symbolic else NUMPY
     values: list[Any] = []
@@ -56,6 +58,18 @@ def evaluate(graph: Graph, *arrays: Array, operations: Mapping[str, Callable[...
         _joined([values[k] for k in nodes], shape, flat, symbolic)
         for nodes, shape in zip(graph.outputs, graph.output_shapes, strict=True)
     )
+
+
+def _one_by_one(graph: Graph, flat: list[Array], operations: Mapping[str, Callable[..., Any]] | None) -> tuple[Array, ...]:
+    """The outputs for arrays of symbols with batch axes: the operations of symbols take one at a time."""
+    batch = np.broadcast_shapes(*(x.shape[:-1] for x in flat))
+    wide = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in flat]
+    found = [np.empty((*batch, *shape), dtype=object) for shape in graph.output_shapes]
+    for k in np.ndindex(*batch):
+        one = (symbols(x[k].reshape(shape)) for x, shape in zip(wide, graph.input_shapes, strict=True))
+        for whole, part in zip(found, evaluate(graph, *one, operations=operations), strict=True):
+            whole[k] = part.item() if part.ndim == 0 else part
+    return tuple(symbols(x) for x in found)
 
 
 def _joined(values: list[Any], shape: tuple[int, ...], flat: list[Array], symbolic: bool) -> Array:
