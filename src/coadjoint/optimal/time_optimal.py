@@ -231,7 +231,9 @@ def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
     still = failure.s if failure.kind == "rest" else _standstill(paths, failure.path)
     if still is not None:
         place = f"s = {still:.6g}"
-        return f"it stands still at {place}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
+        return (
+            f"it stands still at {place}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
+        )
     if failure.kind == "start":
         most = np.sqrt(max(failure.value, 0.0))
         return f"start_speed is too high: ds/dt may be at most {most:.9g} there, or the motion cannot be braked in time."
