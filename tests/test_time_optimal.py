@@ -339,6 +339,14 @@ def test_a_path_that_stands_still_does_not_stop_the_others():
         cj.time_optimal(robot, 0 * moves, acceleration=3.0)
 
 
+@pytest.mark.parametrize("place", [0.375, 25 / 64, 0.37])
+def test_the_place_where_a_path_stands_still_is_told(place):
+    """dq/ds = 3 (s - place)²."""
+    cubic = PPoly(np.array([[[1.0, -2.0]], [[-3 * place, 6 * place]], [[3 * place**2, -6 * place**2]], [[0.0, 0.0]]]), [0.0, 1.0])
+    with pytest.raises(CoadjointError, match=f"path stands still at s = {place:.6g}: "):
+        cj.time_optimal(planar(), cubic, acceleration=5.0)
+
+
 @pytest.mark.parametrize("velocity", [None, 20.0])
 def test_a_pendulum_too_weak_to_rise_is_told_so(velocity):
     """From hanging over the top and down again without a limit of speed: where x = ṡ² would be negative, there is no motion.

@@ -21,6 +21,7 @@ from .open_chains import check_open
 from .path_program import time_paths
 from .paths import Curves, Splines, as_paths
 from .profile import Failure, bounds_at, solve
+from .standstill import STILL
 from .timing import Timing, Timings
 
 
@@ -85,7 +86,7 @@ def time_optimal(
     profile, failures = solve(limits, paths, ends, None if jerk is not None else report)
     if failures and len(failures) == len(paths) and (single or all(x.kind == "rest" for x in failures)):
         why = explain(limits, paths, failures[0])
-        raise CoadjointError(f"path{why[2:]}" if failures[0].kind == "rest" else why)
+        raise CoadjointError(f"path{why[2:]}" if why.startswith("it ") else why)
     errors = {f.path: explain(limits, paths, f) for f in failures}
     if jerk is not None:
         most = _limit(jerk, "jerk", robot.nv, robot.v_names, _own_limits(robot)[2]).copy()
@@ -225,10 +226,14 @@ def _speeds(given: Any, name: str, count: int) -> np.ndarray:
 def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
     """The reason why a path cannot be timed, with the place and the joint."""
     where = f"at s = {failure.s:.6g}"
-    if failure.kind == "rest":
-        if failure.value == 0.0:
-            return "it does not move: dq/ds = 0 everywhere."
-        return f"it stands still {where}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
+    if failure.kind == "rest" and failure.value == 0.0:
+        return "it does not move: dq/ds = 0 everywhere."
+    still = failure.s if failure.kind == "rest" else _standstill(paths, failure.path)
+    if still is not None:
+        place = f"s = {still:.6g}"
+        return (
+            f"it stands still at {place}: dq/ds and d²q/ds² vanish there. Take another parameter, such as the length of the path."
+        )
     if failure.kind == "start":
         most = np.sqrt(max(failure.value, 0.0))
         return f"start_speed is too high: ds/dt may be at most {most:.9g} there, or the motion cannot be braked in time."
@@ -254,6 +259,19 @@ def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
     best = _conflict(a, b, lo, hi)
     names = " and ".join(f"{limits.names[r][0]} of {limits.names[r][1]!r}" for r in best)
     return f"the path cannot be followed {where}: no speed and acceleration along it meet the limits of {names} together."
+
+
+def _standstill(paths: Splines | Curves, path: int) -> float | None:
+    """Where a path that could not be timed stands still, between the points at which its program looks; None if nowhere."""
+    a, b, size, most = 0.0, 1.0, 0.0, 0.0
+    for _ in range(8):  # closer and closer to the slowest place
+        s = np.linspace(a, b, 401)
+        _, dq, ddq = (np.abs(x[:, 0]).max(axis=-1) for x in paths.at(np.full(len(s), path), s, s[:, None]))
+        size, most = max(size, float(dq.max())), max(most, float(ddq.max()))
+        k = int(np.argmin(dq))
+        a, b = float(s[max(k - 1, 0)]), float(s[min(k + 1, 400)])
+    rests = dq[k] <= STILL * size and ddq[k] <= 1e-6 * most and 0.0 < s[k] < 1.0
+    return float(s[k]) if rests else None
 
 
 def _conflict(a: np.ndarray, b: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[int, ...]:
