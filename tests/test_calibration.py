@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -553,6 +554,17 @@ def test_the_command(tmp_path, capsys):
     assert "not seen" in (tmp_path / "cal.html").read_text()
     back = cj.load(paths[2])
     np.testing.assert_allclose(axes_apart(back), axes_apart(disturbed(robot)), atol=2e-4)
+    np.savetxt(
+        tmp_path / "log.csv",
+        np.hstack([np.degrees(q) * 1.01, 1e3 * points.reshape(60, 6)]),
+        delimiter=",",
+        header=header,
+        comments="",
+    )
+    assert main(["calibrate", *paths[:2], "--frame", "l3", "--out", paths[2]]) == 0
+    assert re.search("it has no place for .*scale.*, without which it is .* mm off", capsys.readouterr().out)
+    assert main(["calibrate", *paths[:2], "--frame", "l3", "--out", paths[2], "--terms", "none"]) == 0
+    assert "no place" not in capsys.readouterr().out
     assert main(["calibrate", paths[0], paths[1], "--frame", "l9"]) == 1
     assert "no frame is named 'l9'" in capsys.readouterr().err
     (tmp_path / "bad.csv").write_text("q1,q2,q3,x1\n0,0,0,0\n")

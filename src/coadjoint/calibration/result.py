@@ -211,13 +211,16 @@ class Calibration:
         write_report(path, self)
 
     def write_urdf(self, source: str | Path, path: str | Path) -> None:
-        """Write a URDF that is the source but for the origins of the calibrated joints: meshes, colours and remarks stay."""
+        """Write a URDF that is the source but for the origins of the calibrated joints: meshes, colours and remarks stay.
+
+        It is `robot`: scale, harmonics and deflection, for which such files have no place, are in `correct`.
+        """
         from .writing import write_urdf
 
         write_urdf(self, source, path)
 
     def write_mjcf(self, source: str | Path, path: str | Path) -> None:
-        """Write an MJCF file that is the source but for the poses of the calibrated joints' bodies."""
+        """Write an MJCF file that is the source but for the poses of the calibrated joints' bodies; as `write_urdf`, it is `robot`."""
         from .writing import write_mjcf
 
         write_mjcf(self, source, path)

@@ -13,6 +13,7 @@ import numpy as np
 from ..calibration import calibrate
 from ..errors import CoadjointError, LogWarning, ReadError
 from ..files import check_output
+from ..kinematics import pose
 from ..lie import quaternion
 from ..motion.logs import Table, read_table
 from ..robot.save import save
@@ -31,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kinds = "points x1, y1, z1, x2 … (or x1_mm …), poses x, y, z, qx, qy, qz, qw, distances d1, d2 … (or d1_mm …) or the number of a plane"
     table = f"joint positions q1… (or q1_deg…) and {kinds}; .npz: q and points, poses, distances, planes or corners with board (and camera)"
     parser.add_argument("measured", metavar="TABLE", help=table)
+    terms = (
+        'errors of angles beside offsets: "none", or of scale, harmonics 1, harmonics 2, compliance, with commas (default: chosen)'
+    )
+    parser.add_argument("--terms", metavar="NAMES", help=terms)
     parser.add_argument("--frame", metavar="NAME", help="the frame that was measured (default: tip, or the last link)")
     parser.add_argument(
         "--mounted", choices=("hand", "fixed"), default="hand", help="where the camera of corners is (default: hand)"
@@ -56,18 +61,32 @@ def run(args: argparse.Namespace) -> None:
         extra = Path(args.measured).suffix.lower() != ".npz"  # other arrays may have other lengths: a board's corners
         table = read_table(args.measured, robot, needs=("q",), extra=extra, **log_options(args), report=report)
     measured = _measured(args.measured, table)
+    terms = None if args.terms is None else () if args.terms == "none" else tuple(x.strip() for x in args.terms.split(","))
     with Progress("fitting"), warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)  # its notes are printed
-        cal = calibrate(robot, table.arrays["q"], frame=frame, mounted=args.mounted, **measured)
+        cal = calibrate(robot, table.arrays["q"], frame=frame, terms=terms, mounted=args.mounted, **measured)
     for note in table.notes:
         print(in_a_shell(note))
     print(in_a_shell(str(cal)))
     if args.out:
         _write(args, cal)
-        print(f"wrote {args.out}")
+        print(f"wrote {args.out}{_left_out(cal, table.arrays['q'])}")
     if args.report:
         cal.report(args.report)
         print(f"wrote {args.report}")
+
+
+def _left_out(cal: Any, q: np.ndarray) -> str:
+    """What a robot's file has no place for, and how far its poses are off without it."""
+    groups = [group for group in cal.terms.groups if group != "offset"]
+    if not groups:
+        return ""
+    off = cal.pose(q)[:, :3, 3] - (cal.base @ np.asarray(pose(cal.robot, q, cal.frame)))[:, :3, 3]
+    mean = 1e3 * float(np.mean(np.linalg.norm(off, axis=1)))
+    return (
+        f", with geometry and offsets; it has no place for {', '.join(groups)}, without which it is {mean:.3g} mm off on average: "
+        "give it corrected angles (Calibration.correct), or fit without them (--terms none)"
+    )
 
 
 def _write(args: argparse.Namespace, cal: Any) -> None:
