@@ -42,7 +42,8 @@ def _merged(vertices: np.ndarray, faces: np.ndarray, keys: np.ndarray) -> tuple[
     # The same three corners in the same sense are the same triangle, whichever comes first.
     first = np.argmin(corners, axis=1)[:, None]
     turned = np.take_along_axis(corners, (first + np.arange(3)) % 3, axis=1)
-    _, unique = np.unique(turned, axis=0, return_index=True)
+    _, pairs = np.unique(turned[:, 0] * count + turned[:, 1], return_inverse=True)
+    _, unique = np.unique(pairs * count + turned[:, 2], return_index=True)
     return means, corners[np.sort(unique)], number
 
 
