@@ -57,6 +57,7 @@ class Spool:
         self.robot, self.file, self.rows, self.stretches = robot, tempfile.TemporaryFile(), 0, 0  # noqa: SIM115
         weakref.finalize(self, self.file.close)
         self.notes: tuple[str, ...] = ()
+        self.units_doubted = False
         self.step = 0.0
         self.width = 2 + robot.nq + 4 * robot.nv
         self.thin = 1
@@ -97,6 +98,7 @@ class Spool:
         if not self.step:
             self.step, self.thin = data.step, max(1, round(data.step * window.rate))
         self.notes = self.notes or data.notes
+        self.units_doubted |= window.units_doubted
         if len(np.unique(data.stretch)) > 1:
             self.stretches += int(data.stretch.max())
         return cutoff
