@@ -184,7 +184,8 @@ class Identification:
             k = int(np.argmin(np.diff(t) > 0))
             raise CoadjointError(f"time must increase along a motion; row {k + 2} has {t[k + 1]:.9g} after {t[k]:.9g}.")
         usual = (np.sqrt(np.mean(x * x, axis=0)) for x in (self.data.v, self.data.a))
-        return np.asarray(rigid + self.friction(q, v, a, rigid, remembered(t, q, v, a, self.friction.shape, *usual)))
+        sign = remembered(t, q, v, a, self.friction.shape, *usual, self.data.noise)
+        return np.asarray(rigid + self.friction(q, v, a, rigid, sign))
 
     @property
     def gains(self) -> np.ndarray:
