@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from .friction import Shape
-from .preparation import DWELL, sticking
+from .preparation import DWELL, lasting, sticking
 
 
 def remembered(
@@ -40,9 +40,11 @@ def remembered(
     for k in range(len(moved)):
         state[k + 1] = kept[k] * state[k] + turned[k]
     middle = float(np.median(step)) if len(step) else 1.0
-    rests = sticking(v, a, middle, max(1, round(DWELL / middle)), speed, acceleration)
+    dwell = max(1, round(DWELL / middle))
     still = np.abs(v) <= noise
-    return np.where(np.where(slips, rests, still), np.where(slips, state, last_motion(v, still)), shape.direction(v, a))
+    rests = np.where(shape.widths > noise, lasting(still, dwell), still)  # what is smooth in speed has nothing to keep while it turns
+    rests = np.where(slips, sticking(v, a, middle, dwell, speed, acceleration), rests)
+    return np.where(rests, np.where(slips, state, last_motion(v, still)), shape.direction(v, a))
 
 
 def last_motion(v: np.ndarray, still: np.ndarray) -> np.ndarray:

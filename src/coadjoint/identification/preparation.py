@@ -348,17 +348,23 @@ def _part(*arrays: Any) -> Prepared:
 
 def sticking(v: np.ndarray, a: np.ndarray, step: float, least: int, speed: np.ndarray, acceleration: np.ndarray) -> np.ndarray:
     """(N, nv): where a joint stands for at least so many rows, or sets out from there; `speed`, `acceleration` (nv,): what is usual."""
-    still = np.asarray(np.abs(v) < STANDING * speed)
-    for k in range(v.shape[1]):
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], still[:, k].astype(int), [0]])))
-        for i, j in zip(edges[::2], edges[1::2], strict=True):
-            if j - i < least:
-                still[i:j, k] = False
+    still = lasting(np.abs(v) < STANDING * speed, least)
     far, path = SLIPPED * speed**2 / acceleration.clip(1e-12), step * np.cumsum(np.abs(v), axis=0)
     where = np.where(still, np.arange(len(v))[:, None], -1)
     last = np.maximum.accumulate(where, axis=0)
     moved = path - np.take_along_axis(path, last.clip(0), axis=0)
     return np.asarray(still | ((last >= 0) & (moved < far)))
+
+
+def lasting(still: np.ndarray, least: int) -> np.ndarray:
+    """(N, nv): where a joint is still for at least so many rows."""
+    still = still.copy()
+    for k in range(still.shape[1]):
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], still[:, k].astype(int), [0]])))
+        for i, j in zip(edges[::2], edges[1::2], strict=True):
+            if j - i < least:
+                still[i:j, k] = False
+    return still
 
 
 def _joined(robot: Robot, parts: Sequence[Prepared]) -> Prepared:

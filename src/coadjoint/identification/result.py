@@ -183,9 +183,27 @@ class Identification:
         if not np.all(np.diff(t) > 0):
             k = int(np.argmin(np.diff(t) > 0))
             raise CoadjointError(f"time must increase along a motion; row {k + 2} has {t[k + 1]:.9g} after {t[k]:.9g}.")
-        usual = (np.sqrt(np.mean(x * x, axis=0)) for x in (self.data.v, self.data.a))
-        sign = remembered(t, q, v, a, self.friction.shape, *usual, self.data.noise)
+        sign = np.where(self.remembers, self._remembered(t, q, v, a), self.friction.shape.direction(v, a))
         return np.asarray(rigid + self.friction(q, v, a, rigid, sign))
+
+    def _remembered(self, time: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        usual = (np.sqrt(np.mean(x * x, axis=0)) for x in (self.data.v, self.data.a))
+        return remembered(time, q, v, a, self.friction.shape, *usual, self.data.noise)
+
+    @cached_property
+    def remembers(self) -> np.ndarray:
+        """(nv,): whether dry friction at rest is what the motion before left, as far as the log tells by its rows at rest.
+
+        These were not fitted. Friction that a simulation made smooth in speed is zero there, and so is the force of a drive with its brake.
+        """
+        data, worse = self.data, np.zeros(self.prior.nv)
+        for k in np.unique(data.stretch):
+            rows = data.stretch == k
+            q, v, a = data.q[rows], data.v[rows], data.a[rows]
+            load = np.asarray(inverse_dynamics(self.rigid, q, v, a))
+            more = self.friction(q, v, a, load, self._remembered(data.time[rows], q, v, a)) - self.friction(q, v, a, load)
+            worse += (more * more - 2.0 * more * self.residuals[rows]).sum(0)  # of the sum of squared residuals
+        return np.asarray(worse <= 0.0)
 
     @property
     def gains(self) -> np.ndarray:
