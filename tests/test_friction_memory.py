@@ -122,6 +122,29 @@ def test_slow_reversals_without_slip_are_as_of_each_row(power):
             np.testing.assert_allclose(fit.torque(q[rows], v[rows], a[rows], time=t[rows]), tau[rows], atol=1e-9)
 
 
+@pytest.mark.native
+def test_friction_that_a_simulation_made_smooth_has_nothing_to_remember():
+    """c tanh(v / w) is zero at rest, as the rows at rest of the log say: the motion's forces are those of each row."""
+    robot, (t, q, v, a) = cj.load("planar2r"), stop_and_go([1, -1, -1, 1, 1, -1])
+    q, v, a = (np.concatenate([x, 0.8 * x[::-1] * sign], axis=1) for x, sign in ((q, 1), (v, -1), (a, 1)))
+    tau = np.asarray(cj.inverse_dynamics(robot, q, v, a)) + 0.5 * v + 2.0 * np.tanh(v / 0.15)
+    fit = cj.identify(robot, {"time": t, "q": q, "v": v, "a": a, "tau": tau}, friction=("offset", "viscous", "coulomb"))
+    assert np.abs(fit.torque(q, v, a, time=t) - tau)[v == 0].max() < 0.05
+    np.testing.assert_array_equal(fit.torque(q, v, a, time=t), fit.torque(q, v, a))
+
+
+def test_reversals_that_do_not_last_are_smooth_where_the_fit_is():
+    """A width beyond the noise: σ is that of each row, but where the joint rests."""
+    t = np.arange(0, 3, 0.01)
+    v = np.where(t < 1, np.cos(np.pi * t), np.where(t < 2, -1.0 + np.minimum(2 * (t - 1), 1.0), 0.001 * np.sin(50 * t)))[:, None]
+    q, a = 0.01 * np.cumsum(v, axis=0), np.gradient(v, 0.01, axis=0)
+    shape = Shape(np.array([0.1]), np.zeros(1), np.ones(1))
+    found = remembered(t, q, v, a, shape, np.ones(1), np.ones(1), np.array([0.05]))[:, 0]
+    moves = t < 1.4
+    np.testing.assert_array_equal(found[moves], shape.direction(v, a)[moves, 0])
+    np.testing.assert_array_equal(found[t > 1.55], -1.0)
+
+
 def test_the_last_motion_is_kept_while_speeds_are_noise():
     """Noise turns nothing; what sets out without turning again has its own sign from its first row."""
     v = np.array([[0.1, -0.1, 2.0, 0.3, -0.2, 0.0, 0.1, -0.1, -0.4, -5.0, 0.2, 0.1, 3.0, 0.0, -0.3]]).T

@@ -42,7 +42,9 @@ def remembered(
     middle = float(np.median(step)) if len(step) else 1.0
     dwell = max(1, round(DWELL / middle))
     still = np.abs(v) <= noise
-    rests = np.where(shape.widths > noise, lasting(still, dwell), still)  # what is smooth in speed has nothing to keep while it turns
+    rests = np.where(
+        shape.widths > noise, lasting(still, dwell), still
+    )  # what is smooth in speed has nothing to keep while it turns
     rests = np.where(slips, sticking(v, a, middle, dwell, speed, acceleration), rests)
     return np.where(rests, np.where(slips, state, last_motion(v, still)), shape.direction(v, a))
 

@@ -183,7 +183,7 @@ class Identification:
         if not np.all(np.diff(t) > 0):
             k = int(np.argmin(np.diff(t) > 0))
             raise CoadjointError(f"time must increase along a motion; row {k + 2} has {t[k + 1]:.9g} after {t[k]:.9g}.")
-        sign = np.where(self.remembers, self._remembered(t, q, v, a), self.friction.shape.direction(v, a))
+        sign = np.where(self._remembers, self._remembered(t, q, v, a), self.friction.shape.direction(v, a))
         return np.asarray(rigid + self.friction(q, v, a, rigid, sign))
 
     def _remembered(self, time: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -191,7 +191,7 @@ class Identification:
         return remembered(time, q, v, a, self.friction.shape, *usual, self.data.noise)
 
     @cached_property
-    def remembers(self) -> np.ndarray:
+    def _remembers(self) -> np.ndarray:
         """(nv,): whether dry friction at rest is what the motion before left, as far as the log tells by its rows at rest.
 
         These were not fitted. Friction that a simulation made smooth in speed is zero there, and so is the force of a drive with its brake.

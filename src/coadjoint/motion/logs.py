@@ -174,7 +174,9 @@ def read_log(
     for doubt in doubts:
         warnings.warn(f"{read.label}: {doubt}", LogWarning, stacklevel=2)
     other_units = any("units={" in doubt for doubt in doubts)
-    return Log(time, **read.arrays, names=names, notes=(*notes, *doubts), extra=read.extra, source=read.label, units_doubted=other_units)
+    return Log(
+        time, **read.arrays, names=names, notes=(*notes, *doubts), extra=read.extra, source=read.label, units_doubted=other_units
+    )
 
 
 @dataclass(frozen=True)
