@@ -13,7 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from .friction import Shape
-from .preparation import DWELL, lasting, sticking
+from .preparation import DWELL, lasting, runs, sticking
+
+CLEAR = 2.0
+"""The residual with memory, relative to that without, above which a rest tells that there is none."""
 
 
 def remembered(
@@ -58,3 +61,11 @@ def last_motion(v: np.ndarray, still: np.ndarray) -> np.ndarray:
     sets_out = turns == np.take_along_axis(turns, next_, axis=0)
     left = np.where(last < 0, 0.0, np.take_along_axis(sign, last.clip(0), axis=0))
     return np.where(sets_out & ~np.take_along_axis(still, next_, axis=0), sign, left)
+
+
+def ratios(left: np.ndarray, other: np.ndarray) -> list[list[float]]:
+    """For each joint and each of its runs of rows where two residuals (N, nv) differ: the size of the other one relative to the first."""
+    size = [
+        [(np.linalg.norm(x[i:j]), np.linalg.norm(y[i:j])) for i, j in runs(x != y)] for x, y in zip(left.T, other.T, strict=True)
+    ]
+    return [[float(y / x) if x > 0 else np.inf for x, y in own] for own in size]

@@ -7,7 +7,7 @@ only one side, and thinned to what passed it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -360,11 +360,16 @@ def lasting(still: np.ndarray, least: int) -> np.ndarray:
     """(N, nv): where a joint is still for at least so many rows."""
     still = still.copy()
     for k in range(still.shape[1]):
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], still[:, k].astype(int), [0]])))
-        for i, j in zip(edges[::2], edges[1::2], strict=True):
+        for i, j in runs(still[:, k]):
             if j - i < least:
                 still[i:j, k] = False
     return still
+
+
+def runs(true: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The first rows of runs in which it is true (N,), and those after their last ones."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(int), [0]])))
+    return zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
 def _joined(robot: Robot, parts: Sequence[Prepared]) -> Prepared:

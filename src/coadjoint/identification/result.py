@@ -21,7 +21,7 @@ from ..robot.robot import Robot
 from ..words import printable
 from .base_parameters import BaseParameters, base_parameters
 from .friction import BRAKING, Friction
-from .memory import remembered
+from .memory import CLEAR, ratios, remembered
 from .preparation import Prepared
 
 LONG = 40
@@ -192,18 +192,18 @@ class Identification:
 
     @cached_property
     def _remembers(self) -> np.ndarray:
-        """(nv,): whether dry friction at rest is what the motion before left, as far as the log tells by its rows at rest.
+        """(nv,): whether dry friction at rest is what the motion before left, unless the log's rows at rest clearly tell otherwise.
 
-        These were not fitted. Friction that a simulation made smooth in speed is zero there, and so is the force of a drive with its brake.
+        These were not fitted. Friction that a simulation made smooth in speed is zero there: with memory residuals are many times as large.
         """
-        data, worse = self.data, np.zeros(self.prior.nv)
+        data, found = self.data, []
         for k in np.unique(data.stretch):
             rows = data.stretch == k
             q, v, a = data.q[rows], data.v[rows], data.a[rows]
             load = np.asarray(inverse_dynamics(self.rigid, q, v, a))
             more = self.friction(q, v, a, load, self._remembered(data.time[rows], q, v, a)) - self.friction(q, v, a, load)
-            worse += (more * more - 2.0 * more * self.residuals[rows]).sum(0)  # of the sum of squared residuals
-        return np.asarray(worse <= 0.0)
+            found.append(ratios(self.residuals[rows], self.residuals[rows] - more))
+        return np.array([np.median([1.0, *(x for own in found for x in own[j])]) <= CLEAR for j in range(self.prior.nv)])
 
     @property
     def gains(self) -> np.ndarray:
