@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from .friction import Shape
-from .preparation import DWELL, lasting, runs, sticking
+from .preparation import DWELL, ROUNDING, lasting, runs, sticking
 
 CLEAR = 2.0
 """The residual with memory, relative to that without, above which a rest tells that there is none."""
@@ -45,9 +45,8 @@ def remembered(
     middle = float(np.median(step)) if len(step) else 1.0
     dwell = max(1, round(DWELL / middle))
     still = np.abs(v) <= noise
-    rests = np.where(
-        shape.widths > noise, lasting(still, dwell), still
-    )  # what is smooth in speed has nothing to keep while it turns
+    jumps = shape.widths <= ROUNDING * speed
+    rests = np.where(jumps, still, lasting(still, dwell))  # what is smooth in speed keeps nothing while it turns
     rests = np.where(slips, sticking(v, a, middle, dwell, speed, acceleration), rests)
     return np.where(rests, np.where(slips, state, last_motion(v, still)), shape.direction(v, a))
 
@@ -65,7 +64,6 @@ def last_motion(v: np.ndarray, still: np.ndarray) -> np.ndarray:
 
 def ratios(left: np.ndarray, other: np.ndarray) -> list[list[float]]:
     """For each joint and each of its runs of rows where two residuals (N, nv) differ: the size of the other one relative to the first."""
-    size = [
-        [(np.linalg.norm(x[i:j]), np.linalg.norm(y[i:j])) for i, j in runs(x != y)] for x, y in zip(left.T, other.T, strict=True)
-    ]
-    return [[float(y / x) if x > 0 else np.inf for x, y in own] for own in size]
+    pairs = zip(left.T, other.T, strict=True)
+    sizes = [[(np.linalg.norm(x[i:j]), np.linalg.norm(y[i:j])) for i, j in runs(x != y)] for x, y in pairs]
+    return [[float(y / x) if x > 0 else np.inf for x, y in own] for own in sizes]

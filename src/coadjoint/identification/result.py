@@ -187,8 +187,8 @@ class Identification:
         return np.asarray(rigid + self.friction(q, v, a, rigid, sign))
 
     def _remembered(self, time: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        usual = (np.sqrt(np.mean(x * x, axis=0)) for x in (self.data.v, self.data.a))
-        return remembered(time, q, v, a, self.friction.shape, *usual, self.data.noise)
+        speed, acceleration = (np.sqrt(np.mean(x * x, axis=0)) for x in (self.data.v, self.data.a))
+        return remembered(time, q, v, a, self.friction.shape, speed, acceleration, self.data.noise)
 
     @cached_property
     def _remembers(self) -> np.ndarray:
