@@ -123,6 +123,20 @@ def test_slow_reversals_without_slip_are_as_of_each_row(power):
 
 
 @pytest.mark.native
+def test_friction_jumps_unless_the_log_tells_otherwise():
+    """Hardly a row lies where a small width or slip would count, so that all of them explain the log alike: Coulomb's law is taken."""
+    robot, t = cj.load("planar2r"), np.arange(0, 20, 0.01)
+    power, rate, size = np.array([3, 5]), np.array([1.5, 0.7]), np.array([1.25, 1.94])
+    x, q = rate * t[:, None] + [2.99, 2.96], np.zeros((len(t), 2))
+    v, a = size * np.sin(x) ** power, size * power * rate * np.sin(x) ** (power - 1) * np.cos(x)
+    q[1:] = np.cumsum(0.005 * (v[1:] + v[:-1]), axis=0)
+    tau = np.asarray(cj.inverse_dynamics(robot, q, v, a)) + 0.3 * v + np.sign(v)
+    shape = cj.identify(robot, {"time": t, "q": q, "v": v, "a": a, "tau": tau}).friction.shape
+    assert not shape.slips.any()
+    assert shape.widths.max() < 1e-8
+
+
+@pytest.mark.native
 def test_friction_that_a_simulation_made_smooth_has_nothing_to_remember():
     """c tanh(v / w) is zero at rest, as the rows at rest of the log say: the motion's forces are those of each row."""
     robot, (t, q, v, a) = cj.load("planar2r"), stop_and_go([1, -1, -1, 1, 1, -1])
