@@ -56,7 +56,7 @@ def test_blocks_of_several_threads_overlap(two_threads):
 
 def test_fits_run_on_one_thread(two_threads, monkeypatch):
     robot, seen = cj.load("planar2r"), []
-    monkeypatch.setattr("coadjoint.identification.fitting.doubts", lambda *_: seen.extend(blas.threads()) or [])
+    monkeypatch.setattr("coadjoint.identification.fitting.doubts", lambda *_: seen.extend(blas.threads()) or ([], False))
     t = np.linspace(0, 4, 200)
     q = np.stack([np.sin(2 * t), np.cos(3 * t)], 1)
     v, a = np.stack([2 * np.cos(2 * t), -3 * np.sin(3 * t)], 1), np.stack([-4 * np.sin(2 * t), -9 * np.cos(3 * t)], 1)

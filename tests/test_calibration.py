@@ -10,7 +10,7 @@ import pytest
 
 import coadjoint as cj
 from coadjoint.calibration.chain import chain, corrected
-from coadjoint.errors import CoadjointError, LogWarning, ShapeError, UnknownNameError
+from coadjoint.errors import CoadjointError, LogWarning, ModelWarning, ShapeError, UnknownNameError
 from coadjoint.lie import se3
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -298,6 +298,31 @@ def test_a_calibrated_mjcf_keeps_everything_else(tmp_path):
     (tmp_path / "other.xml").write_text((tmp_path / "arm.xml").read_text().replace("j3", "k3"))
     with pytest.raises(CoadjointError, match="no joint is named"):
         cal.write_mjcf(tmp_path / "other.xml", tmp_path / "x.xml")
+
+
+def test_terms_without_a_place_in_a_file_are_told(tmp_path):
+    """By name, and with the size that the written robot is off: against what was measured of a robot whose encoders have a scale."""
+    pytest.importorskip("mujoco")
+    robot, rng = arm("rrr"), np.random.default_rng(13)
+    for name in ("arm.urdf", "arm.xml"):
+        cj.save(robot, tmp_path / name)
+    q = robot.random(rng, 60)
+    for name, write in (("arm.urdf", "write_urdf"), ("arm.xml", "write_mjcf"), ("", "dh")):
+        loaded = cj.load(tmp_path / (name or "arm.urdf"))
+        frame = loaded.links[-1].name
+        poses = cj.pose(disturbed(robot), 1.01 * q, robot.links[-1].name)
+        cal = cj.calibrate(loaded, q, poses=poses, frame=frame, terms=("scale", "harmonics 1"))
+        paths = (tmp_path / name, tmp_path / f"new_{name}") if name else ()
+        with pytest.warns(ModelWarning, match="has no place for scale, harmonics 1, without which") as said:
+            getattr(cal, write)(*paths)
+        assert len(said) == 1
+        mean, most, turned = (float(x) for x in re.findall(r"([\d.e+-]+) m(?:m|rad)", str(said[0].message)))
+        back = cal.robot if write == "dh" else cj.load(paths[1])
+        off = np.linalg.inv(cal.base @ cj.pose(back, q, frame) @ cal.tool) @ poses
+        tool = np.linalg.norm((cal.base @ cj.pose(back, q, frame) - poses @ np.linalg.inv(cal.tool))[:, :3, 3], axis=1)
+        assert mean > 1.0
+        np.testing.assert_allclose([mean, most], [1e3 * tool.mean(), 1e3 * tool.max()], rtol=6e-3)
+        np.testing.assert_allclose(turned, 1e3 * np.linalg.norm(se3.log(off)[:, :3], axis=1).mean(), rtol=6e-3)
 
 
 @pytest.mark.parametrize("convention", ["standard", "modified"])

@@ -472,6 +472,7 @@ def test_json_of_an_impossible_robot_says_where(panda):
     [
         ("units={'q': 'deg'} converts positions", "--units q=deg converts positions"),
         ("gains= scales them; give gains=, the force", "--gains scales them; give --gains, the force"),
+        ("fit without them (terms=()).", "fit without them (--terms none)."),
         ("delay=-0.37 shifts them.", "--delay -0.37 shifts them."),
         *(
             (x, x)

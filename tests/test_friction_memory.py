@@ -9,7 +9,9 @@ from scipy.integrate import solve_ivp
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
 from coadjoint.identification.friction import Shape
-from coadjoint.identification.memory import remembered
+from coadjoint.identification.memory import last_motion, remembered
+from coadjoint.identification.preparation import DEVIATIONS, prepare
+from recorded_motions import smooth_motion
 
 SPEED, ACCELERATION, SLIP = 1.0, 2.0, 2e-3
 
@@ -26,7 +28,7 @@ def stop_and_go(signs, rate=200.0):
 
 def direction(t, q, v, a):
     shape = Shape(np.array([1e-9]), np.array([SLIP]), np.ones(1))
-    return remembered(t, q, v, a, shape, np.array([SPEED]), np.array([ACCELERATION]))[:, 0]
+    return remembered(t, q, v, a, shape, np.array([SPEED]), np.array([ACCELERATION]), np.zeros(1))[:, 0]
 
 
 def test_a_joint_at_rest_keeps_the_direction_of_its_last_motion():
@@ -90,6 +92,94 @@ def test_forces_at_rest_are_those_that_the_motion_left(sticking):
     fast = np.abs(v).min(1) > 0.5
     np.testing.assert_array_equal(motion[fast], alone[fast])
     np.testing.assert_allclose(fit.torque(q, v, a, time=t + 7.0), motion, rtol=0, atol=1e-12)
+
+
+# --- without slip
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("power", [1, 3, 5])
+def test_slow_reversals_without_slip_are_as_of_each_row(power):
+    """Joints that never rest, some of them slow for seconds: exact forces with Coulomb friction return exactly, in every row."""
+    robot, t = cj.load("planar2r"), np.arange(0, 20, 0.01)
+
+    def log(phase):
+        x = np.stack([0.7 * t + phase, 1.1 * t + 1.0 + phase], axis=1)
+        q, v, a = np.zeros_like(x), np.sin(x) ** power, power * np.array([0.7, 1.1]) * np.sin(x) ** (power - 1) * np.cos(x)
+        q[1:] = np.cumsum(0.005 * (v[1:] + v[:-1]), axis=0)
+        return q, v, a, np.asarray(cj.inverse_dynamics(robot, q, v, a)) + 0.3 * v + np.sign(v)
+
+    fit = cj.identify(robot, dict(zip(("time", "q", "v", "a", "tau"), (t, *log(0.3)), strict=True)))
+    assert not fit.friction.shape.slips.any()
+    for phase in (0.3, 1.3, 2.0):
+        q, v, a, tau = log(phase)
+        motion = fit.torque(q, v, a, time=t)
+        np.testing.assert_allclose(motion, tau, atol=1e-9)
+        moves = np.abs(v) > fit.data.noise
+        assert moves.mean() > 0.98
+        np.testing.assert_array_equal(motion[moves], fit.torque(q, v, a)[moves])
+        for rows in (slice(0, 40), slice(700, 703), slice(1100, None)):  # and of any part, since it never rests
+            np.testing.assert_allclose(fit.torque(q[rows], v[rows], a[rows], time=t[rows]), tau[rows], atol=1e-9)
+
+
+@pytest.mark.native
+def test_friction_jumps_unless_the_log_tells_otherwise():
+    """Hardly a row lies where a small width or slip would count, so that all of them explain the log alike: Coulomb's law is taken."""
+    robot, t = cj.load("planar2r"), np.arange(0, 20, 0.01)
+    power, rate, size = np.array([3, 5]), np.array([1.5, 0.7]), np.array([1.25, 1.94])
+    x, q = rate * t[:, None] + [2.99, 2.96], np.zeros((len(t), 2))
+    v, a = size * np.sin(x) ** power, size * power * rate * np.sin(x) ** (power - 1) * np.cos(x)
+    q[1:] = np.cumsum(0.005 * (v[1:] + v[:-1]), axis=0)
+    tau = np.asarray(cj.inverse_dynamics(robot, q, v, a)) + 0.3 * v + np.sign(v)
+    shape = cj.identify(robot, {"time": t, "q": q, "v": v, "a": a, "tau": tau}).friction.shape
+    assert not shape.slips.any()
+    assert shape.widths.max() < 1e-8
+
+
+@pytest.mark.native
+def test_friction_that_a_simulation_made_smooth_has_nothing_to_remember():
+    """c tanh(v / w) is zero at rest, as the rows at rest of the log say: the motion's forces are those of each row."""
+    robot, (t, q, v, a) = cj.load("planar2r"), stop_and_go([1, -1, -1, 1, 1, -1])
+    q, v, a = (np.concatenate([x, 0.8 * x[::-1] * sign], axis=1) for x, sign in ((q, 1), (v, -1), (a, 1)))
+    tau = np.asarray(cj.inverse_dynamics(robot, q, v, a)) + 0.5 * v + 2.0 * np.tanh(v / 0.15)
+    fit = cj.identify(robot, {"time": t, "q": q, "v": v, "a": a, "tau": tau}, friction=("offset", "viscous", "coulomb"))
+    assert np.abs(fit.torque(q, v, a, time=t) - tau)[v == 0].max() < 0.05
+    np.testing.assert_array_equal(fit.torque(q, v, a, time=t), fit.torque(q, v, a))
+
+
+def test_reversals_that_do_not_last_are_smooth_where_the_fit_is():
+    """A width beyond the noise: σ is that of each row, but where the joint rests."""
+    t = np.arange(0, 3, 0.01)
+    v = np.where(t < 1, np.cos(np.pi * t), np.where(t < 2, -1.0 + np.minimum(2 * (t - 1), 1.0), 0.001 * np.sin(50 * t)))[:, None]
+    q, a = 0.01 * np.cumsum(v, axis=0), np.gradient(v, 0.01, axis=0)
+    shape = Shape(np.array([0.1]), np.zeros(1), np.ones(1))
+    found = remembered(t, q, v, a, shape, np.ones(1), np.ones(1), np.array([0.05]))[:, 0]
+    moves = t < 1.4
+    np.testing.assert_array_equal(found[moves], shape.direction(v, a)[moves, 0])
+    np.testing.assert_array_equal(found[t > 1.55], -1.0)
+
+
+def test_the_last_motion_is_kept_while_speeds_are_noise():
+    """Noise turns nothing; what sets out without turning again has its own sign from its first row."""
+    v = np.array([[0.1, -0.1, 2.0, 0.3, -0.2, 0.0, 0.1, -0.1, -0.4, -5.0, 0.2, 0.1, 3.0, 0.0, -0.3]]).T
+    signs = [0, 0, 1, 1, 1, 1, 1, -1, -1, -1, 1, 1, 1, 1, 1]
+    assert last_motion(v, np.abs(v) <= 0.5)[:, 0].tolist() == signs
+    assert not last_motion(v, np.abs(v) <= 9.0).any()
+
+
+def test_the_noise_of_a_log_bounds_the_speeds_that_it_leaves_at_rest():
+    """Of measured velocities and of differentiated positions; exact motions have none but rounding."""
+    robot, rng = cj.load("planar2r"), np.random.default_rng(0)
+    t, q, v, a = smooth_motion(robot)
+    exact = {"time": t, "q": q, "v": v, "a": a, "tau": v}
+    assert np.all(prepare(robot, exact).noise < 1e-7 * np.sqrt(np.mean(v * v, axis=0)))
+    error = 1e-3 * rng.normal(size=q.shape)
+    for name in ("q", "v"):
+        log = {k: x for k, x in exact.items() if k not in ({"v", "a"} if name == "q" else {"a"})}
+        clean, noisy = (prepare(robot, x, 5.0) for x in (log, log | {name: log[name] + error}))
+        passed = np.sqrt(np.mean((noisy.v - clean.v) ** 2, axis=0))
+        assert np.all(passed < noisy.noise / DEVIATIONS)
+        assert np.all(noisy.noise < 10 * DEVIATIONS * passed)
 
 
 @pytest.mark.native

@@ -49,6 +49,7 @@ def in_a_shell(text: str) -> str:
     """
     text = re.sub(_ALONE + r"(columns|units)=\{['\"](\w+)['\"]: (.*?)\}", _option, text)
     text = re.sub(_ALONE + r"(missing|times|topic)=['\"]([^'\"]+)['\"]", r"--\1 \2", text)
+    text = re.sub(_ALONE + r"terms=\(\)", "--terms none", text)
     text = re.sub(_ALONE + r"(gains|cutoff|rate)=(?![^\s,;)])", r"--\1", text)
     return re.sub(_ALONE + r"(gains|delay|cutoff|rate)=(?=\S)" + _NO_FILE, r"--\1 ", text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..arguments import numbers
 from ..arrays import Array
-from ..errors import CoadjointError, ShapeError
+from ..errors import CoadjointError, ModelWarning, ShapeError
 from ..kinematics import DH, space_screws, to_dh
 from ..lie import se3
 from ..robot.robot import Robot
@@ -18,7 +19,7 @@ from .camera import Corners
 from .chain import Chain, corrected
 from .fit import Fit, Problem, State, covariance, fit, held_back, upper
 from .measured import Planes, Points, Poses
-from .said import described, unseen
+from .said import described, left_out, unseen
 from .terms import Terms
 
 
@@ -213,24 +214,29 @@ class Calibration:
     def write_urdf(self, source: str | Path, path: str | Path) -> None:
         """Write a URDF that is the source but for the origins of the calibrated joints: meshes, colours and remarks stay.
 
-        It is `robot`: scale, harmonics and deflection, for which such files have no place, are in `correct`.
+        It is `robot`: scale, harmonics and deflection, for which such files have no place, are in `correct`; a ModelWarning says how much
+        they are.
         """
         from .writing import write_urdf
 
         write_urdf(self, source, path)
+        self._warn(str(path))
 
     def write_mjcf(self, source: str | Path, path: str | Path) -> None:
         """Write an MJCF file that is the source but for the poses of the calibrated joints' bodies; as `write_urdf`, it is `robot`."""
         from .writing import write_mjcf
 
         write_mjcf(self, source, path)
+        self._warn(str(path))
 
     def dh(self, convention: str = "standard") -> DH:
-        """Denavit–Hartenberg parameters of the calibrated chain: `from_dh` gives back the same poses.
+        """Denavit–Hartenberg parameters of the calibrated chain, which are those of `robot`: `from_dh` gives back the same poses.
 
         Axes that are parallel but for a calibrated angle have their common normal far away; the numbers are large then, and as exact.
         """
-        return to_dh(*space_screws(self.robot, self.frame), convention)
+        found = to_dh(*space_screws(self.robot, self.frame), convention)
+        self._warn("Denavit–Hartenberg parameters")
+        return found
 
     def __str__(self) -> str:
         return described(self)
@@ -249,6 +255,11 @@ class Calibration:
         return Calibration(self.nominal, self.frame, found, held_back(found, every), (), (), covariance(found))
 
     # --- inside
+
+    def _warn(self, what: str) -> None:
+        """A warning that what was written lacks terms of the fit."""
+        if lost := left_out(self):
+            warnings.warn(f"{what}: {lost}.", ModelWarning, stacklevel=3)
 
     def _configurations(self, q: Any) -> tuple[Array, tuple[int, ...]]:
         q = np.asarray(numbers(q, "q"), dtype=float)

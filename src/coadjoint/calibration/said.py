@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from ..kinematics import pose
+from ..lie import so3
 from ..words import printable
 from .camera import Corners
 from .chain import Chain
@@ -152,6 +154,22 @@ def described(cal: Any) -> str:
             *(["  …"] if len(blind) > 8 else []),
         ]
     return "\n".join([*lines, *cal.notes])
+
+
+def left_out(cal: Any) -> str:
+    """What descriptions of robots have no place for, and how far the frame is off without it where it was measured; "" if there is none."""
+    groups = [name for name in cal.terms.groups if name != "offset" and name in cal.terms.group]
+    if not groups:
+        return ""
+    q = cal.fit.problem.q
+    with_them, without = cal.pose(q), cal.base @ np.asarray(pose(cal.robot, q, cal.frame))
+    off = np.linalg.norm(with_them[:, :3, 3] - without[:, :3, 3], axis=1)
+    turned = np.linalg.norm(so3.log(np.swapaxes(without[:, :3, :3], 1, 2) @ with_them[:, :3, :3]), axis=-1)
+    return (
+        f"it has no place for {', '.join(groups)}, without which it is {1e3 * off.mean():.3g} mm off on average, {1e3 * off.max():.3g} mm "
+        f"at most, and turned by {1e3 * turned.mean():.3g} mrad: give it corrected angles (Calibration.correct), or fit without them "
+        "(terms=())"
+    )
 
 
 def _cell(parameter: tuple[float, float] | None) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..calibration import calibrate
+from ..calibration.said import left_out
+from ..calibration.writing import write_mjcf, write_urdf
 from ..errors import CoadjointError, LogWarning, ReadError
 from ..files import check_output
-from ..kinematics import pose
 from ..lie import quaternion
 from ..motion.logs import Table, read_table
 from ..robot.save import save
@@ -70,32 +71,20 @@ def run(args: argparse.Namespace) -> None:
     print(in_a_shell(str(cal)))
     if args.out:
         _write(args, cal)
-        print(f"wrote {args.out}{_left_out(cal, table.arrays['q'])}")
+        lost = in_a_shell(left_out(cal))
+        print(f"wrote {args.out}{', with geometry and offsets; ' * bool(lost)}{lost}")
     if args.report:
         cal.report(args.report)
         print(f"wrote {args.report}")
-
-
-def _left_out(cal: Any, q: np.ndarray) -> str:
-    """What a robot's file has no place for, and how far its poses are off without it."""
-    groups = [group for group in cal.terms.groups if group != "offset"]
-    if not groups:
-        return ""
-    off = cal.pose(q)[:, :3, 3] - (cal.base @ np.asarray(pose(cal.robot, q, cal.frame)))[:, :3, 3]
-    mean = 1e3 * float(np.mean(np.linalg.norm(off, axis=1)))
-    return (
-        f", with geometry and offsets; it has no place for {', '.join(groups)}, without which it is {mean:.3g} mm off on average: "
-        "give it corrected angles (Calibration.correct), or fit without them (--terms none)"
-    )
 
 
 def _write(args: argparse.Namespace, cal: Any) -> None:
     kind = Path(args.out).suffix.lower()
     same = Path(args.robot).suffix.lower() == kind and Path(args.robot).is_file()
     if same and kind == ".urdf":
-        cal.write_urdf(args.robot, args.out)
+        write_urdf(cal, args.robot, args.out)
     elif same and kind == ".xml":
-        cal.write_mjcf(args.robot, args.out)
+        write_mjcf(cal, args.robot, args.out)
     else:
         save(cal.robot, args.out)
 

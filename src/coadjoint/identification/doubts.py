@@ -47,8 +47,9 @@ def still(robot: Robot, data: Prepared) -> list[str]:
     ]
 
 
-def doubts(robot: Robot, data: Prepared, left: float) -> list[str]:
-    """Sentences about joints whose forces or positions look like those of another joint, of the opposite sign or of another unit, or late.
+def doubts(robot: Robot, data: Prepared, left: float) -> tuple[list[str], bool]:
+    """Sentences about joints whose forces or positions look like those of another joint, of the opposite sign or of another unit, or late,
+    and whether a fit leaves much for that reason: a factor it takes up, columns in another place it does not.
 
     `left`: what the fit leaves of the forces, relatively. A motion of another time leaves much.
     """
@@ -56,10 +57,14 @@ def doubts(robot: Robot, data: Prepared, left: float) -> list[str]:
     q, v, a, tau = (x[rows] for x in (data.q, data.v, data.a, data.tau))
     expected = np.asarray(inverse_dynamics(robot, q, v, a))
     if unit := _scale(expected, tau):
-        return [unit]
+        return [unit], False
     told = data.used.any(0) & (np.ptp(tau, axis=0) > 0)
-    found = [_sentence(robot, x) for x in changes(robot, q, v, a, tau, told)]
-    return found or _factors(robot, expected, v, tau, told) or ([] if left < EXPLAINED else _late(robot, data, told))
+    if found := [_sentence(robot, x) for x in changes(robot, q, v, a, tau, told)]:
+        return found, True
+    if found := _factors(robot, expected, v, tau, told):
+        return found, False
+    found = [] if left < EXPLAINED else _late(robot, data, told)
+    return found, bool(found)
 
 
 def few(data: Prepared, unknowns: int) -> list[str]:

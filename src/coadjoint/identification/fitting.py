@@ -132,7 +132,8 @@ def identify(
     s = eq.structure
     notes = [*data.notes, *notes, *still(robot, data)]
     left = float(np.sqrt(fit.variance.sum() / max(float((eq.yy.sum(0) / eq.count.sum(0).clip(1)).sum()), 1e-300)))
-    doubtful = [*doubts(robot, data, left), *few(data, s.rank + len(choice.unknowns))]
+    found, explained = ([], True) if _units_doubted(stream or recorded) else doubts(robot, data, left)
+    doubtful = [*found, *few(data, s.rank + len(choice.unknowns))]
     posterior = Posterior(fitter, choice, kind, *within)
     if stream is not None:
         eq = stream.equations(s, fit.x[: s.rank], FOLDS)
@@ -145,13 +146,13 @@ def identify(
         fit, own = refined(posterior, eq, data, fit, method, given, moving, lambda f: _robot(s, f), blocks)
     elif stream is not None:
         own = refined(posterior, eq, data, fit, "weighted", given, None, lambda f: _robot(s, f), stream.blocks)[1]
-    found = _result(robot, rows, eq, fitter, choice, fit, table, notes, start, own)
-    if method not in SIMULATED:  # those do not fit forces
-        doubtful += misfits(robot.v_names, found.data, found.predicted, method == "reweighted")
-    found = replace(found, prior_kind=kind, method=method, notes=_warned(found.notes, doubtful))
+    result = _result(robot, rows, eq, fitter, choice, fit, table, notes, start, own)
+    if method not in SIMULATED and not explained:  # those do not fit forces
+        doubtful += misfits(robot.v_names, result.data, result.predicted, method == "reweighted")
+    result = replace(result, prior_kind=kind, method=method, notes=_warned(result.notes, doubtful))
     if stream is not None:
-        return stream.told(found)
-    return found if method not in SIMULATED else by_simulation(found, log, method, simulation)
+        return stream.told(result)
+    return result if method not in SIMULATED else by_simulation(result, log, method, simulation)
 
 
 def _check_parts(payloads: Any, reading: Mapping[str, Any], method: str, shift: float | None) -> None:
@@ -163,6 +164,11 @@ def _check_parts(payloads: Any, reading: Mapping[str, Any], method: str, shift: 
         raise CoadjointError(f"{next(iter(reading))} is of a log that is not read yet; give it to LogChunks.")
     if shift:
         raise CoadjointError("delay is of logs that are in memory; for a log in parts shift its forces beforehand.")
+
+
+def _units_doubted(log: Log | list[Log] | Spool) -> bool:
+    """Whether the reader doubts units, from which follows what forces would say."""
+    return any(x.units_doubted for x in (log if isinstance(log, list) else [log]))
 
 
 def _warned(notes: tuple[str, ...], doubtful: list[str]) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ only one side, and thinned to what passed it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -36,6 +36,10 @@ DWELL = 0.2
 SLIPPED = 1.6e-2
 """… and until it has moved this far, relative to the displacement in which it reverses: where it goes on as it came it has all of its
 friction, and where it turns back the friction turns as well."""
+DEVIATIONS = 3.0
+"""Standard deviations of the noise of a velocity, up to which it tells no motion."""
+ROUNDING = 1e-8
+"""A part of a velocity that is rounding."""
 CURRENTS = {"i", "current", "currents"}
 """Names of columns of motor currents."""
 MOST_HERTZ = 1e9
@@ -69,6 +73,8 @@ class Prepared:
     known: np.ndarray
     """(N, nv): forces that are known beforehand, as of a payload."""
     notes: tuple[str, ...] = ()
+    noise: np.ndarray = field(default_factory=lambda: np.zeros(()))
+    """(nv,): the speed up to which the noise of the log, which a filter has taken in part, tells no motion."""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -278,7 +284,8 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
         frequency = None
     if frequency is None and log.v is not None and log.a is not None:
         assert log.tau is not None
-        return _part(log.time, log.q, log.v, log.a, log.tau, usable, float(np.median(np.diff(log.time))), DWELL)
+        step = float(np.median(np.diff(log.time)))
+        return _part(log.time, log.q, log.v, log.a, log.tau, usable, step, DWELL, _rounding(log.v))
     even = resample(log)
     if even is not log:
         notes.append(f"resampled to {even.rate:.5g} rows a second")
@@ -298,14 +305,22 @@ def _smooth(robot: Robot, log: Log, usable: np.ndarray, cutoff: float | str | No
     notes += [f"{name}: derivative of {of}" for name, of, x in (("v", "q", even.v), ("a", "v", even.a)) if x is None]
     assert even.tau is not None
     tau = keep(even.tau)
+    noise = _rounding(v)
     usable = usable[np.searchsorted(log.time, even.time).clip(0, len(log) - 1)]
     end, thin = 2, 1
     if frequency is not None:
         end, thin = int(ENDS * rate / frequency + 1e-6), max(1, int(rate / (5.0 * frequency) + 1e-6))
         end = end if len(even) > 8 * end else len(even) // 16
         notes.append(f"{end / rate:.2g} s at each end left out" + (f", one row in {thin} kept" if thin > 1 else ""))
+    if frequency is not None:
+        lost = 2.0 * np.pi * frequency * (even.q - q) if even.v is None else even.v - v  # noise that passed is no larger
+        noise = np.maximum(noise, DEVIATIONS * np.sqrt(np.mean(lost[end : len(even) - end] ** 2, axis=0)))
     rows = slice(end, len(even) - end, thin)
-    return _part(even.time[rows], q[rows], v[rows], a[rows], tau[rows], usable[rows], thin / rate, DWELL)
+    return _part(even.time[rows], q[rows], v[rows], a[rows], tau[rows], usable[rows], thin / rate, DWELL, noise)
+
+
+def _rounding(v: np.ndarray) -> np.ndarray:
+    return np.asarray(ROUNDING * np.sqrt(np.mean(v * v, axis=0)))
 
 
 def is_rough(log: Log, frequency: float) -> bool:
@@ -324,26 +339,37 @@ def slopes(x: np.ndarray, rate: float) -> np.ndarray:
 
 
 def _part(*arrays: Any) -> Prepared:
-    time, q, v, a, tau, usable, step, dwell = arrays
+    time, q, v, a, tau, usable, step, dwell, noise = arrays
     rests = sticking(v, a, step, max(1, round(dwell / step)), *(np.sqrt(np.mean(x * x, axis=0)) for x in (v, a)))
     rests[:, rests.mean(0) > 0.7] = False
     used = usable & ~rests
-    return Prepared(time, q, v, a, tau, used, np.zeros(len(time), dtype=int), step, np.zeros_like(v))
+    return Prepared(time, q, v, a, tau, used, np.zeros(len(time), dtype=int), step, np.zeros_like(v), noise=noise)
 
 
 def sticking(v: np.ndarray, a: np.ndarray, step: float, least: int, speed: np.ndarray, acceleration: np.ndarray) -> np.ndarray:
     """(N, nv): where a joint stands for at least so many rows, or sets out from there; `speed`, `acceleration` (nv,): what is usual."""
-    still = np.asarray(np.abs(v) < STANDING * speed)
-    for k in range(v.shape[1]):
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], still[:, k].astype(int), [0]])))
-        for i, j in zip(edges[::2], edges[1::2], strict=True):
-            if j - i < least:
-                still[i:j, k] = False
+    still = lasting(np.abs(v) < STANDING * speed, least)
     far, path = SLIPPED * speed**2 / acceleration.clip(1e-12), step * np.cumsum(np.abs(v), axis=0)
     where = np.where(still, np.arange(len(v))[:, None], -1)
     last = np.maximum.accumulate(where, axis=0)
     moved = path - np.take_along_axis(path, last.clip(0), axis=0)
     return np.asarray(still | ((last >= 0) & (moved < far)))
+
+
+def lasting(still: np.ndarray, least: int) -> np.ndarray:
+    """(N, nv): where a joint is still for at least so many rows."""
+    still = still.copy()
+    for k in range(still.shape[1]):
+        for i, j in runs(still[:, k]):
+            if j - i < least:
+                still[i:j, k] = False
+    return still
+
+
+def runs(true: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The first rows of runs in which it is true (N,), and those after their last ones."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(int), [0]])))
+    return zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
 def _joined(robot: Robot, parts: Sequence[Prepared]) -> Prepared:
@@ -358,4 +384,5 @@ def _joined(robot: Robot, parts: Sequence[Prepared]) -> Prepared:
         worst = ", ".join(f"{name} {x:.0f} %" for name, x in zip(robot.v_names, left, strict=True) if x >= 1.0)
         notes.append(f"rows left out where a joint stands or sets out, or its force is saturated: {worst}")
     own = {name: stack(name) for name in ("time", "q", "v", "a", "tau", "known")}
-    return Prepared(**own, used=used, stretch=stretch, step=float(np.median([x.step for x in parts])), notes=tuple(notes))
+    step, noise = float(np.median([x.step for x in parts])), np.max([x.noise for x in parts], axis=0)
+    return Prepared(**own, used=used, stretch=stretch, step=step, notes=tuple(notes), noise=noise)

@@ -21,7 +21,7 @@ from ..robot.robot import Robot
 from ..words import printable
 from .base_parameters import BaseParameters, base_parameters
 from .friction import BRAKING, Friction
-from .memory import remembered
+from .memory import CLEAR, ratios, remembered
 from .preparation import Prepared
 
 LONG = 40
@@ -183,8 +183,27 @@ class Identification:
         if not np.all(np.diff(t) > 0):
             k = int(np.argmin(np.diff(t) > 0))
             raise CoadjointError(f"time must increase along a motion; row {k + 2} has {t[k + 1]:.9g} after {t[k]:.9g}.")
-        usual = (np.sqrt(np.mean(x * x, axis=0)) for x in (self.data.v, self.data.a))
-        return np.asarray(rigid + self.friction(q, v, a, rigid, remembered(t, q, v, a, self.friction.shape, *usual)))
+        sign = np.where(self._remembers, self._remembered(t, q, v, a), self.friction.shape.direction(v, a))
+        return np.asarray(rigid + self.friction(q, v, a, rigid, sign))
+
+    def _remembered(self, time: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        speed, acceleration = (np.sqrt(np.mean(x * x, axis=0)) for x in (self.data.v, self.data.a))
+        return remembered(time, q, v, a, self.friction.shape, speed, acceleration, self.data.noise)
+
+    @cached_property
+    def _remembers(self) -> np.ndarray:
+        """(nv,): whether dry friction at rest is what the motion before left, unless the log's rows at rest clearly tell otherwise.
+
+        These were not fitted. Friction that a simulation made smooth in speed is zero there: with memory residuals are many times as large.
+        """
+        data, found = self.data, []
+        for k in np.unique(data.stretch):
+            rows = data.stretch == k
+            q, v, a = data.q[rows], data.v[rows], data.a[rows]
+            load = np.asarray(inverse_dynamics(self.rigid, q, v, a))
+            more = self.friction(q, v, a, load, self._remembered(data.time[rows], q, v, a)) - self.friction(q, v, a, load)
+            found.append(ratios(self.residuals[rows], self.residuals[rows] - more))
+        return np.array([np.median([1.0, *(x for own in found for x in own[j])]) <= CLEAR for j in range(self.prior.nv)])
 
     @property
     def gains(self) -> np.ndarray:

@@ -23,7 +23,7 @@ RIDGE = 0.1
 CORRELATED = 8.0
 """Rows that count as one independent one."""
 ENOUGH = 2.0
-"""The gain of log-likelihood for which a joint reverses unlike the others."""
+"""The gain of log-likelihood for which friction does not jump, as the first pair does, and for which a joint reverses unlike the others."""
 
 
 def usual(v: np.ndarray) -> Shape:
@@ -37,8 +37,8 @@ def reversals(data: Prepared, Y: np.ndarray, load: np.ndarray, folds: np.ndarray
     """Widths and slips for regressors Y (N, nv, r) of the base parameters and the forces (N, nv) that the prior expects.
 
     Every joint alone: base parameters, offset, viscous friction, rotor and spring beside dry friction and its part in proportion to the
-    load. All joints have the width and the slip, relative to their motions, that suit them together, but for those which clearly ask for
-    another.
+    load. All joints have the width and the slip, relative to their motions, that suit them together, a jump unless another pair is clearly
+    better, but for those which clearly ask for another.
     """
     shape = usual(data.v)
     speed = shape.widths / USUAL
@@ -57,7 +57,8 @@ def reversals(data: Prepared, Y: np.ndarray, load: np.ndarray, folds: np.ndarray
         if score is not None:
             scores[j] = score
     if scores:
-        common = int(np.argmax(sum(scores.values())))
+        total = np.sum(list(scores.values()), axis=0)
+        common = int(np.argmax(total)) if total.max() > total[0] + ENOUGH else 0
         for j, score in scores.items():
             best = int(np.argmax(score))
             width, slip = PAIRS[best if score[best] > score[common] + ENOUGH else common]

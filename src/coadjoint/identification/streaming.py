@@ -57,6 +57,8 @@ class Spool:
         self.robot, self.file, self.rows, self.stretches = robot, tempfile.TemporaryFile(), 0, 0  # noqa: SIM115
         weakref.finalize(self, self.file.close)
         self.notes: tuple[str, ...] = ()
+        self.units_doubted = False
+        self.noise = np.zeros(robot.nv)
         self.step = 0.0
         self.width = 2 + robot.nq + 4 * robot.nv
         self.thin = 1
@@ -97,6 +99,8 @@ class Spool:
         if not self.step:
             self.step, self.thin = data.step, max(1, round(data.step * window.rate))
         self.notes = self.notes or data.notes
+        self.units_doubted |= window.units_doubted
+        self.noise = np.maximum(self.noise, data.noise)
         if len(np.unique(data.stretch)) > 1:
             self.stretches += int(data.stretch.max())
         return cutoff
@@ -109,7 +113,7 @@ class Spool:
         nq, n = self.robot.nq, self.robot.nv
         cuts = np.cumsum([1, nq, n, n, n, n])
         time, q, v, a, tau, used, stretch = np.split(table, cuts, axis=1)
-        rest = (used > 0.5, stretch[:, 0].astype(int), self.step, np.zeros_like(v), self.notes)
+        rest = (used > 0.5, stretch[:, 0].astype(int), self.step, np.zeros_like(v), self.notes, self.noise)
         return Prepared(time[:, 0], q, v, a, tau, *rest)
 
     @property

@@ -51,6 +51,8 @@ class Log:
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Other columns by name; those with numbers together: i1 … i6 are `i` (N, 6)."""
     source: str = ""
+    units_doubted: bool = False
+    """Whether positions, velocities or times seem to have other units than was said, as one of the notes says."""
 
     def __post_init__(self) -> None:
         for name in ("time", "q", "v", "a", "tau"):
@@ -171,7 +173,10 @@ def read_log(
     doubts += _doubts(robot, names, time, read.arrays, units or {}, read.stated)
     for doubt in doubts:
         warnings.warn(f"{read.label}: {doubt}", LogWarning, stacklevel=2)
-    return Log(time, **read.arrays, names=names, notes=(*notes, *doubts), extra=read.extra, source=read.label)
+    other_units = any("units={" in doubt for doubt in doubts)
+    return Log(
+        time, **read.arrays, names=names, notes=(*notes, *doubts), extra=read.extra, source=read.label, units_doubted=other_units
+    )
 
 
 @dataclass(frozen=True)
