@@ -191,3 +191,27 @@ def test_a_motion_has_times_that_grow_and_rows_of_its_robot(sticking):
     for bad in (t[:-1], t[:, None]):
         with pytest.raises(CoadjointError, match="rows of a motion"):
             fit.torque(q, v, a, time=bad)
+
+
+def test_joints_that_move_in_turn_show_their_friction():
+    """A joint that rests most of the time tells its friction where it moves, not where dry friction may be anything."""
+    robot = cj.load("planar3r").with_gravity((0, -9.81, 0))
+    dry, viscous, dt, moves, rest = np.array([1.0, 0.8, 0.5]), np.array([0.3, 0.2, 0.1]), 0.01, 60, 40
+    rng = np.random.default_rng(0)
+    s = np.arange(moves)[:, None] / moves
+    bend = [10 * s**3 - 15 * s**4 + 6 * s**5, 30 * s**2 - 60 * s**3 + 30 * s**4, 60 * s - 180 * s**2 + 120 * s**3]
+    q, v, a, sign = (np.zeros((0, 3)) for _ in range(4))
+    here, last = rng.uniform(-1, 1, 3), np.zeros(3)
+    for k in range(60):
+        way = np.where(np.arange(3) == k % 3, rng.uniform(-1.2, 1.2, 3) - here, 0.0)
+        last = np.where(way != 0, np.sign(way), last)
+        parts = [x * way / (moves * dt) ** order for order, x in enumerate(bend)]
+        still = np.zeros((rest, 3))
+        q = np.concatenate([q, here + parts[0], here + way + still])
+        v, a = np.concatenate([v, parts[1], still]), np.concatenate([a, parts[2], still])
+        sign, here = np.concatenate([sign, np.tile(last, (moves + rest, 1))]), here + way
+    tau = np.asarray(cj.inverse_dynamics(robot, q, v, a)) + dry * sign + viscous * v
+    assert np.all((v == 0).mean(0) > 0.75)
+    fit = cj.identify(robot, {"time": dt * np.arange(len(q)), "q": q, "v": v, "a": a, "tau": tau})
+    fast = np.abs(v) > 0.2  # not while the friction sets in, which the low-pass of the log makes smooth
+    np.testing.assert_allclose(np.asarray(fit.torque(q, v, a))[fast], tau[fast], atol=0.06)

@@ -36,6 +36,8 @@ DWELL = 0.2
 SLIPPED = 1.6e-2
 """… and until it has moved this far, relative to the displacement in which it reverses: where it goes on as it came it has all of its
 friction, and where it turns back the friction turns as well."""
+MOVING = 100
+"""Rows in which a joint must move for those at rest to be left out: with fewer nothing would be left to fit."""
 DEVIATIONS = 3.0
 """Standard deviations of the noise of a velocity, up to which it tells no motion."""
 ROUNDING = 1e-8
@@ -341,7 +343,7 @@ def slopes(x: np.ndarray, rate: float) -> np.ndarray:
 def _part(*arrays: Any) -> Prepared:
     time, q, v, a, tau, usable, step, dwell, noise = arrays
     rests = sticking(v, a, step, max(1, round(dwell / step)), *(np.sqrt(np.mean(x * x, axis=0)) for x in (v, a)))
-    rests[:, rests.mean(0) > 0.7] = False
+    rests[:, (~rests).sum(0) < MOVING] = False
     used = usable & ~rests
     return Prepared(time, q, v, a, tau, used, np.zeros(len(time), dtype=int), step, np.zeros_like(v), noise=noise)
 
