@@ -134,8 +134,7 @@ def size(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 def beyond(problem: Transcription | Shots, x: np.ndarray, which: np.ndarray) -> list[np.ndarray]:
     """The amount by which every row exceeds its limits between each node (b, K, m) and its neighbours, as a part of them."""
-    s, basis = problem.spline.dense
-    groups = np.minimum(np.searchsorted(s, np.concatenate([[0.0], problem.nodes])), len(s) - 1)
+    (s, basis), groups = problem.spline.dense, groups_of(problem)
     forces = problem.forces_at(problem.at(x, which), basis)  # type: ignore[arg-type]
     found = []
     for rows in problem.limits:
@@ -145,6 +144,12 @@ def beyond(problem: Transcription | Shots, x: np.ndarray, which: np.ndarray) -> 
         between = np.maximum.reduceat(over, groups, axis=1)
         found.append(np.maximum(between[:, :-1], between[:, 1:]))
     return found
+
+
+def groups_of(problem: Transcription | Shots) -> np.ndarray:
+    """The numbers (K + 1,) of the dense places from where on the places before each node, and those after the last one, stand."""
+    s = problem.spline.dense[0]
+    return np.minimum(np.searchsorted(s, np.concatenate([[0.0], problem.nodes])), len(s) - 1)
 
 
 def _peaks(value: np.ndarray) -> np.ndarray:

@@ -124,10 +124,14 @@ class Shots:
     def forces_at(self, here: Flight, places: Places) -> Forces:
         """The stages at these places, (b S): the integrated motion, and joint forces that are linear between the nodes."""
         stage = self.spline.stage(places, self.control(here), here.T)
-        k = np.minimum((places.s * self.spans).astype(int), self.spans - 1)
-        part, u = (places.s * self.spans - k)[:, None], here.nodes[:, :, 2]
-        tau = (1 - part) * u[:, k] + part * u[:, k + 1]
+        tau = self.between(places, here.nodes[:, :, 2])
         return Forces(self.drives, stage.reshape(-1, ORDERS, self.robot.nv), tau.reshape(-1, self.robot.nv))
+
+    def between(self, places: Places, u: np.ndarray) -> np.ndarray:
+        """Joint forces (b, S, n) at places, from those at the nodes (b, nodes, n)."""
+        k = np.minimum((places.s * self.spans).astype(int), self.spans - 1)
+        part = (places.s * self.spans - k)[:, None]
+        return np.asarray((1 - part) * u[:, k] + part * u[:, k + 1])
 
     def exact(self, here: Flight) -> np.ndarray:
         """The costs (b,) in twice as many steps."""

@@ -12,10 +12,13 @@ from functools import cached_property
 import numpy as np
 
 from .by_parameters import ByParameters
+from .drawn_again import row_changes
 from .multiple_shooting import RULE, Flight
 from .node_limits import of_forces
+from .quintics import Places
 from .shot_stages import Stage
-from .stages import DYNAMIC, Curvature
+from .splines import ORDERS
+from .stages import DYNAMIC, Curvature, Forces
 
 
 class ShotChanges:
@@ -70,7 +73,7 @@ class ShotChanges:
 
     @property
     def conditions(self) -> np.ndarray:
-        """∂²L/∂x∂p + Cᵀ Σ ∂c/∂p (variables, P)."""
+        """∂²L/∂x∂p + Cᵀ Σ ∂c/∂p (variables, P), Σ of the limits that do not hold."""
         return self._derivatives[1]
 
     @cached_property
@@ -99,8 +102,7 @@ class ShotChanges:
             ):
                 if not of_forces(rows):  # joint forces at the nodes are variables: the robot does not change them
                     rows.curve(stage.forces, -weights, barred, curvature, False)
-            tau = self._own_tau(stage)
-            Y = np.concatenate([np.zeros((K, 2 * self.n, count)), self._pushed(stage, tau)], axis=1)
+            tau, Y = self._own_tau(stage), self._at_nodes
             bent = self._bent(stage, curvature, -here.limit_covector(self.z)[:, 2], Y, tau, None)
             cost += np.einsum("kr,krp->p", curvature.w, tau)
             found[: K * 3 * self.n] += bent.reshape(-1, count)
@@ -115,18 +117,51 @@ class ShotChanges:
         N = self.by.mixed(stage.forces, curvature, tau, costs, by_node)
         return np.asarray(S.swapaxes(-1, -2) @ (G @ Y + N.reshape(Y.shape)))
 
+    @cached_property
+    def _at_nodes(self) -> np.ndarray:
+        """∂(q, v, a)/∂p (K, 3 n, P) at the nodes, where states and joint forces are variables."""
+        da = self._pushed(self.here.at_nodes, self._own_tau(self.here.at_nodes))
+        return np.concatenate([np.zeros((len(da), 2 * self.n, self.by.count)), da], axis=1)
+
+    @cached_property
+    def limits(self) -> np.ndarray:
+        """∂c/∂p (inequalities, P); joint forces at the nodes are variables: the robot does not change them."""
+        at, P = self.here.at_nodes.forces, self.by.count
+        moved = np.zeros((len(at.q), ORDERS, self.n, P))
+        moved[:, :DYNAMIC] = self._at_nodes.reshape(-1, DYNAMIC, self.n, P)
+        return self.problem.sides.changes(
+            [row_changes(x, at, moved, np.zeros_like(moved[:, 0])) for x in self.problem.limits]
+        ).reshape(-1, P)
+
+    def forces(self, places: Places, at: Forces, stage: np.ndarray, dx: np.ndarray) -> np.ndarray:
+        """The change of joint forces (N, n, columns) at places with that of the variables (variables, columns)."""
+        u = dx[: self.here.nodes[0].size].reshape(*self.here.nodes.shape[1:], -1)[:, 2]
+        return np.moveaxis(self.problem.between(places, np.moveaxis(u, -1, 0)), 0, -1)
+
+    def explicit_forces(self, at: Forces) -> np.ndarray:
+        """Their change with the robot alone: none."""
+        return np.zeros((*at.q.shape, self.by.count))
+
     def control(self, dx: np.ndarray) -> np.ndarray:
         """The change of the control points of the integrated motion (3 (steps + 1), n, P) with that of the variables (variables, P)."""
-        here, problem, n, P = self.here, self.problem, self.n, self.by.count
-        nodes = dx[: here.nodes[0].size].reshape(*here.nodes.shape[1:], P)
-        dT = dx[-1] if problem.free_time else np.zeros(P)
+        begins = range(0, len(self.here.stages), len(RULE))
+        steps = np.stack([self._tangents[0][k] for k in begins], axis=1).reshape(-1, DYNAMIC, self.n, self.by.count)
+        own = np.concatenate([steps, self._at_nodes[-1:].reshape(1, DYNAMIC, self.n, -1)])
+        return self.carried(dx) + self._scaled(own).reshape(-1, self.n, self.by.count)
+
+    def carried(self, dx: np.ndarray) -> np.ndarray:
+        """The same (3 (steps + 1), n, columns) without what the robot itself changes."""
+        here, problem, n, P = self.here, self.problem, self.n, dx.shape[1]
+        nodes, dT = dx[: here.nodes[0].size].reshape(*here.nodes.shape[1:], P), dx[-1] if problem.free_time else np.zeros(P)
         own = np.concatenate([nodes[:-1].reshape(-1, 3 * n, P), nodes[1:, 2], np.broadcast_to(dT, (len(nodes) - 1, 1, P))], axis=1)
         points, slopes, _ = here.tangents
-        (tangents, _), begins = self._tangents, range(0, len(points), len(RULE))
-        steps = [np.concatenate([points[k][:, :n] @ own, slopes[k] @ own], axis=1) + tangents[k] for k in begins]
-        last = here.at_nodes
-        da = last.A[-1] @ nodes[-1].reshape(3 * n, P) + self._pushed(last, self._own_tau(last))[-1]
-        moved = np.concatenate([np.stack(steps, axis=1).reshape(-1, 3, n, P), np.stack([*nodes[-1, :2], da])[None]])
-        T, c = here.T[0], problem.control(here)[0].reshape(-1, 3, n)
+        steps = [np.concatenate([points[k][:, :n] @ own, slopes[k] @ own], axis=1) for k in range(0, len(points), len(RULE))]
+        da = here.at_nodes.A[-1] @ nodes[-1].reshape(3 * n, P)
+        moved = np.concatenate([np.stack(steps, axis=1).reshape(-1, DYNAMIC, n, P), np.stack([*nodes[-1, :2], da])[None]])
+        c = problem.control(here)[0].reshape(-1, DYNAMIC, n)
         powers = np.arange(DYNAMIC)[:, None, None]
-        return np.asarray(moved * T**powers + powers / T * c[..., None] * dT).reshape(-1, n, P)
+        return np.asarray(self._scaled(moved) + powers / here.T[0] * c[..., None] * dT).reshape(-1, n, P)
+
+    def _scaled(self, moved: np.ndarray) -> np.ndarray:
+        """Derivatives by time as those by s (…, 3, n, columns)."""
+        return np.asarray(moved * self.here.T[0] ** np.arange(DYNAMIC)[:, None, None])

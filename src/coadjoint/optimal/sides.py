@@ -54,3 +54,8 @@ class Sides:
             change = rows.push(forces, moved)
             parts += [change[:, below], -change[:, above]]
         return np.concatenate(parts, axis=1)
+
+    def changes(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+        """The change of c (b K, inequalities of a node, columns) with that of the rows of every kind (b K, m, columns)."""
+        pairs = zip(rows, self, strict=True)
+        return np.concatenate([x for part, (below, above) in pairs for x in (part[:, below], -part[:, above])], axis=1)
