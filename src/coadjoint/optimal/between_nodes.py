@@ -106,13 +106,20 @@ class Search:
         moves = []
         for drawn, one, limit in zip(self.problem.drawn, parts, self.problem.limits, strict=True):
             over = (one > allowed(limit)).any((1, 2), keepdims=True)
-            move = np.where(over, margin * one * size(limit.lower, limit.upper), 0.0)
+            move = np.where(over, _within(limit, drawn[self.which[rows]], margin * one * size(limit.lower, limit.upper)), 0.0)
             drawn[self.which[rows]] += move
             moves.append(move)
         sides = zip(moves, self.problem.sides, strict=True)
         flat = [part for move, (below, above) in sides for part in (move[..., below], move[..., above])]
         K = len(self.problem.nodes)
         return np.concatenate([np.zeros((len(rows), K, 0)), *flat], axis=-1).reshape(len(rows), -1)
+
+
+def _within(limit: Rows, drawn: np.ndarray, move: np.ndarray) -> np.ndarray:
+    """The amounts `move` by which limits are drawn in further, of which so little is taken that room is left between two bounds."""
+    width = limit.upper - limit.lower
+    room = np.where(np.isfinite(width), 0.5 * width - drawn, np.inf)
+    return np.asarray(move / (1.0 + move / np.maximum(room, 1e-300)))
 
 
 def allowed(rows: Rows) -> float:
