@@ -25,7 +25,7 @@ def shots(free_time):
         MotorPower(np.array([900.0, 800.0]), NAMES),
     ]
     begin, rows = rng.normal(size=(2, 3, 3, 2)), rng.normal(size=(2, 3, 3, 2))
-    drawn = [np.zeros((2, 3, 2)) for _ in limits]
+    drawn = [np.zeros((2, 5, 2)) for _ in limits]
     T = np.array([1.3, 0.9])
     return Shots(ARM, 2, costs, 0.4, limits, begin, T, free_time, rows, np.zeros((2, 2)), drawn, steps=2), rng
 

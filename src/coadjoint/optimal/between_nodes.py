@@ -112,7 +112,7 @@ class Search:
         sides = zip(moves, self.problem.sides, strict=True)
         flat = [part for move, (below, above) in sides for part in (move[..., below], move[..., above])]
         K = len(self.problem.nodes)
-        return np.concatenate([np.zeros((len(rows), K, 0)), *flat], axis=-1).reshape(len(rows), -1)
+        return self.problem.sides.those(np.concatenate([np.zeros((len(rows), K, 0)), *flat], axis=-1).reshape(len(rows), -1))
 
 
 def _within(limit: Rows, drawn: np.ndarray, move: np.ndarray) -> np.ndarray:

@@ -53,7 +53,7 @@ class Peaks:
             for row in np.arange(len(problem.limits[kind].names))[side]
         ]
         found: dict[tuple[int, int, int], list[int]] = {}
-        for entry, number in enumerate(held):
+        for entry, number in enumerate(held if problem.sides.kept is None else problem.sides.kept[held]):
             node, column = divmod(int(number), len(columns))
             kind, row, sign = columns[column]
             least = SKIN if isinstance(problem.limits[kind], Clearances) else 0.0

@@ -167,9 +167,8 @@ class _Changes:
     def limits(self) -> np.ndarray:
         """∂c/∂p (inequalities, P)."""
         still, at = np.zeros((len(self.tau), ORDERS, *self.tau.shape[1:])), self.here.forces
-        return self.problem.sides.changes([row_changes(rows, at, still, self.tau) for rows in self.problem.limits]).reshape(
-            -1, self.count
-        )
+        changes = [row_changes(rows, at, still, self.tau) for rows in self.problem.limits]
+        return self.problem.sides.changes(changes).reshape(-1, self.count) if changes else np.zeros((0, self.count))
 
     @property
     def running(self) -> np.ndarray:

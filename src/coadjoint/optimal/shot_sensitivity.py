@@ -14,7 +14,6 @@ import numpy as np
 from .by_parameters import ByParameters
 from .drawn_again import row_changes
 from .multiple_shooting import RULE, Flight
-from .node_limits import of_forces
 from .quintics import Places
 from .shot_stages import Stage
 from .splines import ORDERS
@@ -81,7 +80,7 @@ class ShotChanges:
         here, h, count = self.here, self.here.h[:, 0], self.by.count
         points, tangents = here.tangents[0], self._tangents[0]
         cost, spans = np.zeros(count), np.zeros((len(h), 4 * self.n + 1, count))
-        for index, weight, each, total in here.adjoints(self.y):
+        for index, weight, each, total in here.adjoints(self.y, self.z):
             stage, Y, tau = here.stages[index], tangents[index], self._tau[index]
             curvature = Curvature(len(h), self.n)
             for w, one in self.problem.costs:
@@ -93,19 +92,19 @@ class ShotChanges:
             spans += points[index].swapaxes(-1, -2) @ bent
             running += np.einsum("ki,kip->kp", stage.covector[:, :DYNAMIC].reshape(len(h), -1), Y)
             spans[:, -1] += here.rate * (np.einsum("ki,kip->kp", each, Y[:, self.n :]) + weight * running)
-        found = np.stack([here.spread(spans[..., p])[0] for p in range(count)], axis=-1)
+        last = np.zeros((3 * self.n, count))
         if self.z.size:
-            stage, K = here.at_nodes, here.nodes.shape[1]
-            curvature = Curvature(K, self.n)
-            for rows, weights, barred in zip(
-                self.problem.limits, here.by_row(self.z, -1.0), here.by_row(self.sigma, 1.0), strict=True
-            ):
-                if not of_forces(rows):  # joint forces at the nodes are variables: the robot does not change them
-                    rows.curve(stage.forces, -weights, barred, curvature, False)
-            tau, Y = self._own_tau(stage), self._at_nodes
+            stage, Y = here.at_places, self._at_places
+            curvature, direct = here.limit_curvature(self.z, self.sigma, False)
+            tau = self._own_tau(stage)
             bent = self._bent(stage, curvature, -here.limit_covector(self.z)[:, 2], Y, tau, None)
+            looked, ends = here.by_span(bent + direct[:, :, : 2 * self.n] @ Y[:, : 2 * self.n])  # the robot does not change τ there
             cost += np.einsum("kr,krp->p", curvature.w, tau)
-            found[: K * 3 * self.n] += bent.reshape(-1, count)
+            spans += np.einsum("slij,slip->sjp", here.looked_tangents, looked)
+            last = ends[0]
+        found = np.stack([here.spread(spans[..., p])[0] for p in range(count)], axis=-1)
+        size = here.nodes[0].size
+        found[size - 3 * self.n : size] += last
         return cost, found
 
     def _bent(
@@ -118,20 +117,27 @@ class ShotChanges:
         return np.asarray(S.swapaxes(-1, -2) @ (G @ Y + N.reshape(Y.shape)))
 
     @cached_property
-    def _at_nodes(self) -> np.ndarray:
-        """∂(q, v, a)/∂p (K, 3 n, P) at the nodes, where states and joint forces are variables."""
-        da = self._pushed(self.here.at_nodes, self._own_tau(self.here.at_nodes))
-        return np.concatenate([np.zeros((len(da), 2 * self.n, self.by.count)), da], axis=1)
+    def _at_places(self) -> np.ndarray:
+        """∂(q, v, a)/∂p (places, 3 n, P) where limits are kept; at the end the state is a variable."""
+        every = len(RULE) * self.problem.steps // self.problem.looks
+        return self.here.at_all(self._tangents[0][::every], self._at_end[None])
+
+    @cached_property
+    def _at_end(self) -> np.ndarray:
+        """(3 n, P)"""
+        at = self.here.at_places
+        da = self._pushed(at, self._own_tau(at))[-1]
+        return np.concatenate([np.zeros((2 * self.n, self.by.count)), da])
 
     @cached_property
     def limits(self) -> np.ndarray:
-        """∂c/∂p (inequalities, P); joint forces at the nodes are variables: the robot does not change them."""
-        at, P = self.here.at_nodes.forces, self.by.count
+        """∂c/∂p (inequalities, P); joint forces are variables: the robot does not change them."""
+        at, P = self.here.at_places.forces, self.by.count
         moved = np.zeros((len(at.q), ORDERS, self.n, P))
-        moved[:, :DYNAMIC] = self._at_nodes.reshape(-1, DYNAMIC, self.n, P)
-        return self.problem.sides.changes(
-            [row_changes(x, at, moved, np.zeros_like(moved[:, 0])) for x in self.problem.limits]
-        ).reshape(-1, P)
+        moved[:, :DYNAMIC] = self._at_places.reshape(-1, DYNAMIC, self.n, P)
+        changes = [row_changes(x, at, moved, np.zeros_like(moved[:, 0])) for x in self.problem.limits]
+        sides = self.problem.sides
+        return sides.those(sides.changes(changes).reshape(1, -1, P))[0] if changes else np.zeros((0, P))
 
     def forces(self, places: Places, at: Forces, stage: np.ndarray, dx: np.ndarray) -> np.ndarray:
         """The change of joint forces (N, n, columns) at places with that of the variables (variables, columns)."""
@@ -146,7 +152,7 @@ class ShotChanges:
         """The change of the control points of the integrated motion (3 (steps + 1), n, P) with that of the variables (variables, P)."""
         begins = range(0, len(self.here.stages), len(RULE))
         steps = np.stack([self._tangents[0][k] for k in begins], axis=1).reshape(-1, DYNAMIC, self.n, self.by.count)
-        own = np.concatenate([steps, self._at_nodes[-1:].reshape(1, DYNAMIC, self.n, -1)])
+        own = np.concatenate([steps, self._at_end.reshape(1, DYNAMIC, self.n, -1)])
         return self.carried(dx) + self._scaled(own).reshape(-1, self.n, self.by.count)
 
     def carried(self, dx: np.ndarray) -> np.ndarray:
@@ -156,7 +162,7 @@ class ShotChanges:
         own = np.concatenate([nodes[:-1].reshape(-1, 3 * n, P), nodes[1:, 2], np.broadcast_to(dT, (len(nodes) - 1, 1, P))], axis=1)
         points, slopes, _ = here.tangents
         steps = [np.concatenate([points[k][:, :n] @ own, slopes[k] @ own], axis=1) for k in range(0, len(points), len(RULE))]
-        da = here.at_nodes.A[-1] @ nodes[-1].reshape(3 * n, P)
+        da = here.at_places.A[-1] @ nodes[-1].reshape(3 * n, P)
         moved = np.concatenate([np.stack(steps, axis=1).reshape(-1, DYNAMIC, n, P), np.stack([*nodes[-1, :2], da])[None]])
         c = problem.control(here)[0].reshape(-1, DYNAMIC, n)
         powers = np.arange(DYNAMIC)[:, None, None]

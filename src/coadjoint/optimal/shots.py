@@ -55,10 +55,9 @@ def shots_of(problem: Transcription, motions: Sequence[OptimalMotion]) -> Shots:
     tau = problem.drives.tau(*(np.ascontiguousarray(stage[:, :, k]).reshape(-1, n) for k in range(DYNAMIC)))
     begin = np.concatenate([stage[:, :, :2], tau.reshape(len(T), len(s), 1, n)], axis=2)
     nothing = np.zeros((0, *begin.shape[1:])), np.zeros((len(T), 0))
-    drawn = drawn_of(problem.limits, len(T), len(s))
     costs, free = problem.costs, problem.free_time
-    shots = Shots(problem.robot, spline.spans, costs, problem.time_weight, problem.limits, begin, T, free, *nothing, drawn)
-    return replace(shots, begin=_fitted(shots))
+    shots = Shots(problem.robot, spline.spans, costs, problem.time_weight, problem.limits, begin, T, free, *nothing, [])
+    return replace(shots, begin=_fitted(shots), drawn=drawn_of(problem.limits, len(T), len(shots.nodes)))
 
 
 def _fitted(shots: Shots) -> np.ndarray:
