@@ -84,7 +84,7 @@ def sensitivity(motion: OptimalMotion, parameters: str) -> Sensitivity:
     sigma[:, held] = 0.0
     by, given = ByParameters(problem.drives, parameters, len(names)), (z, sigma, conditions.y)
     changes = _Changes(here, by, *given) if isinstance(here, Here) else ShotChanges(here, by, *given)
-    C = np.array([here.pull(one[None])[0] for one in np.eye(z.shape[1])[held]]).reshape(len(held), -1)
+    C = np.array([here.pull(one[None])[0] for one in np.eye(z.shape[1])[held]]).reshape(len(held), problem.variables)
     solve = solver(here.hessian(z, conditions.y, sigma)[0], E, C, s[0, held] / z[0, held])
     dx = solve(-changes.conditions, -changes.equations, -changes.limits[held])
     drawn = _drawn(conditions, changes, held, solve, dx)
