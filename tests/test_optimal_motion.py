@@ -16,7 +16,7 @@ from coadjoint.optimal.rows import Coordinates, MotorPower, Torques
 from coadjoint.optimal.splines import Spline
 from coadjoint.optimal.stages import Effort, Energy, Power, action
 from coadjoint.optimal.transcription import Transcription
-from laws import rate
+from laws import derivatives_of, rate
 from models import urdf_files
 
 ARM = cj.load("planar2r")
@@ -338,7 +338,7 @@ def test_derivatives_of_the_optimum_are_those_of_problems_solved_again(parameter
     arm = ARM.with_parameters("damping", [0.4, 0.3])
     options = options | {"spans": 6, "tolerance": 1e-11}
     motion = cj.optimal_motion(arm, *args, **options)
-    found = motion.sensitivity(parameters)
+    found = derivatives_of(motion, parameters)
     expected = resolved(arm, motion, parameters, k, 1e-4, *args, **options)
     exact = [[found.cost[k], found.duration[k]], found.control_points[..., k].reshape(-1), found.q[77, :, k], found.v[77, :, k]]
     scale = np.abs(expected).max()
