@@ -39,11 +39,18 @@ class Search:
     iterations: int
     report: Callable[[int, float], None] | None
 
-    def run(self, x: np.ndarray) -> interior_point.Solution:
-        """The solutions that start from x (b, variables); after Ctrl-C, those found so far."""
-        found = interior_point.start(self.problem, self.which, x.copy())
+    def run(self, x: np.ndarray, earlier: interior_point.Solution | None = None) -> interior_point.Solution:
+        """The solutions that start from x (b, variables), or from those of problems that are nearly the same; after Ctrl-C, those
+        found so far.
+        """
+        found = interior_point.start(self.problem, self.which, x.copy()) if earlier is None else earlier
+        everyone = np.arange(len(x))
         try:
-            self._run(x, found)
+            if earlier is None:
+                moved = self._first(everyone, x, found)
+            else:
+                moved = EXCEEDED + np.maximum(-self.problem.values(found.x, self.which)[1], 0.0)
+            self._run(everyone, found, moved)
         except KeyboardInterrupt:
             found.interrupted = True
         if found.interrupted:
@@ -51,13 +58,15 @@ class Search:
                 found.converged[row], found.message[row] = False, interior_point.INTERRUPTED
         return found
 
-    def _run(self, x: np.ndarray, found: interior_point.Solution) -> None:
-        everyone = np.arange(len(x))
+    def _first(self, everyone: np.ndarray, x: np.ndarray, found: interior_point.Solution) -> np.ndarray:
+        """A first solution, in place; by how much (b, inequalities) limits are drawn in after it."""
         self._solve(everyone, found, max(ROUGH, self.tolerance), min(60, self.iterations))
         failed = everyone[~found.converged]
         if failed.size and not found.interrupted:
             self._close_in(failed, x[failed], found)
-        moved = self._draw_in(everyone, found)
+        return self._draw_in(everyone, found)
+
+    def _run(self, everyone: np.ndarray, found: interior_point.Solution, moved: np.ndarray) -> None:
         for turn in range(0 if found.interrupted else DRAWN):
             begin = interior_point.again(self.problem, self.which[everyone], found, everyone, moved)
             found.put(everyone, self._solve(everyone, begin, self.tolerance, self.iterations))
