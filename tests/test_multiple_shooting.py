@@ -181,7 +181,7 @@ def test_limits_of_power_hold_within_spans_and_derivatives_have_all_their_digits
     found = derivatives_of(motion, "masses")
     h, p, solved = 3e-5, ARM.parameters("masses"), []
     for sign in (1, -1):
-        robot = ARM.with_parameters("masses", p + [0.0, sign * h])
+        robot = ARM.with_parameters("masses", p + sign * h * np.eye(2)[1])
         other = cj.optimal_motion(robot, *args, tolerance=1e-11, guess=motion, **options)
         assert other.converged, other.message
         solved.append(np.concatenate([[other.cost], other.control_points.ravel()]))

@@ -10,6 +10,7 @@ where dpeak is the change of the peaks with the amounts held.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,10 +65,9 @@ class Peaks:
         drawn = np.zeros((len(held), len(found)))
         for j, entries in enumerate(found.values()):
             drawn[entries, j] = 1.0
-        kind, row, place = np.array(list(found), dtype=int).reshape(-1, 3).T
-        return cls(kind, row, place, drawn)
+        return cls(*np.array(list(found), dtype=int).reshape(-1, 3).T, drawn)
 
-    def change(self, limits: list[Rows], at: Forces, moved: Change) -> np.ndarray:
+    def change(self, limits: Sequence[Rows], at: Forces, moved: Change) -> np.ndarray:
         """The change (J, columns) of the peaks' heights, their places held, with what is there (J, …)."""
         found = np.zeros((len(self.kind), moved[0].shape[-1]))
         for kind in np.unique(self.kind):
@@ -85,5 +85,5 @@ def row_changes(rows: Rows, at: Forces, stage: np.ndarray, tau: np.ndarray) -> n
     return np.stack([rows.push(at, stage[..., k]) for k in range(stage.shape[-1])], axis=-1)
 
 
-def _values(limits: list[Rows], forces: Forces) -> list[np.ndarray]:
+def _values(limits: Sequence[Rows], forces: Forces) -> list[np.ndarray]:
     return [rows.value(forces) for rows in limits]

@@ -109,8 +109,8 @@ class Solution:
 
     def part(self, rows: np.ndarray) -> Solution:
         """The solutions of some problems."""
-        some = (getattr(self, name)[rows] for name in ("x", "s", "z", "y", "mu", "error", "converged"))
-        return Solution(*some, [self.message[k] for k in rows], [self.table[k] for k in rows])
+        x, s, z, y, mu, error, converged = (getattr(self, name)[rows] for name in ("x", "s", "z", "y", "mu", "error", "converged"))
+        return Solution(x, s, z, y, mu, error, converged, [self.message[k] for k in rows], [self.table[k] for k in rows])
 
     def put(self, rows: np.ndarray, other: Solution) -> None:
         """Replace the solutions of some problems, and append to their tables."""

@@ -170,7 +170,7 @@ def optimal_motion(
     motions = _found(problem, None, tolerance, iterations, report, interrupted)
     if transcription == "shooting" and not any(one.message.startswith("interrupted") for one in motions):
         shots = between_ends(shots_of(problem, motions), start, end, ends, points, periodic)
-        motions = flown(continued(shots, guess), lambda *some: _found(*some, tolerance, iterations, report))
+        motions = flown(continued(shots, guess), lambda some, before: _found(some, before, tolerance, iterations, report))
     return OptimalMotions(motions, batch) if batch else motions[0]
 
 

@@ -153,7 +153,7 @@ class _Changes:
 
     carried = control
 
-    def forces(self, places: np.ndarray, at: Forces, stage: np.ndarray, dx: np.ndarray) -> np.ndarray:
+    def forces(self, places: Any, at: Forces, stage: np.ndarray, dx: np.ndarray) -> np.ndarray:
         """The change of joint forces (N, n, columns) at places with that of the stage (N, 4, n, columns)."""
         return np.asarray(at.jacobian @ stage[:, :DYNAMIC].reshape(len(stage), -1, stage.shape[-1]))
 

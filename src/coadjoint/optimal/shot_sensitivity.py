@@ -8,13 +8,13 @@ with μ = M⁻¹ times the multiplier of the acceleration, S = ∂(q, v, a)/∂(
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from .by_parameters import ByParameters
 from .drawn_again import row_changes
 from .multiple_shooting import RULE, Flight
-from .quintics import Places
 from .shot_stages import Stage
 from .splines import ORDERS
 from .stages import DYNAMIC, Curvature, Forces
@@ -139,10 +139,10 @@ class ShotChanges:
         sides = self.problem.sides
         return sides.those(sides.changes(changes).reshape(1, -1, P))[0] if changes else np.zeros((0, P))
 
-    def forces(self, places: Places, at: Forces, stage: np.ndarray, dx: np.ndarray) -> np.ndarray:
+    def forces(self, places: Any, at: Forces, stage: np.ndarray, dx: np.ndarray) -> np.ndarray:
         """The change of joint forces (N, n, columns) at places with that of the variables (variables, columns)."""
         u = dx[: self.here.nodes[0].size].reshape(*self.here.nodes.shape[1:], -1)[:, 2]
-        return np.moveaxis(self.problem.between(places, np.moveaxis(u, -1, 0)), 0, -1)
+        return np.asarray(np.moveaxis(self.problem.between(places, np.moveaxis(u, -1, 0)), 0, -1))
 
     def explicit_forces(self, at: Forces) -> np.ndarray:
         """Their change with the robot alone: none."""
