@@ -65,7 +65,8 @@ class Peaks:
         drawn = np.zeros((len(held), len(found)))
         for j, entries in enumerate(found.values()):
             drawn[entries, j] = 1.0
-        return cls(*np.array(list(found), dtype=int).reshape(-1, 3).T, drawn)
+        numbers = np.array(list(found), dtype=int).reshape(-1, 3)
+        return cls(numbers[:, 0], numbers[:, 1], numbers[:, 2], drawn)
 
     def change(self, limits: Sequence[Rows], at: Forces, moved: Change) -> np.ndarray:
         """The change (J, columns) of the peaks' heights, their places held, with what is there (J, …)."""

@@ -153,7 +153,7 @@ class ShotChanges:
         begins = range(0, len(self.here.stages), len(RULE))
         steps = np.stack([self._tangents[0][k] for k in begins], axis=1).reshape(-1, DYNAMIC, self.n, self.by.count)
         own = np.concatenate([steps, self._at_end.reshape(1, DYNAMIC, self.n, -1)])
-        return self.carried(dx) + self._scaled(own).reshape(-1, self.n, self.by.count)
+        return np.asarray(self.carried(dx) + self._scaled(own).reshape(-1, self.n, self.by.count))
 
     def carried(self, dx: np.ndarray) -> np.ndarray:
         """The same (3 (steps + 1), n, columns) without what the robot itself changes."""
