@@ -64,7 +64,12 @@ class Search:
         failed = everyone[~found.converged]
         if failed.size and not found.interrupted:
             self._close_in(failed, x[failed], found)
-        return self._draw_in(everyone, found)
+        moved = np.zeros(found.s.shape)  # what a guess drew in is enough until its own solution says otherwise
+        new = np.flatnonzero(
+            ~np.any([(x[self.which] > SKIN).any((1, 2)) for x in self.problem.drawn], axis=0) & (moved.shape[1] > 0)
+        )
+        moved[new] = self._draw_in(new, found)
+        return moved
 
     def _run(self, everyone: np.ndarray, found: interior_point.Solution, moved: np.ndarray) -> None:
         for turn in range(0 if found.interrupted else DRAWN):
