@@ -65,9 +65,10 @@ class Search:
         if failed.size and not found.interrupted:
             self._close_in(failed, x[failed], found)
         moved = np.zeros(found.s.shape)  # what a guess drew in is enough until its own solution says otherwise
-        new = np.flatnonzero(
-            ~np.any([(x[self.which] > SKIN).any((1, 2)) for x in self.problem.drawn], axis=0) & (moved.shape[1] > 0)
-        )
+        known = np.zeros(len(x), dtype=bool)
+        for drawn in self.problem.drawn:
+            known |= np.any(drawn[self.which] > SKIN, axis=(1, 2))
+        new = everyone[~known]
         moved[new] = self._draw_in(new, found)
         return moved
 
