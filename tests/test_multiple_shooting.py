@@ -5,11 +5,12 @@ import pytest
 
 import coadjoint as cj
 from coadjoint.errors import CoadjointError
+from coadjoint.optimal.held_limits import solver
 from coadjoint.optimal.multiple_shooting import Shots
 from coadjoint.optimal.quintics import Quintics
 from coadjoint.optimal.rows import Coordinates, MotorPower, Torques
 from coadjoint.optimal.stages import Effort, Energy, Power, action
-from laws import rate
+from laws import derivatives_of, rate
 
 ARM = cj.load("planar2r").with_parameters("damping", [0.4, 0.3])
 NAMES = ("joint1", "joint2")
@@ -25,7 +26,7 @@ def shots(free_time):
         MotorPower(np.array([900.0, 800.0]), NAMES),
     ]
     begin, rows = rng.normal(size=(2, 3, 3, 2)), rng.normal(size=(2, 3, 3, 2))
-    drawn = [np.zeros((2, 3, 2)) for _ in limits]
+    drawn = [np.zeros((2, 5, 2)) for _ in limits]
     T = np.array([1.3, 0.9])
     return Shots(ARM, 2, costs, 0.4, limits, begin, T, free_time, rows, np.zeros((2, 2)), drawn, steps=2), rng
 
@@ -136,7 +137,7 @@ def test_derivatives_of_the_optimum_are_those_of_problems_solved_again(parameter
     motion = cj.optimal_motion(ARM, *args, **options)
     assert motion.converged, motion.message
     assert not set(options) & {"effort", "power"} or max(np.abs(x).max() for x in motion.multipliers.values()) > 1e-3
-    found, h, solved = motion.sensitivity(parameters), 3e-5, []
+    found, h, solved = derivatives_of(motion, parameters), 3e-5, []
     for sign in (1, -1):
         p = ARM.parameters(parameters).copy()
         p[k] += sign * h
@@ -152,6 +153,42 @@ def test_derivatives_of_the_optimum_are_those_of_problems_solved_again(parameter
     assert np.abs(expected).max() > 1e-3
     np.testing.assert_allclose(exact, expected, atol=1e-6 * np.abs(expected).max())
     np.testing.assert_allclose(found.cost[k], expected[0], rtol=1e-6)
+
+
+def test_limits_that_hold_are_rows_whose_small_slacks_leave_the_rest_its_digits():
+    """The equations that define the solver, and the solution, which elimination through 1/D would lose."""
+    rng, (n, k, m) = np.random.default_rng(0), (30, 4, 8)
+    W, E, C = rng.normal(size=(n, n)), rng.normal(size=(k, n)), rng.normal(size=(m, n))
+    W, D = W + W.T, 10.0 ** rng.uniform(-17, -13, m)  # indefinite, also along E and C
+    dx, dy, dz = (rng.normal(size=(size, 3)) for size in (n, k, m))
+    right = W @ dx - E.T @ dy - C.T @ dz, E @ dx, C @ dx + D[:, None] * dz
+    np.testing.assert_allclose(solver(np.triu(W), E, C, D)(*right), dx, atol=1e-10)
+    np.testing.assert_allclose(solver(np.triu(W), E[:0], C, D)(right[0] + E.T @ dy, right[1][:0], right[2]), dx, atol=1e-10)
+    E2, twice = np.vstack([E, E[:1] + E[1:2]]), np.vstack([right[1], right[1][:1] + right[1][1:2]])  # rows that depend on others
+    np.testing.assert_allclose(solver(np.triu(W), E2, C, D)(right[0], twice, right[2]), dx, atol=1e-10)
+
+
+@pytest.mark.native
+@pytest.mark.slow
+@pytest.mark.parametrize("power", [24.0, 28.0, 32.0, 35.0, 38.0, 40.0])
+def test_limits_of_power_hold_within_spans_and_derivatives_have_all_their_digits(power):
+    """Where τ and v are large at opposite ends of a span, its power is largest in between, and nodes say nothing of it."""
+    args, options = ([-1.5, 0.2], [0.3, 0.4], 1.5), {"power": power, "transcription": "shooting", "spans": 6}
+    motion = cj.optimal_motion(ARM, *args, tolerance=1e-11, **options)
+    assert motion.converged, motion.message
+    used = np.abs(motion.tau * motion.v).max() / power
+    assert 0.99 < used < 1 + 2e-6
+    found = derivatives_of(motion, "masses")
+    h, p, solved = 3e-5, ARM.parameters("masses"), []
+    for sign in (1, -1):
+        robot = ARM.with_parameters("masses", p + sign * h * np.eye(2)[1])
+        other = cj.optimal_motion(robot, *args, tolerance=1e-11, guess=motion, **options)
+        assert other.converged, other.message
+        solved.append(np.concatenate([[other.cost], other.control_points.ravel()]))
+    expected = (solved[0] - solved[1]) / (2 * h)
+    exact = np.concatenate([[found.cost[1]], found.control_points[..., 1].ravel()])
+    np.testing.assert_allclose(exact[0], expected[0], rtol=1e-7)
+    np.testing.assert_allclose(exact[1:], expected[1:], atol=1e-6 * np.abs(expected[1:]).max())
 
 
 @pytest.mark.native

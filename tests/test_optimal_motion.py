@@ -16,7 +16,7 @@ from coadjoint.optimal.rows import Coordinates, MotorPower, Torques
 from coadjoint.optimal.splines import Spline
 from coadjoint.optimal.stages import Effort, Energy, Power, action
 from coadjoint.optimal.transcription import Transcription
-from laws import rate
+from laws import derivatives_of, rate
 from models import urdf_files
 
 ARM = cj.load("planar2r")
@@ -338,7 +338,7 @@ def test_derivatives_of_the_optimum_are_those_of_problems_solved_again(parameter
     arm = ARM.with_parameters("damping", [0.4, 0.3])
     options = options | {"spans": 6, "tolerance": 1e-11}
     motion = cj.optimal_motion(arm, *args, **options)
-    found = motion.sensitivity(parameters)
+    found = derivatives_of(motion, parameters)
     expected = resolved(arm, motion, parameters, k, 1e-4, *args, **options)
     exact = [[found.cost[k], found.duration[k]], found.control_points[..., k].reshape(-1), found.q[77, :, k], found.v[77, :, k]]
     scale = np.abs(expected).max()
@@ -578,3 +578,23 @@ def test_electrical_energy_has_the_losses_of_every_joint():
     ):
         with pytest.raises(CoadjointError, match=words):
             cj.optimal_motion(arm, [0.0, 0.0], [0.1, 0.1], 1.0, **{"losses": 1.0, **wrong})
+
+
+@pytest.mark.native
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"effort": [30.0, 8.0]}, {"power": 35.0}])
+def test_what_limits_drawn_in_anew_would_change_has_the_size_that_is_said(options):
+    """Problems solved again without a guess draw limits in anew: the margin by which they do, a fifth, is all that the size leaves out."""
+    arm, args, h = ARM.with_parameters("damping", [0.4, 0.3]), ([-1.5, 0.2], [0.3, 0.4], 1.5), 1e-4
+    options = options | {"spans": 16, "tolerance": 1e-10}
+    found, p, solved = derivatives_of(cj.optimal_motion(arm, *args, **options), "masses"), arm.parameters("masses"), []
+    for sign in (1, -1):
+        other = cj.optimal_motion(arm.with_parameters("masses", p + sign * h * np.eye(2)[1]), *args, **options)
+        assert other.converged, other.message
+        solved.append(other.control_points)
+    off = (
+        np.abs((solved[0] - solved[1]) / (2 * h) - found.control_points[..., 1]).max() / np.abs(found.control_points[..., 1]).max()
+    )
+    assert found.drawn > 1e-3
+    assert off < 2 * found.drawn
+    assert off > found.drawn / 3

@@ -39,11 +39,18 @@ class Search:
     iterations: int
     report: Callable[[int, float], None] | None
 
-    def run(self, x: np.ndarray) -> interior_point.Solution:
-        """The solutions that start from x (b, variables); after Ctrl-C, those found so far."""
-        found = interior_point.start(self.problem, self.which, x.copy())
+    def run(self, x: np.ndarray, earlier: interior_point.Solution | None = None) -> interior_point.Solution:
+        """The solutions that start from x (b, variables), or from those of problems that are nearly the same; after Ctrl-C, those
+        found so far.
+        """
+        found = interior_point.start(self.problem, self.which, x.copy()) if earlier is None else earlier
+        everyone = np.arange(len(x))
         try:
-            self._run(x, found)
+            if earlier is None:
+                moved = self._first(everyone, x, found)
+            else:
+                moved = EXCEEDED + np.maximum(-self.problem.values(found.x, self.which)[1], 0.0)
+            self._run(everyone, found, moved)
         except KeyboardInterrupt:
             found.interrupted = True
         if found.interrupted:
@@ -51,13 +58,21 @@ class Search:
                 found.converged[row], found.message[row] = False, interior_point.INTERRUPTED
         return found
 
-    def _run(self, x: np.ndarray, found: interior_point.Solution) -> None:
-        everyone = np.arange(len(x))
+    def _first(self, everyone: np.ndarray, x: np.ndarray, found: interior_point.Solution) -> np.ndarray:
+        """A first solution, in place; by how much (b, inequalities) limits are drawn in after it."""
         self._solve(everyone, found, max(ROUGH, self.tolerance), min(60, self.iterations))
         failed = everyone[~found.converged]
         if failed.size and not found.interrupted:
             self._close_in(failed, x[failed], found)
-        moved = self._draw_in(everyone, found)
+        moved = np.zeros(found.s.shape)  # what a guess drew in is enough until its own solution says otherwise
+        known = np.zeros(len(x), dtype=bool)
+        for drawn in self.problem.drawn:
+            known |= np.any(drawn[self.which] > SKIN, axis=(1, 2))
+        new = everyone[~known]
+        moved[new] = self._draw_in(new, found)
+        return moved
+
+    def _run(self, everyone: np.ndarray, found: interior_point.Solution, moved: np.ndarray) -> None:
         for turn in range(0 if found.interrupted else DRAWN):
             begin = interior_point.again(self.problem, self.which[everyone], found, everyone, moved)
             found.put(everyone, self._solve(everyone, begin, self.tolerance, self.iterations))
@@ -106,13 +121,20 @@ class Search:
         moves = []
         for drawn, one, limit in zip(self.problem.drawn, parts, self.problem.limits, strict=True):
             over = (one > allowed(limit)).any((1, 2), keepdims=True)
-            move = np.where(over, margin * one * size(limit.lower, limit.upper), 0.0)
+            move = np.where(over, _within(limit, drawn[self.which[rows]], margin * one * size(limit.lower, limit.upper)), 0.0)
             drawn[self.which[rows]] += move
             moves.append(move)
         sides = zip(moves, self.problem.sides, strict=True)
         flat = [part for move, (below, above) in sides for part in (move[..., below], move[..., above])]
         K = len(self.problem.nodes)
-        return np.concatenate([np.zeros((len(rows), K, 0)), *flat], axis=-1).reshape(len(rows), -1)
+        return self.problem.sides.those(np.concatenate([np.zeros((len(rows), K, 0)), *flat], axis=-1).reshape(len(rows), -1))
+
+
+def _within(limit: Rows, drawn: np.ndarray, move: np.ndarray) -> np.ndarray:
+    """The amounts `move` by which limits are drawn in further, of which so little is taken that room is left between two bounds."""
+    width = limit.upper - limit.lower
+    room = np.where(np.isfinite(width), 0.5 * width - drawn, np.inf)
+    return np.asarray(move / (1.0 + move / np.maximum(room, 1e-300)))
 
 
 def allowed(rows: Rows) -> float:
@@ -134,8 +156,7 @@ def size(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 def beyond(problem: Transcription | Shots, x: np.ndarray, which: np.ndarray) -> list[np.ndarray]:
     """The amount by which every row exceeds its limits between each node (b, K, m) and its neighbours, as a part of them."""
-    s, basis = problem.spline.dense
-    groups = np.minimum(np.searchsorted(s, np.concatenate([[0.0], problem.nodes])), len(s) - 1)
+    (s, basis), groups = problem.spline.dense, groups_of(problem)
     forces = problem.forces_at(problem.at(x, which), basis)  # type: ignore[arg-type]
     found = []
     for rows in problem.limits:
@@ -145,6 +166,12 @@ def beyond(problem: Transcription | Shots, x: np.ndarray, which: np.ndarray) -> 
         between = np.maximum.reduceat(over, groups, axis=1)
         found.append(np.maximum(between[:, :-1], between[:, 1:]))
     return found
+
+
+def groups_of(problem: Transcription | Shots) -> np.ndarray:
+    """The numbers (K + 1,) of the dense places from where on the places before each node, and those after the last one, stand."""
+    s = problem.spline.dense[0]
+    return np.minimum(np.searchsorted(s, np.concatenate([[0.0], problem.nodes])), len(s) - 1)
 
 
 def _peaks(value: np.ndarray) -> np.ndarray:

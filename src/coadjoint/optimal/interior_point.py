@@ -107,6 +107,11 @@ class Solution:
     """A row for every iteration: cost, violation, error, barrier, length of the step, whether the Hessian was indefinite."""
     interrupted: bool = False
 
+    def part(self, rows: np.ndarray) -> Solution:
+        """The solutions of some problems."""
+        x, s, z, y, mu, error, converged = (getattr(self, name)[rows] for name in ("x", "s", "z", "y", "mu", "error", "converged"))
+        return Solution(x, s, z, y, mu, error, converged, [self.message[k] for k in rows], [self.table[k] for k in rows])
+
     def put(self, rows: np.ndarray, other: Solution) -> None:
         """Replace the solutions of some problems, and append to their tables."""
         for name in ("x", "s", "z", "y", "mu", "error", "converged"):

@@ -99,7 +99,8 @@ class OptimalMotion(Trajectory):
         """The derivatives of the motion and of its cost by a set of the robot's parameters: "masses", "inertial", "lengths", "dh:tip", …
 
         Exact, by the implicit function theorem, as long as the same limits hold the motion: dcost = sensitivity.cost @ dp. The amounts
-        by which limits are drawn in between the nodes are held, as a second call with `guess=motion` does.
+        by which limits are drawn in between the nodes are held, as a second call with `guess=motion` does; `drawn` tells how much the
+        derivatives would change if they were not, and a warning says so above 1e-4.
         """
         return sensitivity(self, parameters)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from . import node_limits
 from .clearance import Clearances
 from .drives import OpenChain
 from .quintics import Places, Quintics
-from .rows import Rows, same_limits
+from .rows import Rows, Torques, same_limits
 from .shot_stages import Stage
 from .sides import Sides
 from .splines import ORDERS
@@ -29,8 +30,13 @@ from .transcription import TINY
 
 STEPS = 8
 """Steps of the integrator between two nodes."""
+LOOKS = 8
+"""Places in a span at which limits are kept, at most; at the first of them alone those of joint forces, which are linear."""
 RULE = ((0.0, 0.0, 1 / 6), (0.5, 0.5, 1 / 3), (0.5, 0.5, 1 / 3), (1.0, 1.0, 1 / 6))
 """The time of every stage, its step along the slope before, and its weight."""
+
+
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True)
@@ -67,9 +73,14 @@ class Shots:
         return self.join(self.begin, self.durations)
 
     @cached_property
+    def looks(self) -> int:
+        """Places in a span at which limits are kept: where steps of the integrator begin."""
+        return min(LOOKS, self.steps) if any(not isinstance(x, Torques) for x in self.limits) else 1
+
+    @cached_property
     def nodes(self) -> np.ndarray:
-        """The times (nodes,) of the nodes, as parts of the duration."""
-        return np.linspace(0.0, 1.0, self.spans + 1)
+        """The times (places,) at which limits are kept, as parts of the duration."""
+        return np.linspace(0.0, 1.0, self.spans * self.looks + 1)
 
     @cached_property
     def variables(self) -> int:
@@ -77,7 +88,12 @@ class Shots:
 
     @cached_property
     def sides(self) -> Sides:
-        return Sides(self.limits)
+        counts = [int(np.isfinite(np.concatenate([x.lower, x.upper])).sum()) for x in self.limits]
+        linear = np.array(
+            [isinstance(x, Torques) for x, count in zip(self.limits, counts, strict=True) for _ in range(count)], bool
+        )
+        at_nodes = np.arange(len(self.nodes)) % self.looks == 0
+        return Sides(self.limits, np.flatnonzero(at_nodes[:, None] | ~linear))
 
     @cached_property
     def spline(self) -> Quintics:
@@ -118,16 +134,20 @@ class Shots:
         """Control points (b, 3 (steps + 1), n) of the motion as it was integrated."""
         b, n = len(here.T), self.robot.nv
         steps = np.stack([stage.forces.stage[:, :DYNAMIC] for stage in here.stages[:: len(RULE)]], axis=1)
-        whole = np.concatenate([steps.reshape(b, -1, DYNAMIC, n), here.node_stage[:, -1:, :DYNAMIC]], axis=1)
+        whole = np.concatenate([steps.reshape(b, -1, DYNAMIC, n), here.last_stage], axis=1)
         return np.asarray((whole * here.T[:, None, None, None] ** np.arange(DYNAMIC)[:, None]).reshape(b, -1, n))
 
     def forces_at(self, here: Flight, places: Places) -> Forces:
         """The stages at these places, (b S): the integrated motion, and joint forces that are linear between the nodes."""
         stage = self.spline.stage(places, self.control(here), here.T)
-        k = np.minimum((places.s * self.spans).astype(int), self.spans - 1)
-        part, u = (places.s * self.spans - k)[:, None], here.nodes[:, :, 2]
-        tau = (1 - part) * u[:, k] + part * u[:, k + 1]
+        tau = self.between(places, here.nodes[:, :, 2])
         return Forces(self.drives, stage.reshape(-1, ORDERS, self.robot.nv), tau.reshape(-1, self.robot.nv))
+
+    def between(self, places: Places, u: np.ndarray) -> np.ndarray:
+        """Joint forces (b, S, n) at places, from those at the nodes (b, nodes, n)."""
+        k = np.minimum((places.s * self.spans).astype(int), self.spans - 1)
+        part = (places.s * self.spans - k)[:, None]
+        return np.asarray((1 - part) * u[:, k] + part * u[:, k + 1])
 
     def exact(self, here: Flight) -> np.ndarray:
         """The costs (b,) in twice as many steps."""
@@ -193,19 +213,40 @@ class Flight:
         return np.asarray(np.reshape(total, (len(self.T), -1)).sum(1) + self.problem.time_weight * self.T + TINY)
 
     @cached_property
-    def at_nodes(self) -> Stage:
-        n = self.problem.robot.nv
-        return Stage(self.problem, self.nodes[:, :, :2].reshape(-1, 2 * n), self.nodes[:, :, 2].reshape(-1, n))
+    def at_places(self) -> Stage:
+        """What is at the places where limits are kept (b places)."""
+        n, last = self.problem.robot.nv, self.nodes[:, -1]
+        X = self.at_all([stage.X for stage in self._looked(self.stages)], last[:, :2].reshape(-1, 2 * n))
+        return Stage(self.problem, X, self.at_all([stage.u for stage in self._looked(self.stages)], last[:, 2]))
+
+    def _looked(self, of_stages: Sequence[Kept]) -> Sequence[Kept]:
+        """Of what is there for every stage, what belongs to the places of a span at which limits are kept."""
+        return of_stages[:: len(RULE) * self.problem.steps // self.problem.looks]
+
+    def at_all(self, looked: Sequence[np.ndarray], last: np.ndarray) -> np.ndarray:
+        """(b places, …) of what is at the places of spans, (b spans, …) each, and at the end (b, …)."""
+        whole = np.stack(looked, axis=1).reshape(len(last), -1, *last.shape[1:])
+        return np.ascontiguousarray(np.concatenate([whole, last[:, None]], axis=1).reshape(-1, *last.shape[1:]))
+
+    def by_span(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The parts (b spans, looks, …) and (b, …) of what is at all places (b places, …)."""
+        x = x.reshape(len(self.T), -1, *x.shape[1:])
+        return x[:, :-1].reshape(-1, self.problem.looks, *x.shape[2:]), x[:, -1]
+
+    @cached_property
+    def looked_tangents(self) -> np.ndarray:
+        """∂(q, v, τ)/∂p (b spans, looks, 3 n, P) at the places where limits are kept."""
+        return np.stack(self._looked(self.tangents[0]), axis=1)
 
     @property
-    def node_stage(self) -> np.ndarray:
-        """(b, nodes, 4, n)"""
-        return self.at_nodes.forces.stage.reshape(*self.nodes.shape[:2], ORDERS, -1)
+    def last_stage(self) -> np.ndarray:
+        """(b, 1, 3, n) at the end."""
+        return self.by_span(self.at_places.forces.stage)[1][:, None, :DYNAMIC]
 
     @cached_property
     def c(self) -> np.ndarray:
         drawn = [x[self.which] for x in self.problem.drawn]
-        return self.problem.sides.value(self.at_nodes.forces, drawn, self.nodes.shape[1])
+        return self.problem.sides.value(self.at_places.forces, drawn, len(self.problem.nodes))
 
     @cached_property
     def e(self) -> np.ndarray:
@@ -282,77 +323,106 @@ class Flight:
         by_time = np.concatenate([D[..., -1].reshape(b, -1), np.zeros((b, linear.shape[1]))], axis=1)
         return np.concatenate([whole, by_time[..., None]], axis=2)
 
+    def own(self, dx: np.ndarray) -> np.ndarray:
+        """The changes of p (b spans, P) with those of the variables (b, variables)."""
+        b, K, _, n = self.nodes.shape
+        at = dx[:, : K * 3 * n].reshape(b, K, 3 * n)
+        dT = np.broadcast_to(dx[:, None, -1:] if self.problem.free_time else 0.0, (b, K - 1, 1))
+        return np.concatenate([at[:, :-1], at[:, 1:, 2 * n :], dT], axis=2).reshape(b * (K - 1), -1)
+
     def by_row(self, z: np.ndarray, sign: float) -> list[np.ndarray]:
-        """z (b, inequalities) of lower limits plus `sign` times those of upper limits, (b nodes, m) of every kind."""
-        return self.problem.sides.by_row(z, self.nodes.shape[1], sign)
+        """z (b, inequalities) of lower limits plus `sign` times those of upper limits, (b places, m) of every kind."""
+        return self.problem.sides.by_row(z, len(self.problem.nodes), sign)
 
     def limit_covector(self, z: np.ndarray) -> np.ndarray:
-        """Σ z ∂c/∂(q, v, a) at the nodes (b nodes, 3, n), of all limits but those of joint forces."""
-        found = np.zeros_like(self.at_nodes.forces.stage)
+        """Σ z ∂c/∂(q, v, a) at the places (b places, 3, n), of all limits but those of joint forces."""
+        found = np.zeros_like(self.at_places.forces.stage)
         for rows, weights in zip(self.problem.limits, self.by_row(z, -1.0), strict=True):
             if not node_limits.of_forces(rows):
-                rows.pull(self.at_nodes.forces, weights, found)
+                rows.pull(self.at_places.forces, weights, found)
         return found[:, :DYNAMIC]
 
-    def _with_time(self, found: np.ndarray) -> np.ndarray:
-        return np.concatenate([found, np.zeros((len(found), 1))], axis=1) if self.problem.free_time else found
-
-    def pull(self, z: np.ndarray) -> np.ndarray:
-        found = self.at_nodes.pulled(self.limit_covector(z))
+    def _pulled(self, z: np.ndarray) -> np.ndarray:
+        """Σ z ∂c/∂(q, v, τ) at the places (b places, 3 n)."""
+        found = self.at_places.pulled(self.limit_covector(z))
         for rows, weights in zip(self.problem.limits, self.by_row(z, -1.0), strict=True):
             if node_limits.of_forces(rows):
-                node_limits.pull(rows, self.at_nodes.forces, weights, found)
-        return self._with_time(found.reshape(len(z), -1))
+                node_limits.pull(rows, self.at_places.forces, weights, found)
+        return found
+
+    def pull(self, z: np.ndarray) -> np.ndarray:
+        if not z.size:
+            return np.zeros((len(z), self.problem.variables))
+        looked, last = self.by_span(self._pulled(z))
+        found = self.spread(np.einsum("sli,slip->sp", looked, self.looked_tangents))
+        size = self.nodes[0].size
+        found[:, size - last.shape[1] : size] += last
+        return found
 
     def push(self, dx: np.ndarray) -> np.ndarray:
-        b, K, _, n = self.nodes.shape
-        dy = dx[:, : K * 3 * n].reshape(b * K, 3, n)
-        moved = np.zeros((b * K, ORDERS, n))
-        moved[:, :2], moved[:, 2] = dy[:, :2], (self.at_nodes.A @ dy.reshape(b * K, -1, 1))[..., 0]
-        return self.problem.sides.push(self.at_nodes.forces, moved).reshape(b, -1)
+        b, _, _, n = self.nodes.shape
+        if not self.problem.limits:
+            return np.zeros((b, 0))
+        dy = np.moveaxis(np.einsum("slip,sp->sli", self.looked_tangents, self.own(dx)), 1, 0)
+        size = self.nodes[0].size
+        dy = self.at_all(list(dy), dx[:, size - 3 * n : size])
+        moved = np.zeros((len(dy), ORDERS, n))
+        moved[:, :2], moved[:, 2] = dy[:, : 2 * n].reshape(-1, 2, n), (self.at_places.A @ dy[..., None])[..., 0]
+        return self.problem.sides.those(self.problem.sides.push(self.at_places.forces, moved).reshape(b, -1))
 
     def longest(self, dx: np.ndarray) -> np.ndarray:
-        b, K, _, n = self.nodes.shape
-        moved = np.ascontiguousarray(dx[:, : K * 3 * n].reshape(b * K, 3, n)[:, 0])
-        found = [
-            rows.longest(self.at_nodes.forces, moved).reshape(b, -1).min(1)
-            for rows in self.problem.limits
-            if isinstance(rows, Clearances)
-        ]
-        return np.asarray(np.minimum.reduce([np.ones(b), *found]))
+        b, _, _, n = self.nodes.shape
+        found = np.ones(b)
+        for rows in self.problem.limits:
+            if isinstance(rows, Clearances):
+                dy = np.moveaxis(np.einsum("slip,sp->sli", self.looked_tangents[:, :, :n], self.own(dx)), 1, 0)
+                moved = self.at_all(list(dy), dx[:, self.nodes[0].size - 3 * n :][:, :n])
+                found = np.minimum(found, rows.longest(self.at_places.forces, moved).reshape(b, -1).min(1))
+        return found
 
     # --- second derivatives
 
     def hessian(self, z: np.ndarray, y: np.ndarray, sigma: np.ndarray, convex: bool = False) -> np.ndarray:
         b, K, _, n = self.nodes.shape
-        parts = self._span_hessian(y, convex).reshape(b, K - 1, 4 * n + 1, 4 * n + 1)
+        found = self._span_hessian(y, z, convex)
         H = np.zeros((b, self.problem.variables, self.problem.variables))
+        if z.size:
+            at = self.at_places
+            curvature, direct = self.limit_curvature(z, sigma, convex)
+            slope = None if convex else -self.limit_covector(z)[:, 2]
+            looked, last = self.by_span(at.bent(curvature, slope) + direct)
+            for k in range(self.problem.looks):
+                Z = self.looked_tangents[:, k]
+                found += Z.swapaxes(-1, -2) @ looked[:, k] @ Z
+            own = slice(3 * n * (K - 1), 3 * n * K)
+            H[:, own, own] += last
+        parts = found.reshape(b, K - 1, 4 * n + 1, 4 * n + 1)
         for k in range(K - 1):
             first = 3 * n * k
             places = np.r_[
                 first : first + 3 * n, first + 5 * n : first + 6 * n, *([H.shape[1] - 1] if self.problem.free_time else [])
             ]
             H[:, places[:, None], places] += parts[:, k, : len(places), : len(places)]
-        if z.size:
-            curvature, direct = Curvature(b * K, n), np.zeros((b * K, 3 * n, 3 * n))
-            for rows, weights, barred in zip(self.problem.limits, self.by_row(z, -1.0), self.by_row(sigma, 1.0), strict=True):
-                if node_limits.of_forces(rows):
-                    node_limits.curve(rows, self.at_nodes.forces, -weights, barred, direct, convex)
-                else:
-                    rows.curve(self.at_nodes.forces, -weights, barred, curvature, convex)
-            slope = None if convex else -self.limit_covector(z)[:, 2]
-            at = (self.at_nodes.bent(curvature, slope) + direct).reshape(b, K, 3 * n, 3 * n)
-            for k in range(K):
-                own = slice(3 * n * k, 3 * n * (k + 1))
-                H[:, own, own] += at[:, k]
         return H
 
-    def adjoints(self, y: np.ndarray) -> Iterator[tuple[int, float, np.ndarray, np.ndarray]]:
+    def limit_curvature(self, z: np.ndarray, sigma: np.ndarray, convex: bool) -> tuple[Curvature, np.ndarray]:
+        """What limits add at the places: of functions of (q, v, a), and of (q, v, τ) (b places, 3 n, 3 n)."""
+        n, N = self.problem.robot.nv, len(self.at_places.X)
+        curvature, direct = Curvature(N, n), np.zeros((N, 3 * n, 3 * n))
+        for rows, weights, barred in zip(self.problem.limits, self.by_row(z, -1.0), self.by_row(sigma, 1.0), strict=True):
+            if node_limits.of_forces(rows):
+                node_limits.curve(rows, self.at_places.forces, -weights, barred, direct, convex)
+            else:
+                rows.curve(self.at_places.forces, -weights, barred, curvature, convex)
+        return curvature, direct
+
+    def adjoints(self, y: np.ndarray, z: np.ndarray) -> Iterator[tuple[int, float, np.ndarray, np.ndarray]]:
         """The number of every stage, its weight, the multiplier of its slope over h (N, 2 n), and the derivative of the Lagrangian by its
         acceleration (N, n), from the last stage to the first.
         """
         n, N = self.problem.robot.nv, len(self.arrived)
-        after = -y[:, : N // len(y) * 2 * n].reshape(N, 2 * n)
+        after, every = -y[:, : N // len(y) * 2 * n].reshape(N, 2 * n), self.problem.steps // self.problem.looks
+        by_limits = self.by_span(self._pulled(z))[0][..., : 2 * n] if z.size else np.zeros((N, self.problem.looks, 2 * n))
         for step in reversed(range(self.problem.steps)):
             before, ahead = after.copy(), np.zeros((N, 2 * n))
             next_along = 0.0
@@ -366,15 +436,15 @@ class Flight:
                 yield index, weight, each, covector[:, 2]
                 ahead, next_along = stage.pulled(covector)[:, : 2 * n], along
                 before += ahead
-            after = before
+            after = before if step % every else before - by_limits[:, step // every]
 
-    def _span_hessian(self, y: np.ndarray, convex: bool) -> np.ndarray:
+    def _span_hessian(self, y: np.ndarray, z: np.ndarray, convex: bool) -> np.ndarray:
         """(N, P, P) of the cost and of -yᵀe in every span."""
         n, N = self.problem.robot.nv, len(self.arrived)
         points, slopes, _ = self.tangents
         found = np.zeros((N, 4 * n + 1, 4 * n + 1))
         h = self.h[:, 0]
-        for index, weight, each, total in self.adjoints(y):
+        for index, weight, each, total in self.adjoints(y, z):
             stage, Z = self.stages[index], points[index]
             curvature = Curvature(N, n)
             for w, cost in self.problem.costs:

@@ -43,7 +43,7 @@ def newton_step(local: Local, s: np.ndarray, z: np.ndarray, y: np.ndarray, mu: n
     barrier = mu[:, None] / s
     right = -local.gradient + (y[:, None] @ E)[:, 0] + local.pull(barrier - sigma * gap)
     H = local.hessian(z, y, sigma)
-    spaces = [_spaces(one) if len(one) else None for one in E]
+    spaces = [spaces_of(one) if len(one) else None for one in E]
     inverses = [_inverse(_reduced(one, space)) for one, space in zip(H, spaces, strict=True)]
     definite = np.array([one is not None for one in inverses])
     bad = np.flatnonzero(~definite & convex)
@@ -75,30 +75,31 @@ class Spaces:
     count: int
 
 
-def _spaces(E: np.ndarray) -> Spaces:
+def spaces_of(E: np.ndarray) -> Spaces:
+    """The spaces of the rows E."""
     Q, R, order = qr(E.T, pivoting=True)
     sizes = np.abs(np.diag(R))
     r = int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())
     return Spaces(Q[:, r:], Q[:, :r], R[:r, :r], order[:r], len(E))
 
 
-def _full(H: np.ndarray) -> np.ndarray:
+def full(H: np.ndarray) -> np.ndarray:
     """The symmetric matrix with this upper triangle."""
     return np.asarray(np.triu(H) + np.triu(H, 1).T)
 
 
 def _reduced(H: np.ndarray, spaces: Spaces | None) -> np.ndarray:
     """H along the equalities, its upper triangle."""
-    return H if spaces is None else spaces.along.T @ _full(H) @ spaces.along
+    return H if spaces is None else spaces.along.T @ full(H) @ spaces.along
 
 
 def _solved(
     H: np.ndarray, spaces: Spaces | None, inverse: Inverse, right: np.ndarray, goal: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """dx and dy with H dx - Eᵀ dy = right and E dx = goal, in the independent rows; for one right-hand side or for columns."""
+    """dx and dy with H dx - Eᵀ dy = right and E dx = goal, in the independent rows."""
     if spaces is None:
         return inverse(right), np.zeros((0, *right.shape[1:]))
-    H = _full(H)
+    H = full(H)
     onto = spaces.across @ solve_triangular(spaces.triangle, goal[spaces.rows], trans=1)
     dx = onto + spaces.along @ inverse(spaces.along.T @ (right - H @ onto))
     dy = np.zeros((spaces.count, *right.shape[1:]))
@@ -131,7 +132,7 @@ def _absolute_inverse(H: np.ndarray) -> Inverse:
 
 def least_curvature(H: np.ndarray, E: np.ndarray) -> float:
     """The least eigenvalue of H, with unit diagonal, along the equalities E."""
-    reduced = _reduced(H, _spaces(E) if len(E) else None)
+    reduced = _reduced(H, spaces_of(E) if len(E) else None)
     return float(eigh(_scaled(reduced)[0], lower=False, eigvals_only=True).min(initial=np.inf)) if len(reduced) else np.inf
 
 
@@ -140,10 +141,6 @@ def negative(H: np.ndarray, E: np.ndarray) -> bool:
     return least_curvature(H, E) < SADDLE
 
 
-def solved(H: np.ndarray, E: np.ndarray, right: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """x and y with H x - Eᵀ y = right and E x = goal, for many columns; None where H is not definite along E."""
-    spaces = _spaces(E) if len(E) else None
-    inverse = _inverse(_reduced(H, spaces))
-    if inverse is None:
-        return None
-    return _solved(H, spaces, inverse, right, goal)
+def is_definite(H: np.ndarray, E: np.ndarray) -> bool:
+    """True if H, its upper triangle, is positive definite along the equalities E."""
+    return _inverse(_reduced(H, spaces_of(E) if len(E) else None)) is not None

@@ -23,6 +23,7 @@ from .between_nodes import Search, drawn_of
 from .detours import around, fine_enough
 from .drives import Drives
 from .equalities import Equality, Goal, TargetGap
+from .interior_point import Solution
 from .motion_result import OptimalMotion, OptimalMotions, motions_of
 from .multiple_shooting import Shots
 from .rows import Rows
@@ -166,10 +167,10 @@ def optimal_motion(
     drawn = drawn_of(rows, len(T), len(spline.nodes))
     problem = Transcription(robot, spline, costs, time_weight, rows, control, free, T, free_time, equality, drives, drawn)
     _take_over(problem, guess)
-    motions = _found(problem, tolerance, iterations, report, interrupted)
+    motions = _found(problem, None, tolerance, iterations, report, interrupted)
     if transcription == "shooting" and not any(one.message.startswith("interrupted") for one in motions):
         shots = between_ends(shots_of(problem, motions), start, end, ends, points, periodic)
-        motions = flown(continued(shots, guess), lambda some: _found(some, tolerance, iterations, report))
+        motions = flown(continued(shots, guess), lambda some, before: _found(some, before, tolerance, iterations, report))
     return OptimalMotions(motions, batch) if batch else motions[0]
 
 
@@ -199,12 +200,15 @@ def _take_over(problem: Transcription, guess: Any) -> None:
 
 def _found(
     problem: Transcription | Shots,
+    earlier: Solution | None,
     tolerance: float,
     iterations: int,
     report: Callable[[int, float], None] | None,
     interrupted: bool = False,
 ) -> list[OptimalMotion]:
-    """The motions, some of them at once; after an interrupt the rest as they begin."""
+    """The motions, some of them at once, from earlier solutions of nearly the same problems if there are; after an interrupt the
+    rest as they begin.
+    """
     x, count = problem.first, len(problem.durations)
     found: list[OptimalMotion] = []
     for first in range(0, count, TOGETHER):
@@ -213,7 +217,8 @@ def _found(
         for f in begin.f[~np.isfinite(begin.f)][:1]:
             raise CoadjointError(f"the cost of the motion to begin with is {f}; expected a finite number. Look at cost or guess.")
         search = Search(problem, which, tolerance, iterations, report)
-        solution = search.untried(x[which]) if interrupted else search.run(x[which])
+        known = None if earlier is None else earlier.part(which)
+        solution = search.untried(x[which]) if interrupted else search.run(x[which], known)
         interrupted = solution.interrupted
         found += motions_of(problem, which, solution)
     return found

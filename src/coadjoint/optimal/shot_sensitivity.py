@@ -8,14 +8,16 @@ with μ = M⁻¹ times the multiplier of the acceleration, S = ∂(q, v, a)/∂(
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from .by_parameters import ByParameters
+from .drawn_again import row_changes
 from .multiple_shooting import RULE, Flight
-from .node_limits import of_forces
 from .shot_stages import Stage
-from .stages import DYNAMIC, Curvature
+from .splines import ORDERS
+from .stages import DYNAMIC, Curvature, Forces
 
 
 class ShotChanges:
@@ -70,7 +72,7 @@ class ShotChanges:
 
     @property
     def conditions(self) -> np.ndarray:
-        """∂²L/∂x∂p + Cᵀ Σ ∂c/∂p (variables, P)."""
+        """∂²L/∂x∂p + Cᵀ Σ ∂c/∂p (variables, P), Σ of the limits that do not hold."""
         return self._derivatives[1]
 
     @cached_property
@@ -78,7 +80,7 @@ class ShotChanges:
         here, h, count = self.here, self.here.h[:, 0], self.by.count
         points, tangents = here.tangents[0], self._tangents[0]
         cost, spans = np.zeros(count), np.zeros((len(h), 4 * self.n + 1, count))
-        for index, weight, each, total in here.adjoints(self.y):
+        for index, weight, each, total in here.adjoints(self.y, self.z):
             stage, Y, tau = here.stages[index], tangents[index], self._tau[index]
             curvature = Curvature(len(h), self.n)
             for w, one in self.problem.costs:
@@ -90,20 +92,19 @@ class ShotChanges:
             spans += points[index].swapaxes(-1, -2) @ bent
             running += np.einsum("ki,kip->kp", stage.covector[:, :DYNAMIC].reshape(len(h), -1), Y)
             spans[:, -1] += here.rate * (np.einsum("ki,kip->kp", each, Y[:, self.n :]) + weight * running)
-        found = np.stack([here.spread(spans[..., p])[0] for p in range(count)], axis=-1)
+        last = np.zeros((3 * self.n, count))
         if self.z.size:
-            stage, K = here.at_nodes, here.nodes.shape[1]
-            curvature = Curvature(K, self.n)
-            for rows, weights, barred in zip(
-                self.problem.limits, here.by_row(self.z, -1.0), here.by_row(self.sigma, 1.0), strict=True
-            ):
-                if not of_forces(rows):  # joint forces at the nodes are variables: the robot does not change them
-                    rows.curve(stage.forces, -weights, barred, curvature, False)
+            stage, Y = here.at_places, self._at_places
+            curvature, direct = here.limit_curvature(self.z, self.sigma, False)
             tau = self._own_tau(stage)
-            Y = np.concatenate([np.zeros((K, 2 * self.n, count)), self._pushed(stage, tau)], axis=1)
             bent = self._bent(stage, curvature, -here.limit_covector(self.z)[:, 2], Y, tau, None)
+            looked, ends = here.by_span(bent + direct[:, :, : 2 * self.n] @ Y[:, : 2 * self.n])  # the robot does not change τ there
             cost += np.einsum("kr,krp->p", curvature.w, tau)
-            found[: K * 3 * self.n] += bent.reshape(-1, count)
+            spans += np.einsum("slij,slip->sjp", here.looked_tangents, looked)
+            last = ends[0]
+        found = np.stack([here.spread(spans[..., p])[0] for p in range(count)], axis=-1)
+        size = here.nodes[0].size
+        found[size - 3 * self.n : size] += last
         return cost, found
 
     def _bent(
@@ -115,18 +116,58 @@ class ShotChanges:
         N = self.by.mixed(stage.forces, curvature, tau, costs, by_node)
         return np.asarray(S.swapaxes(-1, -2) @ (G @ Y + N.reshape(Y.shape)))
 
+    @cached_property
+    def _at_places(self) -> np.ndarray:
+        """∂(q, v, a)/∂p (places, 3 n, P) where limits are kept; at the end the state is a variable."""
+        every = len(RULE) * self.problem.steps // self.problem.looks
+        return self.here.at_all(self._tangents[0][::every], self._at_end[None])
+
+    @cached_property
+    def _at_end(self) -> np.ndarray:
+        """(3 n, P)"""
+        at = self.here.at_places
+        da = self._pushed(at, self._own_tau(at))[-1]
+        return np.concatenate([np.zeros((2 * self.n, self.by.count)), da])
+
+    @cached_property
+    def limits(self) -> np.ndarray:
+        """∂c/∂p (inequalities, P); joint forces are variables: the robot does not change them."""
+        at, P = self.here.at_places.forces, self.by.count
+        moved = np.zeros((len(at.q), ORDERS, self.n, P))
+        moved[:, :DYNAMIC] = self._at_places.reshape(-1, DYNAMIC, self.n, P)
+        changes = [row_changes(x, at, moved, np.zeros_like(moved[:, 0])) for x in self.problem.limits]
+        sides = self.problem.sides
+        return sides.those(sides.changes(changes).reshape(1, -1, P))[0] if changes else np.zeros((0, P))
+
+    def forces(self, places: Any, at: Forces, stage: np.ndarray, dx: np.ndarray) -> np.ndarray:
+        """The change of joint forces (N, n, columns) at places with that of the variables (variables, columns)."""
+        u = dx[: self.here.nodes[0].size].reshape(*self.here.nodes.shape[1:], -1)[:, 2]
+        return np.asarray(np.moveaxis(self.problem.between(places, np.moveaxis(u, -1, 0)), 0, -1))
+
+    def explicit_forces(self, at: Forces) -> np.ndarray:
+        """Their change with the robot alone: none."""
+        return np.zeros((*at.q.shape, self.by.count))
+
     def control(self, dx: np.ndarray) -> np.ndarray:
         """The change of the control points of the integrated motion (3 (steps + 1), n, P) with that of the variables (variables, P)."""
-        here, problem, n, P = self.here, self.problem, self.n, self.by.count
-        nodes = dx[: here.nodes[0].size].reshape(*here.nodes.shape[1:], P)
-        dT = dx[-1] if problem.free_time else np.zeros(P)
+        begins = range(0, len(self.here.stages), len(RULE))
+        steps = np.stack([self._tangents[0][k] for k in begins], axis=1).reshape(-1, DYNAMIC, self.n, self.by.count)
+        own = np.concatenate([steps, self._at_end.reshape(1, DYNAMIC, self.n, -1)])
+        return np.asarray(self.carried(dx) + self._scaled(own).reshape(-1, self.n, self.by.count))
+
+    def carried(self, dx: np.ndarray) -> np.ndarray:
+        """The same (3 (steps + 1), n, columns) without what the robot itself changes."""
+        here, problem, n, P = self.here, self.problem, self.n, dx.shape[1]
+        nodes, dT = dx[: here.nodes[0].size].reshape(*here.nodes.shape[1:], P), dx[-1] if problem.free_time else np.zeros(P)
         own = np.concatenate([nodes[:-1].reshape(-1, 3 * n, P), nodes[1:, 2], np.broadcast_to(dT, (len(nodes) - 1, 1, P))], axis=1)
         points, slopes, _ = here.tangents
-        (tangents, _), begins = self._tangents, range(0, len(points), len(RULE))
-        steps = [np.concatenate([points[k][:, :n] @ own, slopes[k] @ own], axis=1) + tangents[k] for k in begins]
-        last = here.at_nodes
-        da = last.A[-1] @ nodes[-1].reshape(3 * n, P) + self._pushed(last, self._own_tau(last))[-1]
-        moved = np.concatenate([np.stack(steps, axis=1).reshape(-1, 3, n, P), np.stack([*nodes[-1, :2], da])[None]])
-        T, c = here.T[0], problem.control(here)[0].reshape(-1, 3, n)
+        steps = [np.concatenate([points[k][:, :n] @ own, slopes[k] @ own], axis=1) for k in range(0, len(points), len(RULE))]
+        da = here.at_places.A[-1] @ nodes[-1].reshape(3 * n, P)
+        moved = np.concatenate([np.stack(steps, axis=1).reshape(-1, DYNAMIC, n, P), np.stack([*nodes[-1, :2], da])[None]])
+        c = problem.control(here)[0].reshape(-1, DYNAMIC, n)
         powers = np.arange(DYNAMIC)[:, None, None]
-        return np.asarray(moved * T**powers + powers / T * c[..., None] * dT).reshape(-1, n, P)
+        return np.asarray(self._scaled(moved) + powers / here.T[0] * c[..., None] * dT).reshape(-1, n, P)
+
+    def _scaled(self, moved: np.ndarray) -> np.ndarray:
+        """Derivatives by time as those by s (…, 3, n, columns)."""
+        return np.asarray(moved * self.here.T[0] ** np.arange(DYNAMIC)[:, None, None])

@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import CoadjointError
 from .between_nodes import EXCEEDED, drawn_of
 from .drives import Drives, OpenChain
-from .motion_result import OptimalMotion, OptimalMotions
+from .interior_point import Solution
+from .motion_result import Conditions, OptimalMotion, OptimalMotions
 from .multiple_shooting import Flight, Shots
 from .rows import Coordinates, Rows
 from .stages import DYNAMIC, Cost, Power
@@ -21,6 +22,8 @@ FITTED = 8
 """The number of times that joint forces are fitted to the motion at the beginning."""
 FINER = 3
 """The largest number of halvings of the integrator's steps where states are off by more than limits may be exceeded."""
+GOING = 1e-6
+"""The error of motions that the search goes on from in shorter steps."""
 HINT = 'take transcription="splines" or "collocation"'
 
 
@@ -55,10 +58,9 @@ def shots_of(problem: Transcription, motions: Sequence[OptimalMotion]) -> Shots:
     tau = problem.drives.tau(*(np.ascontiguousarray(stage[:, :, k]).reshape(-1, n) for k in range(DYNAMIC)))
     begin = np.concatenate([stage[:, :, :2], tau.reshape(len(T), len(s), 1, n)], axis=2)
     nothing = np.zeros((0, *begin.shape[1:])), np.zeros((len(T), 0))
-    drawn = drawn_of(problem.limits, len(T), len(s))
     costs, free = problem.costs, problem.free_time
-    shots = Shots(problem.robot, spline.spans, costs, problem.time_weight, problem.limits, begin, T, free, *nothing, drawn)
-    return replace(shots, begin=_fitted(shots))
+    shots = Shots(problem.robot, spline.spans, costs, problem.time_weight, problem.limits, begin, T, free, *nothing, [])
+    return replace(shots, begin=_fitted(shots), drawn=drawn_of(problem.limits, len(T), len(shots.nodes)))
 
 
 def _fitted(shots: Shots) -> np.ndarray:
@@ -139,9 +141,9 @@ def continued(shots: Shots, guess: Any) -> Shots:
     return replace(shots, begin=np.concatenate(nodes), durations=np.concatenate(T), drawn=drawn, steps=steps)
 
 
-def flown(shots: Shots, solved: Callable[[Shots], list[OptimalMotion]]) -> list[OptimalMotion]:
+def flown(shots: Shots, solved: Callable[[Shots, Solution | None], list[OptimalMotion]]) -> list[OptimalMotion]:
     """The motions of these problems, in steps so short that twice as many lead to the same states."""
-    motions = solved(shots)
+    motions = solved(shots, None)
     for _ in range(FINER):
         found = [one.conditions for one in motions if one.conditions is not None]
         at = [shots.at(one.x, np.array([k])) for k, one in enumerate(found)]
@@ -151,5 +153,16 @@ def flown(shots: Shots, solved: Callable[[Shots], list[OptimalMotion]]) -> list[
             break
         begin, T = np.concatenate([here.nodes for here in at]), np.concatenate([here.T for here in at])
         shots = replace(shots, begin=begin, durations=T, steps=2 * shots.steps)
-        motions = solved(shots)
+        motions = solved(shots, _earlier(found, motions))
     return motions
+
+
+def _earlier(found: Sequence[Conditions], motions: Sequence[OptimalMotion]) -> Solution | None:
+    """The solutions to go on from, if all are some."""
+    if not all(one.error < GOING for one in motions):
+        return None
+    x, s, z, y = (np.concatenate([getattr(one, name) for one in found]) for name in "xszy")
+    error, b = np.array([one.error for one in motions]), len(x)
+    mu = (s * z).max(1, initial=0.0)
+    tables = [[dict(row) for row in one.table] for one in motions]
+    return Solution(x, s, z, y, mu, error, np.ones(b, dtype=bool), [""] * b, tables)
