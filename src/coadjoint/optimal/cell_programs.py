@@ -25,9 +25,12 @@ NEAR_REST = 0.1
 
 S0, S1, KIND, COARSE, NEXT, STATE, ROW, X, RESIDUAL, X0, X1, FRESH = range(12)
 LEAST, LARGEST = 12, 14
-CAP, STEEPEST, Y, U, GUESS, STEPPED, MAPS = 16, 26, 32, 48, 64, 74, 80
-"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u), then the last steps of both passes
-(`pass_programs.step`) and the maps; after these the rows (`rows_at`), and these made linear."""
+CAP, STEEPEST, BENT, Y, U, GUESS, STEPPED, MAPS = 16, 26, 27, 32, 48, 64, 74, 80
+"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u, and x at both ends for which the guess is
+settled), then the last steps of both passes (`pass_programs.step`) and the maps; after these the rows (`rows_at`), and these made
+linear."""
+UNSETTLED = -2.0
+"""x at the ends of a cell whose guess is not settled."""
 
 _POINTS = np.ascontiguousarray(POINTS)
 _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
@@ -201,6 +204,7 @@ def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: in
         else:
             curved_bounds(w, c, constants, R, V, k)
     maps(w, c, R, V)
+    w[c + BENT] = UNSETTLED
     w[c + STEPPED] = -1e300
     w[c + STEPPED + 3] = -1e300
 

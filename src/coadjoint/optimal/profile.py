@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from .collocation import LARGE
+from .halving_programs import ROUGH_KIND
 from .limits import Limits
 from .pass_programs import BELOW, BRAKE, END, NEVER, START, TIMED
 from .path_program import RECORD, ROUGH, STILL, UNFINISHED
@@ -25,13 +26,15 @@ PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)
 """The places, tried one after the other, at which cells are cut where a path of many pieces was not finished."""
 SMOOTH = 1e-10
 """The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
-HALVINGS = 6
+HALVINGS = 12
 """The largest number of halvings: a path that is not smooth would never end."""
-FINEST = 1000
-"""Coarse cells of a path beyond which none is halved."""
+FINEST, EACH_FINEST = 20000, 20
+"""Coarse cells of a path, and of each of its pieces where there are many, beyond which none is halved: a hundred radians between waypoints
+take 500 for a piece.
+"""
 LOST = (NEVER, BRAKE, BELOW)
 """Outcomes of a path on which no speed is possible somewhere."""
-KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds", STILL: "rest"}
+KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds", STILL: "rest", ROUGH: "long"}
 
 
 @dataclass
@@ -149,7 +152,11 @@ def solve(
                     continue
                 status, value = UNFINISHED, float(mine[worst, 0])
             if status == ROUGH:
-                waiting.append(task.finer(work.kinds[j * work.cells : (j + 1) * work.cells] >= 8))
+                rough = work.kinds[j * work.cells : (j + 1) * work.cells] >= ROUGH_KIND
+                if task.is_finest and isinstance(paths, Splines):  # smooth, but too long
+                    failures.append(Failure(task.path, float(grid.middle[np.argmax(rough)]), KINDS[ROUGH], len(grid.spans)))
+                else:
+                    waiting.append(task.finer(rough))
             elif task.grid.scale != 1.0 and task.tries < task.most(status):
                 waiting.append(task.other(value))
             elif task.grids < len(AGAIN) and (status == UNFINISHED or (status in LOST and _bent(limits, paths, task.path, value))):
@@ -195,6 +202,10 @@ class _Task:
     def pieces(self) -> int:
         return len(self.grid.breaks) - 1
 
+    @property
+    def is_finest(self) -> bool:
+        return len(self.grid.spans) >= max(FINEST, EACH_FINEST * self.pieces)
+
     def most(self, status: float) -> int:
         """The number of attempts with other cells for a path of many pieces."""
         return len(PARTS) + self.pieces // FEW if status == UNFINISHED else len(PARTS) * (status in LOST)
@@ -205,7 +216,7 @@ class _Task:
 
     def finer(self, rough: np.ndarray) -> _Task:
         grid = self.grid.halved(rough)
-        return _Task(self.path, grid, self.halved + 1 if len(grid.s) < FINEST else HALVINGS, self.tries, self.grids)
+        return _Task(self.path, grid, HALVINGS if self.is_finest else self.halved + 1, self.tries, self.grids)
 
 
 def bounds_at(
