@@ -54,7 +54,7 @@ def time_optimal(
                 kinematics begins.
     velocity, acceleration, effort
                 limits of |v|, |a| and |τ| (friction included): one number, or one for each velocity (nv,); inf: no limit. None is the
-                robot's own limit of velocity and effort, and no limit of acceleration.
+                robot's own limit of velocity (of joints that mimic others, too) and effort, and no limit of acceleration.
     power       limits of |τ v| (friction included), in the same form; None is no limit.
     jerk        limits of |d³q/dt³|, in the same form; None is no limit. The robot then begins and ends at rest without acceleration, where
                 start_speed and end_speed are 0.
@@ -173,8 +173,16 @@ def _limits(
 
 @per_robot
 def _own_limits(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
-    """The robot's own limits of velocity and effort, infinite limits of acceleration, and names of velocities."""
+    """The robot's own limits of velocity and effort, infinite limits of acceleration, and names of velocities.
+
+    A joint that mimics another one is no faster than its own limit either. No force of its own moves it.
+    """
     velocity, effort = np.array(robot.velocity_limit, dtype=float), np.array(robot.effort_limit, dtype=float)
+    for i, (_, ratio, _) in robot.mimics.items():
+        if ratio != 0.0:
+            joint = robot.links[i].joint
+            of_leader = robot.v_slice(joint.name)
+            velocity[of_leader] = np.minimum(velocity[of_leader], joint.velocity / abs(ratio))
     return velocity, effort, np.full(robot.nv, np.inf), robot.v_names
 
 
