@@ -25,7 +25,7 @@ BETWEEN = 1e-6
 """The same between the pieces of the spline."""
 STEPS = 256
 """Pieces of the spline."""
-MOST = 20000
+MOST = 10000
 """Evaluations of q' beyond which the integration is given up: a regular path takes some hundreds."""
 
 

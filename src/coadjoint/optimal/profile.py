@@ -28,9 +28,9 @@ SMOOTH = 1e-10
 """The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
 HALVINGS = 12
 """The largest number of halvings: a path that is not smooth would never end."""
-FINEST, EACH_FINEST = 20000, 20
-"""Coarse cells of a path, and of each of its pieces where there are many, beyond which none is halved: a hundred radians between waypoints
-take 500 for a piece.
+FINEST, EACH_FINEST, FINEST_OF_FUNCTIONS = 20000, 20, 4000
+"""Coarse cells of a path, and of each of its pieces where there are many, beyond which none is halved: four pieces of a hundred radians
+take 2,000. A user's function may be rough by rounding, and is halved no further than this.
 """
 LOST = (NEVER, BRAKE, BELOW)
 """Outcomes of a path on which no speed is possible somewhere."""
@@ -153,10 +153,11 @@ def solve(
                 status, value = UNFINISHED, float(mine[worst, 0])
             if status == ROUGH:
                 rough = work.kinds[j * work.cells : (j + 1) * work.cells] >= ROUGH_KIND
-                if task.is_finest and isinstance(paths, Splines):  # smooth, but too long
+                finest = task.is_finest(isinstance(paths, Curves))
+                if finest and isinstance(paths, Splines):  # smooth, but too long
                     failures.append(Failure(task.path, float(grid.middle[np.argmax(rough)]), KINDS[ROUGH], len(grid.spans)))
                 else:
-                    waiting.append(task.finer(rough))
+                    waiting.append(task.finer(rough, finest))
             elif task.grid.scale != 1.0 and task.tries < task.most(status):
                 waiting.append(task.other(value))
             elif task.grids < len(AGAIN) and (status == UNFINISHED or (status in LOST and _bent(limits, paths, task.path, value))):
@@ -202,9 +203,8 @@ class _Task:
     def pieces(self) -> int:
         return len(self.grid.breaks) - 1
 
-    @property
-    def is_finest(self) -> bool:
-        return len(self.grid.spans) >= max(FINEST, EACH_FINEST * self.pieces)
+    def is_finest(self, of_functions: bool) -> bool:
+        return len(self.grid.spans) >= (FINEST_OF_FUNCTIONS if of_functions else max(FINEST, EACH_FINEST * self.pieces))
 
     def most(self, status: float) -> int:
         """The number of attempts with other cells for a path of many pieces."""
@@ -214,9 +214,9 @@ class _Task:
         """The task with other cells near s only: with others everywhere, many pieces would be finished at some places and not at others."""
         return _Task(self.path, self.grid.cut_near(s, PARTS[self.tries % len(PARTS)]), self.halved, self.tries + 1, self.grids)
 
-    def finer(self, rough: np.ndarray) -> _Task:
+    def finer(self, rough: np.ndarray, last: bool) -> _Task:
         grid = self.grid.halved(rough)
-        return _Task(self.path, grid, HALVINGS if self.is_finest else self.halved + 1, self.tries, self.grids)
+        return _Task(self.path, grid, HALVINGS if last else self.halved + 1, self.tries, self.grids)
 
 
 def bounds_at(

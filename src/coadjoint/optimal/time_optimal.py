@@ -249,8 +249,8 @@ def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
         return f"end_speed cannot be reached: ds/dt is at most {np.sqrt(max(failure.value, 0.0)):.9g} at the end."
     if failure.kind == "long":
         return (
-            f"it is too long to be timed at once: {failure.value:.0f} cells are too few for its limits to be exact near "
-            f"s = {failure.s:.6g}. Time parts of it, from end_speed= of one to start_speed= of the next."
+            f"it is too long to be timed at once: with {failure.value:.0f} cells its limits are not exact near s = {failure.s:.6g}. "
+            "Time parts of it, from end_speed= of one to start_speed= of the next."
         )
     if failure.kind == "rounds":
         return f"the timing did not converge near s = {failure.s:.9g}; is the path smooth there?"
