@@ -160,8 +160,8 @@ class Work:
         """Time paths `which`, with x at both ends (paths, 2); how many were timed before there was no more room."""
         self.fill(paths, which)
         L, n = self.grid.scale, len(which)
-        self.ends[:n] = np.where(ends < LARGE, L**2 * ends, LARGE)
-        self.how[:] = n, smooth
+        self.ends[:n] = ends if L == 1.0 else np.where(ends < LARGE, L**2 * ends, LARGE)
+        self.how[0], self.how[1] = n, smooth
         self.kinds[...] = LINEAR
         if self.limits.curved:  # √x is not smooth at rest: a variable in which it is
             kinds = self.kinds.reshape(-1, self.cells)[:n]
@@ -184,8 +184,8 @@ class Work:
         grid, n = self.grid, len(which)
         used = slice(n * self.cells)
         if isinstance(paths, Splines):
-            pieces = (paths.first[np.asarray(which)][:, None] + grid.piece).ravel()
-            np.take(paths.c, pieces, axis=0, out=self.c[used, 0], mode="clip")
+            pieces = grid.piece if len(paths) == 1 else (paths.first[np.asarray(which)][:, None] + grid.piece).ravel()
+            paths.c.take(pieces, axis=0, out=self.c[used, 0], mode="clip")
         else:
             each = np.repeat(np.asarray(which), self.cells)
             self.c[used], self.d[used] = paths.polynomials(each, np.tile(grid.middle, n), np.tile(grid.points, (n, 1)))

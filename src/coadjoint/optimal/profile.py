@@ -140,7 +140,8 @@ def solve(
         timed = work.run(paths, which, ends[which], SMOOTH if tasks[0].halved < HALVINGS else np.inf)
         waiting = tasks[timed:] + waiting
         rests = work.ends[:timed] >= LARGE
-        ends[which[:timed]] = np.where(rests, LARGE, ends[which[:timed]])
+        if rests.any():
+            ends[which[:timed]] = np.where(rests, LARGE, ends[which[:timed]])
         used = 0
         for j, (task, (status, value, further, time)) in enumerate(zip(tasks[:timed], work.told.tolist(), strict=False)):
             if status == TIMED:

@@ -82,7 +82,9 @@ def time_optimal(
     paths, single = as_paths(robot, path)
     frames = frame_limits(robot, frame_speed, frame_acceleration, grip)
     limits = _limits(robot, velocity, acceleration, effort, power, reaction, frames)
-    ends = np.stack([_speeds(x, name, len(paths)) for x, name in ((start_speed, "start_speed"), (end_speed, "end_speed"))], axis=1)
+    ends = np.empty((len(paths), 2))
+    ends[:, 0] = _speeds(start_speed, "start_speed", len(paths))
+    ends[:, 1] = _speeds(end_speed, "end_speed", len(paths))
     profile, failures = solve(limits, paths, ends, None if jerk is not None else report)
     if failures and len(failures) == len(paths) and (single or all(x.kind == "rest" for x in failures)):
         why = explain(limits, paths, failures[0])
@@ -218,10 +220,10 @@ def _limit(given: Any, name: str, size: int, names: Any, default: np.ndarray) ->
     return found
 
 
-def _speeds(given: Any, name: str, count: int) -> np.ndarray:
-    """ṡ² at an end of every path."""
+def _speeds(given: Any, name: str, count: int) -> np.ndarray | float:
+    """ṡ² at an end of every path, (count,) or one number."""
     if isinstance(given, float) and given >= 0.0:
-        return np.full(count, min(given * given, LARGE))
+        return min(given * given, LARGE)
     try:
         found = np.asarray(to_numpy(given, name), dtype=float)
     except (TypeError, ValueError, OverflowError):
