@@ -137,7 +137,7 @@ class Work:
         cells, slacks, speeds = (
             _aligned((most + 2) * stride(R, V)),
             _aligned(10 * (2 * R + V)),
-            _aligned(max(6 * (most + 8), 4 * R + V)),
+            _aligned(max(6 * (most + 8), 2 * (4 * R + V))),
         )
         given: Sequence[Any] = (
             self.bound,
