@@ -20,8 +20,8 @@ FLAT = 1e-12
 ZERO = 1e-9
 """A coefficient is zero below this part of its largest value in the cell."""
 
-INEXACT = 1e-6
-"""Q may be so much below zero, beside its size in a short cell, by rounding."""
+INEXACT = 1e-2
+"""Q may be so much below zero, beside its size in a short cell: it is only inexact."""
 
 NEAR_REST = 0.1
 """√x, beside its largest value in a cell, below which the slope of friction is not that of √x itself."""
