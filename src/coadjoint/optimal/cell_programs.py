@@ -28,9 +28,9 @@ NEAR_REST = 0.1
 
 S0, S1, KIND, COARSE, NEXT, STATE, ROW, X, RESIDUAL, X0, X1, FRESH = range(12)
 LEAST, LARGEST = 12, 14
-CAP, STEEPEST, BENT, Y, U, GUESS, STEPPED, MAPS = 16, 26, 27, 32, 48, 64, 74, 80
-"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u, and x at both ends for which the guess is
-settled), then the last steps of both passes (`pass_programs.step`) and the maps; after these the rows (`rows_at`), and these made
+CAP, STEEPEST, BENT, CREPT, Y, U, GUESS, STEPPED, MAPS = 16, 26, 27, 29, 32, 48, 64, 74, 80
+"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u, x at both ends for which the guess is
+settled, and the end at which the least possible was just cut off, -1 or 1), then the last steps of both passes (`pass_programs.step`) and the maps; after these the rows (`rows_at`), and these made
 linear."""
 UNSETTLED = -2.0
 """x at the ends of a cell whose guess is not settled."""

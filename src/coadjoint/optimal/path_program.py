@@ -17,6 +17,7 @@ import numpy as np
 from ..kernel.programs import Floats, Kernels, empty, load, maximum, minimum, repeat, splat, sqrt, total
 from .cell_programs import (
     COARSE,
+    CREPT,
     FRESH,
     GUESS,
     KIND,
@@ -36,7 +37,7 @@ from .cell_programs import (
     stride,
 )
 from .collocation import POINTS, WEIGHTS
-from .cut_programs import divide, regular
+from .cut_programs import cut_off, regular
 from .halving_programs import SPAN, following, halve
 from .pass_programs import TIMED, bent_passes, passes, shorten
 from .polynomial_programs import coefficients
@@ -168,6 +169,7 @@ def time_path(
         i = following(spans, int(spans[SPAN * i + 3]))
         w[c + NEXT] = float(count) if i >= 0 else -1.0
         w[c + X0] = -1.0
+        w[c + CREPT] = 0.0
         for p in range(10):
             w[c + GUESS + p] = -1.0
         make_first(w, c, coarse, spans, constants, R, V, curved)
@@ -192,7 +194,7 @@ def time_path(
                     told[4 * path + 1] = w[c + S0]
                     if turn == ROUNDS or count >= most:
                         return UNFINISHED
-                    divide(w, i, count, cut, coarse, spans, constants, R, V, curved)
+                    cut_off(w, i, count, cut, coarse, spans, constants, R, V, curved)
                     count += 1
             i = after
         if count == before:
