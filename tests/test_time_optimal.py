@@ -298,7 +298,9 @@ def test_joints_that_rest_but_for_rounding():
     assert timing.excess() < 1e-9
 
 
-@pytest.mark.parametrize(("move", "message"), [(2.0, "cannot follow its path near s = .*singular there, or out of reach"), (0.0, "does not move")])
+@pytest.mark.parametrize(
+    ("move", "message"), [(2.0, "cannot follow its path near s = .*singular there, or out of reach"), (0.0, "does not move")]
+)
 def test_paths_of_poses_that_cannot_be_followed(move, message):
     robot, q = cj.load("puma560"), np.array([0, -0.8, 2.6, 0, 0.5, 0.0])
     start = np.asarray(cj.pose(robot, q, "tip"))

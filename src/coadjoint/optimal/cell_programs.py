@@ -29,9 +29,9 @@ NEAR_REST = 0.1
 S0, S1, KIND, COARSE, NEXT, STATE, ROW, X, RESIDUAL, X0, X1, FRESH = range(12)
 LEAST, LARGEST = 12, 14
 CAP, STEEPEST, BENT, CREPT, Y, U, GUESS, STEPPED, MAPS = 16, 26, 27, 29, 32, 48, 64, 74, 80
-"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u, x at both ends for which the guess is
-settled, and the end at which the least possible was just cut off, -1 or 1), then the last steps of both passes (`pass_programs.step`) and the maps; after these the rows (`rows_at`), and these made
-linear."""
+"""Places in a record: numbers, then ten at the points each, and between these the largest coefficient of u, x at both ends for which the
+guess is settled, and the end of which the least possible was just cut off, -1 or 1; then the last steps of both passes
+(`pass_programs.step`) and the maps; after these the rows (`rows_at`), and these made linear."""
 UNSETTLED = -2.0
 """x at the ends of a cell whose guess is not settled."""
 
@@ -322,7 +322,7 @@ def maps(w: Floats, c: int, R: int, V: int) -> None:
             last = 1.0 / load(m, 280 * side + 256)
             P = load(m, 280 * side + 264) * last
             Q = load(m, 280 * side + 272) * last
-            bad = (load(bounded, 8 * side) < 0.5) | (Q < load(lowest, 8 * side)) | ~(abs(P) + abs(Q) < 1e300)
+            bad = (load(bounded, 8 * side) < 0.5) | (load(lowest, 8 * side) > Q) | ~(abs(P) + abs(Q) < 1e300)
             store(w, c + MAPS + 2 * R * side + k, where(bad, -1.0, P))
             store(w, c + MAPS + 2 * R * side + R + k, where(bad, LARGE, Q))
 

@@ -14,8 +14,8 @@ SPAN = 4
 ROUGH_KIND = 8.0
 """Added to the kind of a cell that is too long."""
 
-FAINT = 1e-4
-"""A row that is smaller than this part of the largest one of its kind need be no more exact than one of that size."""
+FAINT = 1e-14
+"""Part of the largest row of a kind that is rounding."""
 
 _TAIL = np.ascontiguousarray(MONOMIALS[-1])
 _POINTS = np.ascontiguousarray(POINTS)
@@ -104,8 +104,7 @@ def put_halves(i: int, at: int, path: int, paths: int, cells: int, spans: Floats
 def too_long(coarse: Floats, cells: int, spans: Floats, W: int, R: int, smooth: float, sizes: Floats) -> int:
     """The number of coarse cells that are too long for rows as polynomials; ROUGH_KIND is added to their kind.
 
-    The last coefficient is then larger than this part of the largest value along the path, which `sizes` has. A row that is as good as
-    zero beside others of its kind, by rounding, is compared with these.
+    The last coefficient is then larger than this part of the largest value along the path, and is not rounding; `sizes` has it.
     """
     for k in range(0, W, 8):
         size = splat(1.0 if k >= 2 * R and k < 3 * R else 0.0)
@@ -128,7 +127,7 @@ def too_long(coarse: Floats, cells: int, spans: Floats, W: int, R: int, smooth: 
             most = maximum(most, load(sizes, k))
         least = FAINT * largest(most)
         for k in range(begin, end, 8):
-            size = maximum(load(sizes, k), least) * smooth
+            size = maximum(load(sizes, k) * smooth, least)
             store(sizes, k, size)
             longest = maximum(longest, load(sizes, W + k) / 256.0 - size)
     if largest(longest) <= 0.0:

@@ -24,8 +24,8 @@ from .path_program import RECORD, time_paths
 from .paths import Curves, Splines
 from .timing_examples import timing_examples
 
-CELLS, EACH = 300, 60
-"""Most cells of a path, and of each of its pieces where there are many, beside three for each coarse one."""
+CELLS, EACH, EACH_COARSE = 300, 60, 6
+"""Most cells of a path, or of each of its pieces or coarse cells where there are many, beside three for each coarse one."""
 ROOM = 128
 """Cells of a path in the result, on average."""
 FEW = 8
@@ -107,7 +107,7 @@ class Work:
         """order: of the polynomials; spread: whether each point has its own."""
         R, V, C, L = limits.rows, limits.speeds, len(grid.spans), grid.scale
         self.limits, self.grid, self.paths, self.cells = limits, grid, paths, C
-        most = max(CELLS, EACH * (len(grid.breaks) - 1)) + 3 * len(grid.s)
+        most = max(CELLS, EACH * (len(grid.breaks) - 1), EACH_COARSE * len(grid.s)) + 3 * len(grid.s)
         halves = 0 if spread else LEVELS * EXTRA
         self.c = np.zeros((paths * C + halves, 10 if spread else 1, order, limits.robot.nv))
         self.d = np.zeros((paths * C + halves, 10, 1))

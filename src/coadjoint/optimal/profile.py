@@ -26,6 +26,8 @@ PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)
 """The places, tried one after the other, at which cells are cut where a path of many pieces was not finished."""
 SMOOTH = 1e-10
 """The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
+SMOOTH_FAR, FAR = 1e-12, 3
+"""The same on a path so long that its cells were halved so often: parts of a row are many times its limit there, and cancel."""
 HALVINGS = 12
 """The largest number of halvings: a path that is not smooth would never end."""
 FINEST, EACH_FINEST, FINEST_OF_FUNCTIONS = 20000, 20, 4000
@@ -34,7 +36,16 @@ take 2,000. A user's function may be rough by rounding, and is halved no further
 """
 LOST = (NEVER, BRAKE, BELOW)
 """Outcomes of a path on which no speed is possible somewhere."""
-KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds", STILL: "rest", ROUGH: "long"}
+KINDS = {
+    NEVER: "never",
+    BRAKE: "brake",
+    BELOW: "below",
+    START: "start",
+    END: "end",
+    UNFINISHED: "rounds",
+    STILL: "rest",
+    ROUGH: "long",
+}
 
 
 @dataclass
@@ -137,7 +148,7 @@ def solve(
         tasks, waiting = waiting[:some], waiting[some:]
         which = [x.path for x in tasks]
         work = work_for(limits, grid, len(tasks), paths)
-        timed = work.run(paths, which, ends[which], SMOOTH if tasks[0].halved < HALVINGS else np.inf)
+        timed = work.run(paths, which, ends[which], tasks[0].smooth)
         waiting = tasks[timed:] + waiting
         rests = work.ends[:timed] >= LARGE
         if rests.any():
@@ -203,6 +214,13 @@ class _Task:
     @property
     def pieces(self) -> int:
         return len(self.grid.breaks) - 1
+
+    @property
+    def smooth(self) -> float:
+        """The last coefficient of a row, beside its largest value, beyond which a cell is halved."""
+        if self.halved >= HALVINGS:
+            return np.inf
+        return SMOOTH_FAR if self.halved >= FAR and len(self.grid.spans) < FINEST // 4 else SMOOTH
 
     def is_finest(self, of_functions: bool) -> bool:
         return len(self.grid.spans) >= (FINEST_OF_FUNCTIONS if of_functions else max(FINEST, EACH_FINEST * self.pieces))
