@@ -204,10 +204,11 @@ def time_path(
 
 
 def write_out(w: Floats, path: int, R: int, V: int, out: Floats, to: int, told: Floats) -> int:
-    """The number of cells of a path, after they are written to `out`, in order; its duration is told."""
+    """The number of cells of a path, after they are written to `out`, in order; the largest excess of a row and the duration are told."""
     size = stride(R, V)
     count = 0
     duration = 0.0
+    worst = 0.0
     i = 0
     at = to
     while i >= 0:
@@ -226,9 +227,11 @@ def write_out(w: Floats, path: int, R: int, V: int, out: Floats, to: int, told: 
             out[at + 20 + p] = w[c + U + p]
         out[at + 9] = time_of(w, c, out, at + 30)
         duration += out[at + 9]
+        worst = max(worst, w[c + RESIDUAL])
         count += 1
         at += RECORD
         i = int(w[c + NEXT])
+    told[4 * path + 2] = worst
     told[4 * path + 3] = duration
     smooth(out, to, count)
     return count

@@ -22,6 +22,8 @@ AGAIN = (45, 73, 101, 150, 211)
 """This number where a path was not finished."""
 INEXACT = 1e-9
 """The excess of a row in a cell of a path of many pieces up to which no other cells are tried there."""
+EXCEEDED = 1e-7
+"""The excess of a row beyond which other cells are tried for a path of few pieces."""
 PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)
 """The places, tried one after the other, at which cells are cut where a path of many pieces was not finished."""
 SMOOTH = 1e-10
@@ -155,6 +157,10 @@ def solve(
             ends[which[:timed]] = np.where(rests, LARGE, ends[which[:timed]])
         used = 0
         for j, (task, (status, value, further, time)) in enumerate(zip(tasks[:timed], work.told.tolist(), strict=False)):
+            again = task.grids < len(AGAIN)
+            if status == TIMED and further > EXCEEDED and task.grid.scale == 1.0 and again:
+                used += int(value)
+                status = UNFINISHED
             if status == TIMED:
                 mine = work.room[used : used + int(value)].copy()
                 used += int(value)
@@ -172,7 +178,7 @@ def solve(
                     waiting.append(task.finer(rough, finest))
             elif task.grid.scale != 1.0 and task.tries < task.most(status):
                 waiting.append(task.other(value))
-            elif task.grids < len(AGAIN) and (status == UNFINISHED or (status in LOST and _bent(limits, paths, task.path, value))):
+            elif again and (status == UNFINISHED or (status in LOST and _bent(limits, paths, task.path, value))):
                 # cuts close in on a point where arcs graze, or rows about a wrong guess leave no speed: on other cells they do not
                 other = even_grid(paths.breaks(task.path).tobytes(), limits.curved, AGAIN[task.grids])
                 waiting.append(_Task(task.path, other, grids=task.grids + 1))
