@@ -21,9 +21,9 @@ GRID, DYNAMIC = 32, 40
 AGAIN = (45, 73, 101, 150, 211)
 """This number where a path was not finished."""
 INEXACT = 1e-9
-"""The excess of a row in a cell of a path of many pieces up to which no other cells are tried there."""
-EXCEEDED = 1e-7
-"""The excess of a row beyond which other cells are tried for a path of few pieces."""
+"""The excess of a row in a cell up to which no other cells are tried."""
+POWERS_INEXACT = 1e-7
+"""The same where powers are limited."""
 PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)
 """The places, tried one after the other, at which cells are cut where a path of many pieces was not finished."""
 SMOOTH = 1e-10
@@ -144,6 +144,8 @@ def solve(
     duration = np.full(n, np.nan)
     failures: list[Failure] = []
     found: dict[int, np.ndarray] = {}
+    kept: dict[int, tuple[float, np.ndarray, float]] = {}
+    exceeded = POWERS_INEXACT if len(limits.powered) else INEXACT
     while waiting:
         grid = waiting[0].grid
         some = next((k for k, x in enumerate(waiting[:TOGETHER]) if x.grid is not grid), min(TOGETHER, len(waiting)))
@@ -158,7 +160,9 @@ def solve(
         used = 0
         for j, (task, (status, value, further, time)) in enumerate(zip(tasks[:timed], work.told.tolist(), strict=False)):
             again = task.grids < len(AGAIN)
-            if status == TIMED and further > EXCEEDED and task.grid.scale == 1.0 and again:
+            if status == TIMED and further > exceeded and task.grid.scale == 1.0 and again:
+                if further < kept.get(task.path, (np.inf,))[0]:
+                    kept[task.path] = further, work.room[used : used + int(value)].copy(), time
                 used += int(value)
                 status = UNFINISHED
             if status == TIMED:
@@ -182,6 +186,8 @@ def solve(
                 # cuts close in on a point where arcs graze, or rows about a wrong guess leave no speed: on other cells they do not
                 other = even_grid(paths.breaks(task.path).tobytes(), limits.curved, AGAIN[task.grids])
                 waiting.append(_Task(task.path, other, grids=task.grids + 1))
+            elif task.path in kept:  # the best there is
+                _, found[task.path], duration[task.path] = kept[task.path]
             else:
                 failures.append(Failure(task.path, value, KINDS[int(status)], further))
         if report is not None:
