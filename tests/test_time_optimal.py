@@ -234,6 +234,82 @@ def test_places_are_the_integral_of_speeds():
         np.testing.assert_allclose(timing.along(t[1:])[0], ahead, atol=2e-10)
 
 
+def test_a_follower_is_no_faster_than_its_own_limit():
+    """The second joint turns twice as fast as the first, backwards; its friction and weight are felt there."""
+    lead = cj.Joint.revolute((0, 0, 1), name="lead", velocity=1.0, effort=20.0)
+    follow = cj.Joint.revolute((0, 1, 0), name="follow", velocity=0.3, damping=0.2, friction=0.1, mimic=cj.Mimic("lead", -2.0, 0.1))
+    links = [cj.Link.solid("a", "base", lead, np.eye(4), mass=2.0, inertia=0.1)]
+    links.append(cj.Link.solid("b", "a", follow, np.eye(4), mass=1.0, com=[0.3, 0.0, 0.0], inertia=0.05))
+    robot = cj.Robot("pair", links)
+    line = cj.time_optimal(robot, [[0.0], [2.0]], acceleration=0.5, effort=np.inf)
+    assert line.duration == pytest.approx(2.0 / 0.15 + 0.15 / 0.5, rel=1e-9)
+    timing = cj.time_optimal(robot, [[0.0], [1.0]], effort=9.0)
+    t = np.linspace(1e-6, timing.duration - 1e-6, 2001)
+    q, v, a = timing(t)
+    tau = np.asarray(cj.inverse_dynamics(robot, q, v, a)) + 4.0 * 0.2 * v + 2.0 * 0.1 * np.sign(v)
+    assert np.abs(2.0 * v).max() == pytest.approx(0.3, rel=1e-9)
+    assert np.abs(tau).max() == pytest.approx(9.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("which", [0, 10])
+def test_a_path_of_many_turns(which):
+    """A hundred radians between waypoints: cells were too long for rows as polynomials; one was exceeded by 1e-8, one path refused."""
+    rng = np.random.default_rng(5)
+    for nv in (4, 6):
+        rng.uniform(-1, 1, (16, 5, nv))
+    path = rng.uniform(-1, 1, (16, 5, 7))[which] * 100.0
+    timing = cj.time_optimal(cj.load("panda"), path, velocity=2.0)
+    assert timing.excess() < 1e-10
+    back = cj.time_optimal(cj.load("panda"), path[::-1], velocity=2.0)
+    assert back.duration == pytest.approx(timing.duration, rel=1e-9)
+
+
+def test_a_path_too_long_is_told_so():
+    path = np.random.default_rng(0).uniform(-1, 1, (5, 7)) * 1e4
+    with pytest.raises(CoadjointError, match=r"path is too long to be timed at once: .*Time parts of it"):
+        cj.time_optimal(cj.load("panda"), path, velocity=2.0)
+
+
+@pytest.mark.parametrize("place", [0.5, 0.37, 0.6180339887])
+def test_a_joint_that_begins_to_move_smoothly(place):
+    """Its row has a zero of inertia of fourth order, q₂ = 3 (s - place)⁵ from there on, of which five points in a cell say nothing."""
+    limits = {"velocity": np.inf, "acceleration": [1.0, 2.0], "effort": np.inf}
+    rest, c = np.zeros(6), 1.0 - place
+    moves = np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    line = lambda start, way: np.array([0.0, 0.0, 0.0, 0.0, way, start])
+    ahead = PPoly(np.array([[line(0.0, 1.0), line(place, 1.0)], [rest, moves]]).T, [0.0, place, 1.0])
+    back = PPoly(np.array([[line(1.0, -1.0), line(place, -1.0)], [-3.0 * np.poly([c] * 5), rest]]).T, [0.0, c, 1.0])
+    timing, other = (cj.time_optimal(planar(), path, **limits) for path in (ahead, back))
+    assert timing.excess() < 1e-9
+    assert other.excess() < 1e-9
+    assert other.duration == pytest.approx(timing.duration, rel=1e-9)
+
+
+def test_joints_that_rest_but_for_rounding():
+    """A wrist that turns a hand which its arm holds still: inverse kinematics leaves 1e-15 of noise. That path was refused."""
+    robot = cj.load("puma560")
+    q = np.array([0.1, -0.8, 2.6, 0.0, 0.4, 0.0])
+    start, goal = (np.asarray(cj.pose(robot, x, "tip")) for x in (q, q * [1, 1, 1, 1, -1, 1]))
+    path = cj.geodesic_path(start, goal)
+    limits = np.array([15, 7.5, 10, 12.5, 15, 20.0])
+    free = np.where(np.arange(6) < 3, np.inf, limits)
+    timing, alone = (cj.time_optimal(robot, path, None, x, np.inf, frame="tip", q=q) for x in (limits, free))
+    assert timing.duration == pytest.approx(alone.duration, rel=1e-9)
+    assert timing.excess() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("move", "message"), [(2.0, "cannot follow its path near s = .*singular there, or out of reach"), (0.0, "does not move")]
+)
+def test_paths_of_poses_that_cannot_be_followed(move, message):
+    robot, q = cj.load("puma560"), np.array([0, -0.8, 2.6, 0, 0.5, 0.0])
+    start = np.asarray(cj.pose(robot, q, "tip"))
+    goal = start.copy()
+    goal[0, 3] += move
+    with pytest.raises(CoadjointError, match=message):
+        cj.time_optimal(robot, cj.geodesic_path(start, goal), frame="tip", q=q)
+
+
 def test_gravity_payload_and_speeds_at_the_ends():
     robot = cj.load("panda")
     robot = robot.lock(dict.fromkeys(robot.joint_names[2:], 0.3))

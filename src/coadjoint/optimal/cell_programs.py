@@ -20,14 +20,20 @@ FLAT = 1e-12
 ZERO = 1e-9
 """A coefficient is zero below this part of its largest value in the cell."""
 
+INEXACT = 1e-2
+"""Q may be so much below zero, beside its size in a short cell: it is only inexact."""
+
 NEAR_REST = 0.1
 """√x, beside its largest value in a cell, below which the slope of friction is not that of √x itself."""
 
 S0, S1, KIND, COARSE, NEXT, STATE, ROW, X, RESIDUAL, X0, X1, FRESH = range(12)
 LEAST, LARGEST = 12, 14
-CAP, STEEPEST, Y, U, GUESS, STEPPED, MAPS = 16, 26, 32, 48, 64, 74, 80
-"""Places in a record: numbers, then ten at the points each (and the largest coefficient of u), then the last steps of both passes
+CAP, STEEPEST, BENT, CREPT, Y, U, GUESS, STEPPED, MAPS = 16, 26, 27, 29, 32, 48, 64, 74, 80
+"""Places in a record: numbers, then ten at the points each, and between these the largest coefficient of u, x at both ends for which the
+guess is settled, and the end of which the least possible was just cut off, -1 or 1; then the last steps of both passes
 (`pass_programs.step`) and the maps; after these the rows (`rows_at`), and these made linear."""
+UNSETTLED = -2.0
+"""x at the ends of a cell whose guess is not settled."""
 
 _POINTS = np.ascontiguousarray(POINTS)
 _WEIGHTS = np.ascontiguousarray(WEIGHTS).ravel()
@@ -201,6 +207,7 @@ def make_linear(w: Floats, c: int, constants: Floats, R: int, V: int, curved: in
         else:
             curved_bounds(w, c, constants, R, V, k)
     maps(w, c, R, V)
+    w[c + BENT] = UNSETTLED
     w[c + STEPPED] = -1e300
     w[c + STEPPED + 3] = -1e300
 
@@ -246,7 +253,11 @@ def curved_bounds(w: Floats, c: int, constants: Floats, R: int, V: int, k: int) 
 
 
 def maps(w: Floats, c: int, R: int, V: int) -> None:
-    """x at the far end, x + P x + Q, of every row, forward from s₀ and backward from s₁, by five Radau points each."""
+    """x at the far end, x + P x + Q, of every row, forward from s₀ and backward from s₁, by five Radau points each.
+
+    A row that lets the robot stand still everywhere in the cell has Q ≥ 0. Where it has not, as beside a zero of inertia of high order,
+    the five points say nothing of the row, and it is left out: where it is violated the cell is cut.
+    """
     W = 4 * R + V
     rows = c + rows_at(R)
     linear = c + linear_at(R, V)
@@ -269,9 +280,12 @@ def maps(w: Floats, c: int, R: int, V: int) -> None:
         turns = low < -ZERO * most
         m = empty(560)
         bounded = empty(16)
+        lowest = empty(16)
         for side in range(2):
             grows = splat(0.0)
             steep = splat(0.0)
+            least_free = splat(LARGE)
+            free = splat(0.0)
             for j in range(5):
                 p = 5 + j if side == 0 else 4 - j
                 row = 280 * side + 56 * j
@@ -286,12 +300,15 @@ def maps(w: Floats, c: int, R: int, V: int) -> None:
                 gamma = where(up, over, under) * weight
                 grows = maximum(grows, where(-beta > GROWTH * alpha, 1.0, 0.0))
                 steep = steep + alpha
+                least_free = minimum(least_free, gamma)
+                free = free + gamma
                 for i in range(5):
                     store(m, row + 8 * i, alpha * _DERIVATIVE[5 * j + i])
                 store(m, row + 8 * j, load(m, row + 8 * j) + beta)
                 store(m, row + 40, -beta)
                 store(m, row + 48, gamma)
             store(bounded, 8 * side, where((grows > 0.5) | (steep <= 0.0) | turns, 0.0, 1.0))
+            store(lowest, 8 * side, where(least_free >= 0.0, -INEXACT * free / maximum(steep, 1e-300), -1e300))
         for i in range(4):
             for side in range(2):  # in turn, as each waits for its division
                 row = 280 * side + 56 * i
@@ -305,7 +322,7 @@ def maps(w: Floats, c: int, R: int, V: int) -> None:
             last = 1.0 / load(m, 280 * side + 256)
             P = load(m, 280 * side + 264) * last
             Q = load(m, 280 * side + 272) * last
-            bad = (load(bounded, 8 * side) < 0.5) | ~(abs(P) + abs(Q) < 1e300)
+            bad = (load(bounded, 8 * side) < 0.5) | (load(lowest, 8 * side) > Q) | ~(abs(P) + abs(Q) < 1e300)
             store(w, c + MAPS + 2 * R * side + k, where(bad, -1.0, P))
             store(w, c + MAPS + 2 * R * side + R + k, where(bad, LARGE, Q))
 

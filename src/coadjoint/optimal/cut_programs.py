@@ -8,6 +8,7 @@ from ..kernel.programs import Floats, empty, least, load, maximum, minimum, some
 from .cell_programs import (
     CAP,
     COARSE,
+    CREPT,
     GUESS,
     KIND,
     LARGEST,
@@ -30,6 +31,8 @@ from .polynomial_programs import coefficients, first_root, gather
 
 SHORTEST = 1e-11
 """The least length of a piece of a cell."""
+HALVED = 1e-8
+"""The least length of a cell that is halved where cuts creep."""
 
 _POINTS = np.ascontiguousarray(POINTS)
 
@@ -136,6 +139,8 @@ def divide(
     w[d + NEXT] = w[c + NEXT]
     w[c + NEXT] = float(count)
     w[d + X0] = -1.0
+    w[c + CREPT] = 0.0
+    w[d + CREPT] = 0.0
     w[d + KIND] = 0.0 if kind == 1 else w[c + KIND]
     w[c + KIND] = 0.0 if kind == 2 else w[c + KIND]
     if curved == 1:
@@ -153,6 +158,34 @@ def divide(
         speed_range(w, d, R, V, 1)
         speed_range(w, c, R, V, 0)
         speed_range(w, c, R, V, 1)
+
+
+def cut_off(
+    w: Floats,
+    i: int,
+    count: int,
+    sigma: float,
+    coarse: Floats,
+    spans: Floats,
+    constants: Floats,
+    R: int,
+    V: int,
+    curved: int,
+) -> None:
+    """As `divide`, but a cell of which the least possible was just cut off at one end is halved before it is cut there again.
+
+    A row that was left out in a long cell is violated from its end on, and one in whose place it is followed only there: cuts would creep.
+    """
+    size = stride(R, V)
+    h = w[i * size + S1] - w[i * size + S0]
+    side = 0.0
+    if min(sigma, 1.0 - sigma) * h < 2.0 * SHORTEST and h > HALVED:
+        side = -1.0 if sigma < 0.5 else 1.0
+        if w[i * size + CREPT] == side:
+            sigma = 0.5
+            side = 0.0
+    divide(w, i, count, sigma, coarse, spans, constants, R, V, curved)
+    w[(count if side < 0.0 else i) * size + CREPT] = side
 
 
 def guesses(w: Floats, c: int, d: int, kind: int) -> None:

@@ -14,6 +14,9 @@ SPAN = 4
 ROUGH_KIND = 8.0
 """Added to the kind of a cell that is too long."""
 
+FAINT = 1e-14
+"""Part of the largest row of a kind that is rounding."""
+
 _TAIL = np.ascontiguousarray(MONOMIALS[-1])
 _POINTS = np.ascontiguousarray(POINTS)
 
@@ -39,7 +42,7 @@ def halve(
     spans            (cells + LEVELS EXTRA, SPAN)
     c, d             what rows are computed from: polynomials (size) and ten places; of the paths, then of the halves. No cell is
                      halved if size is 0
-    sizes (W,)       work
+    sizes (2 W,)     work
     """
     long = too_long(coarse, cells, spans, W, R, smooth, sizes)
     if long == 0 or size == 0:
@@ -101,9 +104,8 @@ def put_halves(i: int, at: int, path: int, paths: int, cells: int, spans: Floats
 def too_long(coarse: Floats, cells: int, spans: Floats, W: int, R: int, smooth: float, sizes: Floats) -> int:
     """The number of coarse cells that are too long for rows as polynomials; ROUGH_KIND is added to their kind.
 
-    The last coefficient is then larger than this part of the largest value along the path, which `sizes` has.
+    The last coefficient is then larger than this part of the largest value along the path, and is not rounding; `sizes` has it.
     """
-    longest = splat(0.0)
     for k in range(0, W, 8):
         size = splat(1.0 if k >= 2 * R and k < 3 * R else 0.0)
         tail = splat(0.0)
@@ -114,9 +116,20 @@ def too_long(coarse: Floats, cells: int, spans: Floats, W: int, R: int, smooth: 
                 size = maximum(size, abs(value))
                 added = added + _TAIL[p] * value
             tail = maximum(tail, abs(added))
-        size = size * smooth
         store(sizes, k, size)
-        longest = maximum(longest, tail / 256.0 - size)
+        store(sizes, W + k, tail)
+    longest = splat(0.0)
+    for kind in range(5):
+        begin = kind * R
+        end = begin + R if kind < 4 else W
+        most = splat(0.0)
+        for k in range(begin, end, 8):
+            most = maximum(most, load(sizes, k))
+        least = FAINT * largest(most)
+        for k in range(begin, end, 8):
+            size = maximum(load(sizes, k) * smooth, least)
+            store(sizes, k, size)
+            longest = maximum(longest, load(sizes, W + k) / 256.0 - size)
     if largest(longest) <= 0.0:
         return 0
     rough = 0

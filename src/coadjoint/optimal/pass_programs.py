@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..kernel.programs import Floats, empty, least, load, maximum, minimum, splat, sqrt, where
 from .arc_programs import best_row, follow
 from .cell_programs import (
+    BENT,
     CAP,
     FRESH,
     GUESS,
@@ -15,6 +16,7 @@ from .cell_programs import (
     NEXT,
     S0,
     STEPPED,
+    UNSETTLED,
     X0,
     X1,
     make_linear,
@@ -27,6 +29,8 @@ from .cut_programs import divide
 
 TIMED, NEVER, BRAKE, BELOW, START, END = range(6)
 """The outcome of a path."""
+SETTLED = 1e-13
+"""Change of √x, beside its largest value, for which rows in √x are not made linear anew: what does not depend on it stays as it is."""
 
 
 def passes(w: Floats, v: Floats, ends: Floats, path: int, R: int, V: int, told: Floats, most: int) -> int:
@@ -118,7 +122,7 @@ def failure(w: Floats, v: Floats, n: int, ends: Floats, path: int, told: Floats,
 
 
 def bent_passes(
-    w: Floats, v: Floats, ends: Floats, path: int, constants: Floats, R: int, V: int, told: Floats, most: int, known: int
+    w: Floats, v: Floats, ends: Floats, path: int, constants: Floats, R: int, V: int, told: Floats, most_cells: int, known: int
 ) -> int:
     """`passes` with rows in √x made linear about the profile itself, again and again until it no longer changes.
 
@@ -130,13 +134,19 @@ def bent_passes(
     status = known
     for _ in range(60):
         fastest = 0.0
-        off = 0.0
         i = 0
+        while i >= 0:
+            for p in range(10):
+                fastest = max(fastest, w[i * size + GUESS + p])
+            i = int(w[i * size + NEXT])
+        most = SETTLED * sqrt(fastest)
+        off = 0.0
         slower = 1.0
+        i = 0
         while i >= 0:
             c = i * size
             first = w[c + GUESS] < 0.0
-            off = max(off, guess(w, c, R, V))
+            off = max(off, guess(w, c, R, V, most))
             for p in range(10):
                 fastest = max(fastest, w[c + GUESS + p])
                 if first:
@@ -146,25 +156,33 @@ def bent_passes(
         i = 0
         while i >= 0:
             c = i * size
-            for p in range(10):
-                w[c + GUESS + p] *= slower
-            make_linear(w, c, constants, R, V, 1)
-            speed_range(w, c, R, V, 0)
-            speed_range(w, c, R, V, 1)
+            if w[c + BENT] < 0.0 or slower < 1.0:
+                for p in range(10):
+                    w[c + GUESS + p] *= slower
+                make_linear(w, c, constants, R, V, 1)
+                speed_range(w, c, R, V, 0)
+                speed_range(w, c, R, V, 1)
             i = int(w[c + NEXT])
-        status = passes(w, v, ends, path, R, V, told, most)
+        if off > most:
+            status = passes(w, v, ends, path, R, V, told, most_cells)
         if off <= 1e-12 * sqrt(fastest):
             return status
     return status
 
 
-def guess(w: Floats, c: int, R: int, V: int) -> float:
-    """The profile in a cell becomes its guess; by how much it changed, beside √x: rows are in √x, and near rest x is small."""
+def guess(w: Floats, c: int, R: int, V: int, most: float) -> float:
+    """By how much the profile in a cell differs from its guess, beside √x: rows are in √x, and near rest x is small.
+
+    Beyond `most` it becomes the guess. Else the cell is settled for this x at both ends, which are kept.
+    """
+    x0 = w[c + X0]
+    x1 = w[c + X1]
+    if x0 == w[c + BENT] and x1 == w[c + BENT + 1]:
+        return 0.0
     front = empty(32)
     rear = empty(32)
     best = empty(2)
-    x0 = w[c + X0]
-    x1 = w[c + X1]
+    found = empty(10)
     best_row(w, c, R, 0, x0, best)
     follow(w, c, R, V, int(best[1]), 0, x0, front)
     best_row(w, c, R, 1, x1, best)
@@ -175,7 +193,14 @@ def guess(w: Floats, c: int, R: int, V: int) -> float:
         if not (abs(front[p]) + abs(rear[p]) < 1e300):
             x = max(min(x0, x1), 0.0)
         off = max(off, abs(x - w[c + GUESS + p]) / sqrt(max(x, 1e-30)))
-        w[c + GUESS + p] = x
+        found[p] = x
+    if off <= most:
+        w[c + BENT] = x0
+        w[c + BENT + 1] = x1
+        return off
+    w[c + BENT] = UNSETTLED
+    for p in range(10):
+        w[c + GUESS + p] = found[p]
     return off
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..kernel.programs import Floats, Kernels, empty, load, maximum, minimum, repeat, splat, sqrt, total
 from .cell_programs import (
     COARSE,
+    CREPT,
     FRESH,
     GUESS,
     KIND,
@@ -36,7 +37,7 @@ from .cell_programs import (
     stride,
 )
 from .collocation import POINTS, WEIGHTS
-from .cut_programs import divide, regular
+from .cut_programs import cut_off, regular
 from .halving_programs import SPAN, following, halve
 from .pass_programs import TIMED, bent_passes, passes, shorten
 from .polynomial_programs import coefficients
@@ -168,6 +169,7 @@ def time_path(
         i = following(spans, int(spans[SPAN * i + 3]))
         w[c + NEXT] = float(count) if i >= 0 else -1.0
         w[c + X0] = -1.0
+        w[c + CREPT] = 0.0
         for p in range(10):
             w[c + GUESS + p] = -1.0
         make_first(w, c, coarse, spans, constants, R, V, curved)
@@ -192,7 +194,7 @@ def time_path(
                     told[4 * path + 1] = w[c + S0]
                     if turn == ROUNDS or count >= most:
                         return UNFINISHED
-                    divide(w, i, count, cut, coarse, spans, constants, R, V, curved)
+                    cut_off(w, i, count, cut, coarse, spans, constants, R, V, curved)
                     count += 1
             i = after
         if count == before:
@@ -202,10 +204,11 @@ def time_path(
 
 
 def write_out(w: Floats, path: int, R: int, V: int, out: Floats, to: int, told: Floats) -> int:
-    """The number of cells of a path, after they are written to `out`, in order; its duration is told."""
+    """The number of cells of a path, after they are written to `out`, in order; the largest excess of a row and the duration are told."""
     size = stride(R, V)
     count = 0
     duration = 0.0
+    worst = 0.0
     i = 0
     at = to
     while i >= 0:
@@ -224,9 +227,11 @@ def write_out(w: Floats, path: int, R: int, V: int, out: Floats, to: int, told: 
             out[at + 20 + p] = w[c + U + p]
         out[at + 9] = time_of(w, c, out, at + 30)
         duration += out[at + 9]
+        worst = max(worst, w[c + RESIDUAL])
         count += 1
         at += RECORD
         i = int(w[c + NEXT])
+    told[4 * path + 2] = worst
     told[4 * path + 3] = duration
     smooth(out, to, count)
     return count

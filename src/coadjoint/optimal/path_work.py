@@ -24,8 +24,8 @@ from .path_program import RECORD, time_paths
 from .paths import Curves, Splines
 from .timing_examples import timing_examples
 
-CELLS, EACH = 300, 60
-"""Most cells of a path, and of each of its pieces where there are many, beside three for each coarse one."""
+CELLS, EACH, EACH_COARSE = 300, 60, 6
+"""Most cells of a path, or of each of its pieces or coarse cells where there are many, beside three for each coarse one."""
 ROOM = 128
 """Cells of a path in the result, on average."""
 FEW = 8
@@ -107,7 +107,7 @@ class Work:
         """order: of the polynomials; spread: whether each point has its own."""
         R, V, C, L = limits.rows, limits.speeds, len(grid.spans), grid.scale
         self.limits, self.grid, self.paths, self.cells = limits, grid, paths, C
-        most = max(CELLS, EACH * (len(grid.breaks) - 1)) + 3 * len(grid.s)
+        most = max(CELLS, EACH * (len(grid.breaks) - 1), EACH_COARSE * len(grid.s)) + 3 * len(grid.s)
         halves = 0 if spread else LEVELS * EXTRA
         self.c = np.zeros((paths * C + halves, 10 if spread else 1, order, limits.robot.nv))
         self.d = np.zeros((paths * C + halves, 10, 1))
@@ -137,7 +137,7 @@ class Work:
         cells, slacks, speeds = (
             _aligned((most + 2) * stride(R, V)),
             _aligned(10 * (2 * R + V)),
-            _aligned(max(6 * (most + 8), 4 * R + V)),
+            _aligned(max(6 * (most + 8), 2 * (4 * R + V))),
         )
         given: Sequence[Any] = (
             self.bound,
@@ -160,8 +160,8 @@ class Work:
         """Time paths `which`, with x at both ends (paths, 2); how many were timed before there was no more room."""
         self.fill(paths, which)
         L, n = self.grid.scale, len(which)
-        self.ends[:n] = np.where(ends < LARGE, L**2 * ends, LARGE)
-        self.how[:] = n, smooth
+        self.ends[:n] = ends if L == 1.0 else np.where(ends < LARGE, L**2 * ends, LARGE)
+        self.how[0], self.how[1] = n, smooth
         self.kinds[...] = LINEAR
         if self.limits.curved:  # √x is not smooth at rest: a variable in which it is
             kinds = self.kinds.reshape(-1, self.cells)[:n]
@@ -184,8 +184,8 @@ class Work:
         grid, n = self.grid, len(which)
         used = slice(n * self.cells)
         if isinstance(paths, Splines):
-            pieces = (paths.first[np.asarray(which)][:, None] + grid.piece).ravel()
-            np.take(paths.c, pieces, axis=0, out=self.c[used, 0], mode="clip")
+            pieces = grid.piece if len(paths) == 1 else (paths.first[np.asarray(which)][:, None] + grid.piece).ravel()
+            paths.c.take(pieces, axis=0, out=self.c[used, 0], mode="clip")
         else:
             each = np.repeat(np.asarray(which), self.cells)
             self.c[used], self.d[used] = paths.polynomials(each, np.tile(grid.middle, n), np.tile(grid.points, (n, 1)))

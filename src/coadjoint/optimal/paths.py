@@ -244,7 +244,8 @@ def _check_kinks(robot: Robot, paths: Splines) -> None:
     inside = np.ones(len(length), dtype=bool)
     inside[paths.first[:-1]] = False  # a path begins there
     for what, y in (("q", q), ("dq/ds", dq)):
-        bad = (np.abs(y[1:, 0] - y[:-1, 1]) > most) & inside[1:, None]
+        rounding = 8.0 * np.finfo(float).eps * np.abs(y[1:, 0])
+        bad = (np.abs(y[1:, 0] - y[:-1, 1]) > np.maximum(most, rounding)) & inside[1:, None]
         if bad.any():
             i, j = np.argwhere(bad)[0]
             raise CoadjointError(

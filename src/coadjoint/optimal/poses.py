@@ -19,8 +19,14 @@ from ..words import short
 
 MET = 1e-7
 """Largest distance, in metres and in entries of the rotation, of the frame from its path."""
+STILL = 1e-12
+"""Largest way of a joint, in radians or metres, that is none."""
+BETWEEN = 1e-6
+"""The same between the pieces of the spline."""
 STEPS = 256
 """Pieces of the spline."""
+MOST = 10000
+"""Evaluations of q' beyond which the integration is given up: a regular path takes some hundreds."""
 
 
 def joint_path(robot: Robot, path: Any, frame: str, q: Any = None) -> Any:
@@ -39,7 +45,13 @@ def joint_path(robot: Robot, path: Any, frame: str, q: Any = None) -> Any:
             f"frame {frame!r} cannot reach the start of its path, {_place(ends[0])}: move the path, or begin from another q."
         )
 
+    count = 0
+
     def rate(s: float, q: np.ndarray) -> np.ndarray:
+        nonlocal count
+        count += 1
+        if count > MOST:
+            raise _singular(frame, s)
         twist = path.curve(np.array(s))[1]
         return np.asarray(np.linalg.lstsq(np.asarray(jacobian(robot, q, frame)), twist, rcond=1e-8)[0])
 
@@ -49,13 +61,23 @@ def joint_path(robot: Robot, path: Any, frame: str, q: Any = None) -> Any:
     gap = np.abs(np.asarray(pose(robot, done, frame)) - path.curve(s[: len(done)])[0]).max(axis=(1, 2))
     if not found.success or gap.max() > MET:
         at = s[min(int(np.argmax(gap > MET)) if (gap > MET).any() else len(done) - 1, STEPS)]
-        raise CoadjointError(
-            f"frame {frame!r} cannot follow its path near s = {at:.4g}: the robot is singular there, or out of reach. Lead the path "
-            "elsewhere, or begin from another q."
-        )
+        raise _singular(frame, at)
+    if np.ptp(done, axis=0).max() <= STILL:
+        raise CoadjointError(f"the path of frame {frame!r} does not move.")
     spline = make_interp_spline(s, done, k=5)
+    middle = (s[:-1] + s[1:]) / 2
+    gap = np.abs(np.asarray(pose(robot, spline(middle), frame)) - path.curve(middle)[0]).max(axis=(1, 2))
+    if gap.max() > BETWEEN:
+        raise _singular(frame, middle[int(np.argmax(gap))])
     breaks = np.unique(spline.t)
     return PPoly(np.stack([spline(breaks[:-1], k) / factorial(k) for k in range(5, -1, -1)]), breaks)
+
+
+def _singular(frame: str, s: float) -> CoadjointError:
+    return CoadjointError(
+        f"frame {frame!r} cannot follow its path near s = {s:.4g}: the robot is singular there, or out of reach. Lead the path "
+        "elsewhere, or begin from another q."
+    )
 
 
 def _place(T: np.ndarray) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from .collocation import LARGE
+from .halving_programs import ROUGH_KIND
 from .limits import Limits
 from .pass_programs import BELOW, BRAKE, END, NEVER, START, TIMED
 from .path_program import RECORD, ROUGH, STILL, UNFINISHED
@@ -20,18 +21,33 @@ GRID, DYNAMIC = 32, 40
 AGAIN = (45, 73, 101, 150, 211)
 """This number where a path was not finished."""
 INEXACT = 1e-9
-"""The excess of a row in a cell of a path of many pieces up to which no other cells are tried there."""
+"""The excess of a row in a cell up to which no other cells are tried."""
+POWERS_INEXACT = 1e-7
+"""The same where powers are limited."""
 PARTS = (0.43, 0.61, 0.29, 0.73, 0.52)
 """The places, tried one after the other, at which cells are cut where a path of many pieces was not finished."""
 SMOOTH = 1e-10
 """The last coefficient of a row's polynomial on a coarse cell, beside its largest value, beyond which the cell is halved."""
-HALVINGS = 6
+SMOOTH_FAR, FAR = 1e-12, 3
+"""The same on a path so long that its cells were halved so often: parts of a row are many times its limit there, and cancel."""
+HALVINGS = 12
 """The largest number of halvings: a path that is not smooth would never end."""
-FINEST = 1000
-"""Coarse cells of a path beyond which none is halved."""
+FINEST, EACH_FINEST, FINEST_OF_FUNCTIONS = 20000, 20, 4000
+"""Coarse cells of a path, and of each of its pieces where there are many, beyond which none is halved: four pieces of a hundred radians
+take 2,000. A user's function may be rough by rounding, and is halved no further than this.
+"""
 LOST = (NEVER, BRAKE, BELOW)
 """Outcomes of a path on which no speed is possible somewhere."""
-KINDS = {NEVER: "never", BRAKE: "brake", BELOW: "below", START: "start", END: "end", UNFINISHED: "rounds", STILL: "rest"}
+KINDS = {
+    NEVER: "never",
+    BRAKE: "brake",
+    BELOW: "below",
+    START: "start",
+    END: "end",
+    UNFINISHED: "rounds",
+    STILL: "rest",
+    ROUGH: "long",
+}
 
 
 @dataclass
@@ -128,18 +144,27 @@ def solve(
     duration = np.full(n, np.nan)
     failures: list[Failure] = []
     found: dict[int, np.ndarray] = {}
+    kept: dict[int, tuple[float, np.ndarray, float]] = {}
+    exceeded = POWERS_INEXACT if len(limits.powered) else INEXACT
     while waiting:
         grid = waiting[0].grid
         some = next((k for k, x in enumerate(waiting[:TOGETHER]) if x.grid is not grid), min(TOGETHER, len(waiting)))
         tasks, waiting = waiting[:some], waiting[some:]
         which = [x.path for x in tasks]
         work = work_for(limits, grid, len(tasks), paths)
-        timed = work.run(paths, which, ends[which], SMOOTH if tasks[0].halved < HALVINGS else np.inf)
+        timed = work.run(paths, which, ends[which], tasks[0].smooth)
         waiting = tasks[timed:] + waiting
         rests = work.ends[:timed] >= LARGE
-        ends[which[:timed]] = np.where(rests, LARGE, ends[which[:timed]])
+        if rests.any():
+            ends[which[:timed]] = np.where(rests, LARGE, ends[which[:timed]])
         used = 0
         for j, (task, (status, value, further, time)) in enumerate(zip(tasks[:timed], work.told.tolist(), strict=False)):
+            again = task.grids < len(AGAIN)
+            if status == TIMED and further > exceeded and task.grid.scale == 1.0 and again:
+                if further < kept.get(task.path, (np.inf,))[0]:
+                    kept[task.path] = further, work.room[used : used + int(value)].copy(), time
+                used += int(value)
+                status = UNFINISHED
             if status == TIMED:
                 mine = work.room[used : used + int(value)].copy()
                 used += int(value)
@@ -149,13 +174,20 @@ def solve(
                     continue
                 status, value = UNFINISHED, float(mine[worst, 0])
             if status == ROUGH:
-                waiting.append(task.finer(work.kinds[j * work.cells : (j + 1) * work.cells] >= 8))
+                rough = work.kinds[j * work.cells : (j + 1) * work.cells] >= ROUGH_KIND
+                finest = task.is_finest(isinstance(paths, Curves))
+                if finest and isinstance(paths, Splines):  # smooth, but too long
+                    failures.append(Failure(task.path, float(grid.middle[np.argmax(rough)]), KINDS[ROUGH], len(grid.spans)))
+                else:
+                    waiting.append(task.finer(rough, finest))
             elif task.grid.scale != 1.0 and task.tries < task.most(status):
                 waiting.append(task.other(value))
-            elif task.grids < len(AGAIN) and (status == UNFINISHED or (status in LOST and _bent(limits, paths, task.path, value))):
+            elif again and (status == UNFINISHED or (status in LOST and _bent(limits, paths, task.path, value))):
                 # cuts close in on a point where arcs graze, or rows about a wrong guess leave no speed: on other cells they do not
                 other = even_grid(paths.breaks(task.path).tobytes(), limits.curved, AGAIN[task.grids])
                 waiting.append(_Task(task.path, other, grids=task.grids + 1))
+            elif task.path in kept:  # the best there is
+                _, found[task.path], duration[task.path] = kept[task.path]
             else:
                 failures.append(Failure(task.path, value, KINDS[int(status)], further))
         if report is not None:
@@ -195,6 +227,16 @@ class _Task:
     def pieces(self) -> int:
         return len(self.grid.breaks) - 1
 
+    @property
+    def smooth(self) -> float:
+        """The last coefficient of a row, beside its largest value, beyond which a cell is halved."""
+        if self.halved >= HALVINGS:
+            return np.inf
+        return SMOOTH_FAR if self.halved >= FAR and len(self.grid.spans) < FINEST // 4 else SMOOTH
+
+    def is_finest(self, of_functions: bool) -> bool:
+        return len(self.grid.spans) >= (FINEST_OF_FUNCTIONS if of_functions else max(FINEST, EACH_FINEST * self.pieces))
+
     def most(self, status: float) -> int:
         """The number of attempts with other cells for a path of many pieces."""
         return len(PARTS) + self.pieces // FEW if status == UNFINISHED else len(PARTS) * (status in LOST)
@@ -203,9 +245,9 @@ class _Task:
         """The task with other cells near s only: with others everywhere, many pieces would be finished at some places and not at others."""
         return _Task(self.path, self.grid.cut_near(s, PARTS[self.tries % len(PARTS)]), self.halved, self.tries + 1, self.grids)
 
-    def finer(self, rough: np.ndarray) -> _Task:
+    def finer(self, rough: np.ndarray, last: bool) -> _Task:
         grid = self.grid.halved(rough)
-        return _Task(self.path, grid, self.halved + 1 if len(grid.s) < FINEST else HALVINGS, self.tries, self.grids)
+        return _Task(self.path, grid, HALVINGS if last else self.halved + 1, self.tries, self.grids)
 
 
 def bounds_at(

@@ -67,7 +67,7 @@ def settle(
             if abs(rear[16 + p]) < 1e300:
                 w[c + U + p] = 0.5 * (w[c + U + p] + rear[16 + p])
         w[c + RESIDUAL] = 0.0
-    if h <= 2.0 * SHORTEST and w[c + RESIDUAL] > TOLERANCE and state != SLIDE:
+    if tiny or (h <= 2.0 * SHORTEST and w[c + RESIDUAL] > TOLERANCE and state != SLIDE):
         keep_within(w, c, R, V)
     if h <= 2.0 * SHORTEST or cut < 0.0:
         return -1.0
@@ -78,13 +78,15 @@ def settle(
 
 
 def keep_within(w: Floats, c: int, R: int, V: int) -> None:
-    """In a cell that is too short to be cut: u within all rows, where some u is. It is so short that x does not notice."""
+    """In a cell that is too short to be cut: the same u at all points, within all rows, where there is one. x does not notice.
+
+    Values of u that were only put within rows one by one would lie on a bent line, and the polynomial through them beyond it.
+    """
     W = 4 * R + V
-    worst = 0.0
+    highest = splat(1e300)
+    lowest = splat(-1e300)
     for p in range(10):
         x = w[c + X] + w[c + Y + p]
-        highest = splat(1e300)
-        lowest = splat(-1e300)
         for k in range(0, R, 8):
             a = load(w, c + rows_at(R) + p * W + k)
             at = c + linear_at(R, V) + p * 4 * R + k
@@ -94,13 +96,13 @@ def keep_within(w: Floats, c: int, R: int, V: int) -> None:
             size = where(kept, a, 1.0)
             highest = minimum(highest, where(kept, where(a > 0.0, over, under) / size, 1e300))
             lowest = maximum(lowest, where(kept, where(a > 0.0, under, over) / size, -1e300))
-        high = least(highest)
-        low = largest(lowest)
-        if low <= high:
-            w[c + U + p] = min(max(w[c + U + p], low), high)
-        else:
-            worst = w[c + RESIDUAL]
-    w[c + RESIDUAL] = worst
+    high = least(highest)
+    low = largest(lowest)
+    if low <= high:
+        u = min(max(w[c + U + 4], low), high)
+        for p in range(10):
+            w[c + U + p] = u
+        w[c + RESIDUAL] = 0.0
 
 
 def pure_cut(

@@ -54,7 +54,7 @@ def time_optimal(
                 kinematics begins.
     velocity, acceleration, effort
                 limits of |v|, |a| and |τ| (friction included): one number, or one for each velocity (nv,); inf: no limit. None is the
-                robot's own limit of velocity and effort, and no limit of acceleration.
+                robot's own limit of velocity (of joints that mimic others, too) and effort, and no limit of acceleration.
     power       limits of |τ v| (friction included), in the same form; None is no limit.
     jerk        limits of |d³q/dt³|, in the same form; None is no limit. The robot then begins and ends at rest without acceleration, where
                 start_speed and end_speed are 0.
@@ -82,7 +82,9 @@ def time_optimal(
     paths, single = as_paths(robot, path)
     frames = frame_limits(robot, frame_speed, frame_acceleration, grip)
     limits = _limits(robot, velocity, acceleration, effort, power, reaction, frames)
-    ends = np.stack([_speeds(x, name, len(paths)) for x, name in ((start_speed, "start_speed"), (end_speed, "end_speed"))], axis=1)
+    ends = np.empty((len(paths), 2))
+    ends[:, 0] = _speeds(start_speed, "start_speed", len(paths))
+    ends[:, 1] = _speeds(end_speed, "end_speed", len(paths))
     profile, failures = solve(limits, paths, ends, None if jerk is not None else report)
     if failures and len(failures) == len(paths) and (single or all(x.kind == "rest" for x in failures)):
         why = explain(limits, paths, failures[0])
@@ -173,8 +175,16 @@ def _limits(
 
 @per_robot
 def _own_limits(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
-    """The robot's own limits of velocity and effort, infinite limits of acceleration, and names of velocities."""
+    """The robot's own limits of velocity and effort, infinite limits of acceleration, and names of velocities.
+
+    A joint that mimics another one is no faster than its own limit either. No force of its own moves it.
+    """
     velocity, effort = np.array(robot.velocity_limit, dtype=float), np.array(robot.effort_limit, dtype=float)
+    for i, (_, ratio, _) in robot.mimics.items():
+        if ratio != 0.0:
+            joint = robot.links[i].joint
+            of_leader = robot.v_slice(joint.name)
+            velocity[of_leader] = np.minimum(velocity[of_leader], joint.velocity / abs(ratio))
     return velocity, effort, np.full(robot.nv, np.inf), robot.v_names
 
 
@@ -210,10 +220,10 @@ def _limit(given: Any, name: str, size: int, names: Any, default: np.ndarray) ->
     return found
 
 
-def _speeds(given: Any, name: str, count: int) -> np.ndarray:
-    """ṡ² at an end of every path."""
+def _speeds(given: Any, name: str, count: int) -> np.ndarray | float:
+    """ṡ² at an end of every path, (count,) or one number."""
     if isinstance(given, float) and given >= 0.0:
-        return np.full(count, min(given * given, LARGE))
+        return min(given * given, LARGE)
     try:
         found = np.asarray(to_numpy(given, name), dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -239,6 +249,11 @@ def explain(limits: Limits, paths: Splines | Curves, failure: Failure) -> str:
         return f"start_speed is too high: ds/dt may be at most {most:.9g} there, or the motion cannot be braked in time."
     if failure.kind == "end":
         return f"end_speed cannot be reached: ds/dt is at most {np.sqrt(max(failure.value, 0.0)):.9g} at the end."
+    if failure.kind == "long":
+        return (
+            f"it is too long to be timed at once: with {failure.value:.0f} cells its limits are not exact near s = {failure.s:.6g}. "
+            "Time parts of it, from end_speed= of one to start_speed= of the next."
+        )
     if failure.kind == "rounds":
         return f"the timing did not converge near s = {failure.s:.9g}; is the path smooth there?"
     at = np.array([min(failure.s, 1.0 - 1e-9)])

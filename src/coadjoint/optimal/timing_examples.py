@@ -47,7 +47,7 @@ def _timing(polynomial: Array, curved: bool, spread: bool) -> Example:
         kinds[0], kinds[-1] = FROM_REST, TO_REST
         constants[0, 2:4], constants[1, 2:4] = 0.05, 0.03
     told, out = np.zeros((1, 4)), np.zeros((MOST, RECORD))
-    work = (np.zeros((MOST + 2) * stride(R, V)), np.zeros(10 * (2 * R + V)), np.zeros(max(6 * (MOST + 8), W)))
+    work = (np.zeros((MOST + 2) * stride(R, V)), np.zeros(10 * (2 * R + V)), np.zeros(max(6 * (MOST + 8), 2 * W)))
     if spread:
         q, dq, ddq = horner(list(polynomial[:, None, None]), points[..., None])
         path = (np.stack([ddq / 2, dq, q], axis=-2), 0.0 * points, 0, 3, 2)
