@@ -113,7 +113,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
     print("Times slower: best to best (quartiles of the rounds)\n")
-    print("| steps | engine | gradient of Σ|τ|² | than torques native | than cost native |\n|---|---|---|---|---|")
+    print("| steps | engine | gradient of Στ² | than torques native | than cost native |\n|---|---|---|---|---|")
     chosen = [x for x in sys.argv[1:] if x in ENGINES] or list(ENGINES)
     for steps in [int(x) for x in sys.argv[1:] if x not in ENGINES] or STEPS:
         timings = measure({name: (call, 1) for name, call in contenders(steps, chosen).items()}, 15)

@@ -70,13 +70,14 @@ def main() -> None:
     panda = robots(["panda"])["panda"]
     timings = measure(ours(panda, STATES) | pinocchio(panda) | autodiff(panda, STATES), 9)
     print(f"Panda, batches of {STATES}, one thread, written to arrays that are there (out=)\n")
-    print("| | per state | " + " | ".join(name for name in timings if name[0].isupper()) + " |")
+    others = [name for name in timings if name[0].isupper()]
+    print("| | per state | " + " | ".join(others) + " |\n|" + "---|" * (2 + len(others)))
     for name, us in timings.items():
         if name[0].islower():
             ratios = " | ".join(f"{t.ratio_to(us)[0]:.1f}×" for n, t in timings.items() if n[0].isupper())
             print(f"| {name} | {us.best * 1e9:.0f} ns | {ratios} |")
     print("\nChains of revolute joints, in batches: per state\n")
-    print("| joints | Coriolis | Γ | R | first calls and timing |")
+    print("| joints | Coriolis | Γ | R | first calls and timing |\n|---|---|---|---|---|")
     for n in (3, 5, 7, 10, 15, 20, 30):
         chain = robots([f"chain{n}"])[f"chain{n}"]
         start = time.process_time()
