@@ -117,7 +117,7 @@ def test_what_shooting_cannot_do_is_named():
 @pytest.mark.parametrize(
     ("parameters", "k", "args", "options"),
     [
-        ("masses", 1, ([-1.5, 0.2], [0.3, 0.4], 1.5, "effort"), {"effort": [30.0, 8.0]}),
+        pytest.param("masses", 1, ([-1.5, 0.2], [0.3, 0.4], 1.5, "effort"), {"effort": [30.0, 8.0]}, marks=pytest.mark.slow),
         pytest.param(
             "lengths", 0, ([-1.5, 0.2], [0.3, 0.4], 1.2, "energy"), {"power": 30.0, "acceleration": 12.0}, marks=pytest.mark.slow
         ),
