@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -321,6 +322,17 @@ def test_gravity_payload_and_speeds_at_the_ends():
     assert moving.along(0.0)[1] == pytest.approx(0.5, abs=1e-9)
     for timing in (empty, loaded, moving):
         assert timing.excess() < 1e-8
+
+
+def test_what_exceeds_its_limits_is_told(monkeypatch):
+    """The excess that the search itself knows is no less than that of dense times."""
+    monkeypatch.setattr(sys.modules["coadjoint.optimal.time_optimal"], "EXCEEDED", -1.0)
+    arm, points = planar(), np.array([[0.2, 0.3], [0.9, -0.4], [0.1, 0.5]])
+    with pytest.warns(UserWarning, match=r"^limits are exceeded by \S+ of them near s = ") as told:
+        timing = cj.time_optimal(arm, points, velocity=2.0, effort=[30.0, 10.0])
+    assert timing.excess() < 1.1 * float(str(told[0].message).split()[4]) + 1e-12
+    with pytest.warns(UserWarning, match=r"^path \d: .*; so are those of 1 other paths\."):
+        cj.time_optimal(arm, [points, -points], velocity=2.0, effort=[30.0, 10.0])
 
 
 def test_many_paths_in_one_call():

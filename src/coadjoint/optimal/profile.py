@@ -128,8 +128,10 @@ def solve(
     paths: Splines | Curves,
     ends: np.ndarray,
     report: Callable[[float], object] | None = None,
-) -> tuple[Profile, list[Failure]]:
-    """The fastest profiles of all paths, from x = ends[:, 0] to x = ends[:, 1], and why some have none.
+) -> tuple[Profile, list[Failure], np.ndarray]:
+    """The fastest profiles of all paths, from x = ends[:, 0] to x = ends[:, 1], why some have none, and excesses.
+
+    The excess (paths,) of a row of limits is its largest, as a part of the limit: that of rounding, but where no cells were good enough.
 
     ends (paths, 2): LARGE where x is free; it becomes so where the path itself rests.
     """
@@ -141,7 +143,7 @@ def solve(
         if id(breaks) not in grids:  # of waypoints all are the same
             grids[id(breaks)] = even_grid(breaks.tobytes(), limits.curved, cells)
         waiting.append(_Task(k, grids[id(breaks)]))
-    duration = np.full(n, np.nan)
+    duration, excess = np.full(n, np.nan), np.zeros(n)
     failures: list[Failure] = []
     found: dict[int, np.ndarray] = {}
     kept: dict[int, tuple[float, np.ndarray, float]] = {}
@@ -170,7 +172,7 @@ def solve(
                 used += int(value)
                 worst = -1 if task.grid.scale == 1.0 and time < np.inf else _worst(mine)
                 if time < np.inf and (worst < 0 or mine[worst, 6] < INEXACT or task.tries >= task.most(UNFINISHED)):
-                    found[task.path], duration[task.path] = mine, time
+                    found[task.path], duration[task.path], excess[task.path] = mine, time, further
                     continue
                 status, value = UNFINISHED, float(mine[worst, 0])
             if status == ROUGH:
@@ -187,12 +189,12 @@ def solve(
                 other = even_grid(paths.breaks(task.path).tobytes(), limits.curved, AGAIN[task.grids])
                 waiting.append(_Task(task.path, other, grids=task.grids + 1))
             elif task.path in kept:  # the best there is
-                _, found[task.path], duration[task.path] = kept[task.path]
+                excess[task.path], found[task.path], duration[task.path] = kept[task.path]
             else:
                 failures.append(Failure(task.path, value, KINDS[int(status)], further))
         if report is not None:
             report(1.0 - len(waiting) / n)
-    return Profile([found.get(k, _NOTHING) for k in range(n)], duration), failures
+    return Profile([found.get(k, _NOTHING) for k in range(n)], duration), failures, excess
 
 
 def _bent(limits: Limits, paths: Splines | Curves, path: int, s: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,9 +21,12 @@ from .limits import Limits
 from .open_chains import check_open
 from .path_program import time_paths
 from .paths import Curves, Splines, as_paths
-from .profile import Failure, bounds_at, solve
+from .profile import Failure, Profile, bounds_at, solve
 from .standstill import STILL
 from .timing import Timing, Timings
+
+EXCEEDED = 1e-7
+"""The excess of a limit, as a part of it, of which a warning tells."""
 
 
 @runs(time_paths)
@@ -69,7 +73,7 @@ def time_optimal(
                 ds/dt at both ends, inf: as fast as possible.
 
     The result is the continuous optimum: with x = ṡ² every limit is a row in x and s̈, and the largest feasible x(s) is found with all its
-    switching points, to about 1e-10 of the limits; `excess` tells. With jerk it
+    switching points, to about 1e-10 of the limits; `excess` tells, and a warning where no more than 1e-7 was reached. With jerk it
     is a local optimum on splines, to about 1e-5 of the duration, that exceeds no limit. Bobrow, Dubowsky & Gibson (1985); Pham (2014).
     """
     _check_joints(robot)
@@ -85,7 +89,7 @@ def time_optimal(
     ends = np.empty((len(paths), 2))
     ends[:, 0] = _speeds(start_speed, "start_speed", len(paths))
     ends[:, 1] = _speeds(end_speed, "end_speed", len(paths))
-    profile, failures = solve(limits, paths, ends, None if jerk is not None else report)
+    profile, failures, excess = solve(limits, paths, ends, None if jerk is not None else report)
     if failures and len(failures) == len(paths) and (single or all(x.kind == "rest" for x in failures)):
         why = explain(limits, paths, failures[0])
         raise CoadjointError(f"path{why[2:]}" if why.startswith("it ") else why)
@@ -93,9 +97,25 @@ def time_optimal(
     if jerk is not None:
         most = _limit(jerk, "jerk", robot.nv, robot.v_names, _own_limits(robot)[2]).copy()
         return _within_jerk(limits, most, paths, ends, errors, single, report)
+    if np.max(excess) > EXCEEDED:
+        _tell(profile, excess, single)
     if single:
         return Timing(limits, paths, 0, profile)
     return Timings(limits, paths, profile, dict(sorted(errors.items())))
+
+
+def _tell(profile: Profile, excess: np.ndarray, single: bool) -> None:
+    """Warn of the path whose limits are exceeded most."""
+    k = int(np.argmax(excess))
+    cells = profile.parts[k]
+    s = float(cells[np.argmax(cells[:, 6]), 0])
+    more = int(np.sum(excess > EXCEEDED)) - 1
+    of, others = "" if single else f"path {k}: ", f"; so are those of {more} other paths" if more else ""
+    warnings.warn(
+        f"{of}limits are exceeded by {excess[k]:.1e} of them near s = {s:.6g}, and no other cells were found to mend it{others}. "
+        "Divide limits by 1 + that, or time the path in two parts.",
+        stacklevel=4,
+    )
 
 
 def _within_jerk(
