@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import a_dictionary, a_function_of, a_name, a_robot, keywords, one_of, positive, refuse_keywords, takes
+from ..arguments import a_dictionary, a_flag, a_function_of, a_name, a_robot, keywords, one_of, positive, refuse_keywords, takes
 from ..arrays import unmasked
 from ..errors import CoadjointError, LogWarning, ReadError
 from ..robot.robot import Robot
@@ -58,6 +58,7 @@ class Log:
         for name in ("time", "q", "v", "a", "tau"):
             if isinstance(x := getattr(self, name), np.ma.MaskedArray):
                 object.__setattr__(self, name, unmasked(x))
+        a_flag(self.units_doubted, "units_doubted")
 
     def __len__(self) -> int:
         return len(self.time)
